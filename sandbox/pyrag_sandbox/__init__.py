@@ -1,17 +1,17 @@
-"""Run untrusted Python programs over asynchronous functions of the host. Knows nothing of what the programs are for.
+"""Sandbox for untrusted Python programs that call asynchronous functions of the host.
 
     async with Sandbox() as sandbox:
         outcome = await sandbox.run("final_answer = shout('hello')", {"shout": shout})
 
-Two walls, each enough alone: a policy on the program's text (RestrictedPython) and a locked process.
+Two walls, each enough without the other: a policy on the program's text (RestrictedPython) and a locked process.
 
 Covered: no files, environment variables, network, processes or threads for the program; limits on wall time, CPU,
 memory, output and calls; a crash of the interpreter ends that program only; nothing survives a program; every frame
 from the worker is validated.
 
-Not covered: side channels and timing; the text that a program puts into a primitive's arguments, so treat retrieval
-and model endpoints as reachable by the program; the truth of its answer; vulnerabilities of kernel and CPU; memory
-limits on macOS. SECURITY.md has the full list with the test for each promise.
+Not covered: side channels and timing; the text that a program puts into a primitive's arguments, so treat the services
+behind primitives as reachable by the program; whether its result is true; vulnerabilities of kernel and CPU; memory
+limits on macOS.
 
 Heavy modules are imported on first use.
 """

@@ -1,13 +1,13 @@
-"""The sandbox's contract: plain data that crosses its border, and nothing about how it is kept.
+"""The sandbox's contract: plain data that crosses its border.
 
 A *program* is untrusted Python source. It runs over *primitives*: asynchronous functions of the host, which the
 program calls as if they were ordinary ones. What comes back is an `Outcome`.
 
-    outcome = await sandbox.run(source, {"retrieve": retrieve, "answer": answer})
+    outcome = await sandbox.run(source, {"forecast": forecast})
 
-Errors, and who should hear of them:
+Errors, and who is to blame:
 
-    Outcome.status == "error"      the program was wrong: its author (a planner) gets `Outcome.error`
+    Outcome.status == "error"      the program was wrong: its author gets `Outcome.error`
     Outcome.status == "blocked"    the program asked for what it may not have: likewise
     Outcome.status == "killed"     a limit ended it; `Outcome.reason` says which
     PrimitiveError                 raised by a primitive: becomes an exception inside the program
@@ -49,11 +49,12 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Marks of a `Text` that stands in a program for a value which was not found.
+    """Marks of a `Text` that stands in a program for a value that was not found.
 
-    It is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts` and no
-    piece of its own text. Methods that change case or white space, or take pieces of it, return it as it is. Ordering
-    it, converting it to a number, or comparing it with another `Text` raises the error named `error` with `message`.
+    The text is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts`
+    and no piece of its own text. Methods that change case or white space, or take pieces of it, return it as it is.
+    Ordering it, converting it to a number, or comparing it with another `Text` raises the error named `error` with
+    `message`.
     """
 
     spellings: tuple[str, ...] = ()
@@ -105,7 +106,7 @@ Primitive = Callable[[Call], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one program. The defaults were measured; see SECURITY.md."""
+    """Limits of one program. The defaults leave ordinary programs a wide margin."""
 
     own_seconds: float = 5.0  # wall time while no primitive is being served
     deadline: float | None = None  # seconds from the start, primitives included
@@ -122,7 +123,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ProgramError:
-    """The facts a planner needs to repair its program. Holds no path of the host."""
+    """The facts that the author of a program needs to repair it. Holds no path of the host."""
 
     type: str  # "NameError"
     message: str
@@ -133,6 +134,16 @@ class ProgramError:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Resources that a run used.
+
+    Attributes:
+        own_seconds: Wall time while no primitive was being served.
+        seconds: Wall time of the whole run.
+        cpu_seconds: CPU time of the worker.
+        calls: Number of calls of primitives.
+        output_bytes: Size of the printed text.
+    """
+
     own_seconds: float = 0.0
     seconds: float = 0.0
     cpu_seconds: float = 0.0

@@ -4,8 +4,8 @@
 Both keep the order of evaluation observable in a sequential run: what is evaluated before a call that moves out of its
 statement moves out before it. Names made here start with "%", which source cannot spell.
 
-    x = year(answer(a, retrieve(a)))      %1 = retrieve(a); %2 = answer(a, %1); x = year(%2)
-    [answer(q) for q in qs if q]          %list(lambda q: [answer(q)] if q else (), qs, False)
+    x = year(ask(a, fetch(a)))            %1 = fetch(a); %2 = ask(a, %1); x = year(%2)
+    [ask(q) for q in qs if q]             %list(lambda q: [ask(q)] if q else (), qs, False)
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Hoister:
         return True
 
     def _format_first(self, node: ast.JoinedStr, child: ast.expr) -> bool:
-        """Formatting is observable: an answer may refuse to be interpolated."""
+        """Formatting is observable: a value may refuse to be interpolated."""
         part = next(v for v in node.values if isinstance(v, ast.FormattedValue) and v.value is child)
         if not self.movable(part):
             return False
@@ -229,7 +229,7 @@ def gatherable(a: Analyzer, node: Comprehension) -> bool:
 
 
 def consumes_generator(a: Analyzer, node: ast.Call) -> bool:
-    """Return whether a call takes every element of its generator, as `sum(answer(q) for q in qs)` does.
+    """Return whether a call takes every element of its generator, as `sum(ask(q) for q in qs)` does.
 
     Args:
         a: effects of the program's nodes.

@@ -177,7 +177,7 @@ class _Planner:
         return True
 
     def _versioned(self, statement: ast.stmt) -> list[ast.stmt]:
-        """`docs = retrieve(q)` of a name bound several times: the value gets a name that is bound once."""
+        """`items = fetch(q)` of a name bound several times: the value gets a name that is bound once."""
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return [statement]
         target, value = statement.targets[0], statement.value

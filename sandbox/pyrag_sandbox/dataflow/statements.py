@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - methods are named after the kinds of nodes they take
-"""Questions about single statements, and small rewritings of them, for the planner."""
+"""Properties of single statements, and small rewritings of them, for the plan."""
 
 from __future__ import annotations
 

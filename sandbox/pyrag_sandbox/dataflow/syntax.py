@@ -1,4 +1,4 @@
-"""Questions about syntax trees that need no knowledge of the program: what is bound where, what is surely a number."""
+"""Properties of syntax trees that need no knowledge of the program: what is bound where, what is surely a number."""
 
 from __future__ import annotations
 

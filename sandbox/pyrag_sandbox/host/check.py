@@ -143,9 +143,7 @@ async def judge(
     own = sandbox or Sandbox(require="policy" if mode == "policy" else "kernel", kernel=mode != "policy")
     run = partial(own.run, primitives=primitives, limits=limits, helpers=helpers)
     try:
-        await own.run(
-            "", {}, helpers=helpers
-        )  # the first program waits for the processes to start
+        await own.run("", {}, helpers=helpers)  # the first program waits for the processes to start
         with _canaries() as canaries:
             for sample in samples:
                 if mode == "policy" and sample.expect == "killed":

@@ -163,6 +163,7 @@ class Sandbox:
             zygote.close_soon()
 
     async def aclose(self) -> None:
+        """End the workers, as `close` does."""
         self.close()
 
     async def __aenter__(self) -> Self:

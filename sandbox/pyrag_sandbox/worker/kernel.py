@@ -221,7 +221,7 @@ def lock(wall: Wall, base_memory: int) -> None:
     """Lock this process for good.
 
     Args:
-        wall: limits; without `wall.kernel` only these are set (the documented opt-out).
+        wall: limits; without `wall.kernel` only these are set (the explicit opt-out).
         base_memory: bytes of address space in use before the program, added to the limit.
 
     Raises:

@@ -16,10 +16,10 @@ from pyrag_sandbox.worker.execution import Finished, Job, Session, run_job
 _MAX_BYTES = 64 * 1024
 _PROGRAM = """
 import re, math, json
-docs = ask("warm", n=2)
+items = ask("warm", n=2)
 table = {}
 for name in ["a", "b"]:
-    reply = ask(f"{name} {docs[0]}?")
+    reply = ask(f"{name} {items[0]}?")
     table[name] = table.get(name, 0) + len(reply)
     table[name] += 1
 def best(rows):
@@ -38,7 +38,7 @@ final_answer = f"{best(table)} {re.sub('a', 'b', json.dumps(parts))}"
 
 
 class _WarmupSession(Session):
-    """A session that answers each call with the same text."""
+    """A session that replies to each call with the same text."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)
