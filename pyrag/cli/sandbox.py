@@ -46,7 +46,7 @@ def check(file: Path, mode: str, *, as_json: bool) -> None:
 
 async def _judge(file: Path, mode: Mode, as_json: bool) -> Summary:
     judgements = []
-    async for judgement in judge(_samples(file), STUBS, mode=mode, helpers=MODULE):
+    async for judgement in judge(_samples(file), primitives=STUBS, mode=mode, helpers=MODULE):
         judgements.append(judgement)
         _print(judgement, as_json)
     return summarise(judgements, mode)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyrag_sandbox import Call, Limits, Outcome, Record, Sandbox, Text
+from pyrag_sandbox import Call, Limits, Outcome, Record, Sandbox, Text, bind
 
 Runner = Callable[..., Awaitable[Outcome]]
 SHORT = Limits(own_seconds=4.0, cpu_seconds=1.0)  # a busy machine may well leave a program waiting for a second
@@ -25,7 +25,7 @@ async def answer(call: Call) -> Text:
 
 
 async def echo(call: Call) -> Any:
-    return call.args[0]
+    return bind(call, ("value",), {})["value"]
 
 
 PRIMITIVES = {"retrieve": retrieve, "answer": answer, "echo": echo}

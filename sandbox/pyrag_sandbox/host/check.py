@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pyrag_sandbox.contract import Limits, Outcome, Primitive
@@ -123,8 +124,8 @@ def _canaries() -> Iterator[list[str]]:
 
 async def judge(
     samples: Iterable[Sample],
-    primitives: Mapping[str, Primitive],
     *,
+    primitives: Mapping[str, Primitive] = MappingProxyType({}),
     mode: Mode = "both",
     limits: Limits = LIMITS,
     helpers: str = "",
