@@ -1,4 +1,4 @@
-"""Whether a value of a program is known, and the error of those who use one that is not."""
+"""Known and unknown values of a program, and the error for the use of an unknown one."""
 
 from __future__ import annotations
 

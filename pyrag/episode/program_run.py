@@ -13,8 +13,6 @@ from functools import partial, reduce
 from operator import add
 from typing import Any
 
-import pyrag_helpers
-import pyrag_sandbox
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.episode import Episode
@@ -22,7 +20,6 @@ from pyrag.episode.ledger import asking_step
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
     answer_text,
-    bind,
     check_query,
     check_topk,
     check_where,
@@ -35,7 +32,8 @@ from pyrag.episode.synthesis import facts_in
 from pyrag.errors import FilterError, PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Program, Step
-from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text, WorkerLostError
+from pyrag_helpers import MODULE
+from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text, WorkerLostError, bind
 
 ReadAnswer = Callable[[str], Answer | None]
 _RUNS_AGAIN = 3  # of a program whose process was killed from outside
@@ -75,7 +73,7 @@ class ProgramRun:
 
     async def retrieve(self, call: Call) -> list[Record]:
         """`retrieve(query, topk=k, where=None)`: a list of passages, best first."""
-        given = pyrag_sandbox.bind(call, ("query", "topk", "where"), {"topk": self.episode.topk, "where": None})
+        given = bind(call, ("query", "topk", "where"), {"topk": self.episode.topk, "where": None})
         query, topk, where = check_query(given["query"], "retrieve"), check_topk(given["topk"]), given["where"]
         narrowed = None if where is None else check_where(where, self.episode.retriever)
         self.refuse_unknown(call, query)
@@ -103,7 +101,8 @@ class ProgramRun:
             agent: Who is asked; the Answer agent if None.
             recover: Whether an unknown answer climbs the ladder.
         """
-        query, docs = bind(call, role, ("query", "docs"), {"docs": None})
+        values = bind(call, ("query", "docs"), {"docs": None})
+        query, docs = values["query"], values["docs"]
         query = check_query(query, role)
         passages = None if docs is None else self.episode.evidence(self.passages_of(docs))
         if passages is not None:
@@ -367,10 +366,10 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
     budget = episode.ledger.budget
     limits = Limits(calls=max(100, budget.calls + budget.retrievals + budget.tool_calls))
-    side_by_side = episode.parallel and not _has_effects(program.source, episode.tools)
+    parallel = episode.parallel and not _has_effects(program.source, episode.tools)
     try:
         outcome = await episode.sandbox.run(
-            program.source, primitives, limits=limits, concurrent=side_by_side, helpers=pyrag_helpers.MODULE
+            program.source, primitives, limits=limits, concurrent=parallel, helpers=MODULE
         )
     except BaseException:
         episode.steps += program_run.finished(None)

@@ -9,7 +9,6 @@ import re
 from functools import lru_cache
 from typing import Any
 
-import pyrag_sandbox
 from pyrag.agents.parsing.answers import is_unknown
 from pyrag.errors import FilterError
 from pyrag.retrieval.filters.language import filter_of
@@ -18,7 +17,7 @@ from pyrag.retrieval.protocol import check_filters
 from pyrag.trace.model import Answer, Passage
 from pyrag.trace.plain import jsonable
 from pyrag_helpers.known import UnknownAnswerError
-from pyrag_sandbox import Absent, Call, PrimitiveError, Record, Text
+from pyrag_sandbox import Absent, PrimitiveError, Record, Text
 
 
 def answer_text(answer: Answer, asked: str, source: str) -> Text:
@@ -120,22 +119,6 @@ def _words_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 MAX_TOPK = 100
 MAX_QUERY_BYTES = 8 * 1024
-
-
-def bind(call: Call, name: str, parameters: tuple[str, str], defaults: dict[str, Any]) -> tuple[Any, Any]:
-    """Bind arguments by Python's rules for `def name(first, second=default)`.
-
-    Args:
-        call: The program's call.
-        name: The primitive's name, for errors.
-        parameters: Names of its two parameters.
-        defaults: Values of those that may be left out.
-
-    Raises:
-        PrimitiveError: what Python would raise.
-    """
-    values = pyrag_sandbox.bind(call, parameters, defaults)
-    return values[parameters[0]], values[parameters[1]]
 
 
 def check_query(query: Any, name: str) -> str:

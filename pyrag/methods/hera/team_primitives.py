@@ -18,7 +18,7 @@ import pyrag_sandbox
 from pyrag.agents.protocol import Decomposition
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import Primitive, ProgramRun
-from pyrag.episode.program_values import bind, check_query, record
+from pyrag.episode.program_values import check_query, record
 from pyrag.episode.recovery import ids_of
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
@@ -124,7 +124,8 @@ def _team(episode: Episode) -> HeraTeam:
 
 def _bound(program_run: ProgramRun, call: Call, name: str) -> tuple[str, list[Passage]]:
     """Query and passages of a call that reads both."""
-    query, docs = bind(call, name, ("query", "docs"), {})
+    values = pyrag_sandbox.bind(call, ("query", "docs"), {})
+    query, docs = values["query"], values["docs"]
     query = check_query(query, name)
     program_run.refuse_unknown(call, query)
     return query, program_run.passages_of(docs)

@@ -62,7 +62,12 @@ class _WarmupSession(Session):
 
 
 def warm_up(times: int, helpers: Helpers) -> None:
-    """Run a program that takes the usual paths, from its source to the last message."""
+    """Run a program that takes the usual paths, from its source to the last message.
+
+    Args:
+        times: Number of runs.
+        helpers: Functions that programs may call.
+    """
     job = Job(_PROGRAM, ("ask",), Limits())
     for _ in range(times):
         session = _WarmupSession(job)
