@@ -11,7 +11,12 @@ from pyrag_sandbox.dataflow.units import Shape
 
 
 def shape_of(a: Analyzer, statement: ast.stmt) -> Shape:
-    """Return the known origin of a simple assignment's value; an empty `Shape` for anything else."""
+    """Return the known origin of a simple assignment's value; an empty `Shape` for anything else.
+
+    Args:
+        a: Analysis of the program.
+        statement: The statement.
+    """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return Shape()
     target, value = statement.targets[0], statement.value
