@@ -25,7 +25,7 @@ from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_graph import Graph
 from pyrag.methods.hera.topology_program import compile_topology
 from pyrag.methods.hera.topology_replies import MAX_NODES, checked, read_topology, written_topology
-from pyrag_helpers import HELPERS
+from pyrag_helpers import HELPERS, MODULE
 from pyrag_sandbox import Call, Sandbox, Text
 from tests.hera.conftest import agent, topology
 
@@ -280,7 +280,7 @@ async def run(sandbox: Sandbox, source: str, *, concurrent: bool) -> tuple[str, 
         return Text(f"<{call.args[0]}>", {"known": len(str(call.args[0])) % 2 == 0})
 
     primitives = dict.fromkeys(("retrieve", "answer", *PRIMITIVES), called)
-    outcome = await sandbox.run(source, primitives, concurrent=concurrent)
+    outcome = await sandbox.run(source, primitives, concurrent=concurrent, helpers=MODULE)
     assert outcome.status == "ok", outcome.error
     return str(outcome.value), [calls[call.id] for call in outcome.calls], max(in_flight)
 
