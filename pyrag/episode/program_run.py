@@ -102,8 +102,7 @@ class ProgramRun:
             recover: Whether an unknown answer climbs the ladder.
         """
         values = bind(call, ("query", "docs"), {"docs": None})
-        query, docs = values["query"], values["docs"]
-        query = check_query(query, role)
+        query, docs = check_query(values["query"], role), values["docs"]
         passages = None if docs is None else self.episode.evidence(self.passages_of(docs))
         if passages is not None:
             self.refuse_unknown(call, query)

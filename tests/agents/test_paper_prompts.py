@@ -20,7 +20,7 @@ from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.protocol import GoalPlanner
 from pyrag.trace.model import Passage
-from pyrag_sandbox.helpers import HELPERS
+from pyrag_helpers import HELPERS
 
 PAPER = Path(pyrag_prompts.__file__).parent / "paper"
 DEFAULT = Sampling()
