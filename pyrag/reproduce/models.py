@@ -44,7 +44,7 @@ MODELS = {
     "search-r1": PaperModel("PeterJinGo/SearchR1-nq_hotpotqa_train-qwen2.5-7b-em-ppo", "Search-R1"),
     "research": PaperModel("agentrl/ReSearch-Qwen-7B-Instruct", "ReSearch"),
     "zerosearch": PaperModel("Alibaba-NLP/ZeroSearch_wiki_V2_Qwen2.5_7B_Instruct", "ZeroSearch"),
-    "stepsearch": PaperModel("", "StepSearch"),  # released (github.com/Zillwang/StepSearch); its name is not known here
+    "stepsearch": PaperModel("Zill1/StepSearch-7B-Instruct", "StepSearch"),
     "r1-searcher": PaperModel("XXsongLALA/Qwen-2.5-7B-base-RAG-RL", "R1-Searcher"),
     "gpt-4o-mini": PaperModel("gpt-4o-mini", "GPT-4o-mini", 0.0, 0, api=True),
 }

@@ -37,6 +37,7 @@ class Recipe:
         rows: Training sets.
         sources: Names for `pyrag data download --split train`.
         run: Method of the run on training questions; empty for none.
+        run_sets: Sets of that run.
         gate: Sets and number of a curriculum's gate questions; without sets, it is no curriculum.
         adapters: Stage that made the adapter of each agent; empty for one adapter for all.
         prescored: True if candidate plans are written first.
@@ -51,6 +52,7 @@ class Recipe:
     rows: tuple[RowSet, ...]
     sources: tuple[str, ...]
     run: str = ""
+    run_sets: tuple[str, ...] = ("hotpotqa",)
     gate: tuple[tuple[str, ...], int] = ((), 0)
     adapters: tuple[tuple[str, str], ...] = ()
     prescored: bool = False
@@ -78,7 +80,7 @@ RECIPES = {
     "rag-rl": Recipe(
         config="rag-rl",
         agent="answer",
-        rows=(RowSet(file="rag", tasks=("rag",), sets=("nq", "hotpotqa")),),
+        rows=(RowSet(file="rag", tasks=("rag",), sets=("nq", "hotpotqa"), options=("--depths", "5")),),
         sources=("search-r1",),
         tokens=87_925 * 8 * 1_700,
     ),
@@ -86,10 +88,9 @@ RECIPES = {
         config="rag-sft",
         agent="answer",
         algorithm="sft",
-        rows=(RowSet(file="rag-sft", tasks=("answer",), run=True, options=("--method", "vanilla", "--sft")),),
+        rows=(RowSet(file="rag-sft", tasks=("rag",), sets=("nq", "hotpotqa"), options=("--sft", "--depths", "5")),),
         sources=("search-r1",),
-        run="vanilla",
-        tokens=8_757 * 2 * 1_700,
+        tokens=87_925 * 2 * 1_700,
     ),
     "opera-mapgrpo": Recipe(
         config="mapgrpo",
@@ -120,11 +121,17 @@ RECIPES = {
         config="opera-sft",
         agent="plan",
         algorithm="sft",
-        rows=(_GOALS,),
+        rows=(
+            RowSet(file="goals-sft", tasks=("goals",), sets=("musique",), options=("--sft",)),
+            RowSet(file="analysis-sft", tasks=("analysis",), sets=("musique",), options=("--sft",)),
+            RowSet(file="rewrite-sft", tasks=("rewrite",), run=True, options=("--sft",)),
+        ),
         sources=_THREE,
+        run="opera",
+        run_sets=("musique", "hotpotqa", "2wikimultihopqa"),
         gate=(("musique",), 300),
         adapters=_OPERA_AGENTS,
-        tokens=30_000 * 2 * 4_000,
+        tokens=20_000 * 2 * 4_000,
     ),
     **{
         f"opera-rewrite-{size}": Recipe(

@@ -136,7 +136,8 @@ class _Training:
         name = f"model-{self.backbone}-{self.request.port}"
         service = self.draft.serve(Service(name=name, argv=tuple(argv), port=self.request.port, gpus=HALF))
         run = f"{self.out}-run"
-        argv = ["bench", "--data", "data", "--sets", "hotpotqa", "--split", "train", "--method", self.recipe.run]
+        argv = ["bench", "--data", "data", "--sets", ",".join(self.recipe.run_sets)]
+        argv += ["--split", "train", "--method", self.recipe.run]
         argv += ["--llm", f"openai:{about.hub}@http://127.0.0.1:{self.request.port}/v1", "--retriever"]
         argv += [self.request.retriever, *self.prompts, "--concurrency", "64", "--out", run]
         self.draft.add(

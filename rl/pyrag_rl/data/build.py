@@ -30,6 +30,7 @@ from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.gate import GATE
 from pyrag_rl.data.held_out import HeldOut, draw, held_out
 from pyrag_rl.data.readings import ReadingMix
+from pyrag_rl.data.release_replies import in_asked_form
 from pyrag_rl.data.replies import fitted
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished
 from pyrag_rl.data.unfinished import QuestionRows, Unfinished, open_unfinished
@@ -215,7 +216,9 @@ class _Builder:
 
     async def _prompted(self, example: PromptlessRow) -> tuple[TrainRow, str]:
         prompts = self.request.settings.prompts
-        return await prompted(example, prompts), fitted(example.reply, prompts)
+        row = await prompted(example, prompts)
+        asked = "\n".join(message.content for message in row.messages)
+        return row, in_asked_form(fitted(example.reply, prompts), asked)
 
     async def _gold(self) -> AsyncIterator[PromptlessRow]:
         if self.request.decompositions is None:
