@@ -21,6 +21,7 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
+from pyrag.errors import FilterError
 from pyrag.retrieval.checked import Passages, checked
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import SearchedIndex
@@ -105,6 +106,7 @@ class HttpRetriever:
         Args: those of `Retriever.retrieve`.
 
         Raises:
+            FilterError: The server did not apply the filter.
             ServiceError: The server cannot be reached, refuses or sends no passages.
         """
         if not query.strip() or topk < 1:
@@ -119,13 +121,17 @@ class HttpRetriever:
 
 
 def _passages(content: bytes, topk: int, source: str, where: str | None) -> Passages:
-    """The first `topk` passages for the only query, without documents that are none.
+    """Return the first `topk` passages for the only query.
 
-    Raises `ValueError`, which the client reports as a malformed reply.
+    Raises:
+        FilterError: The server did not apply the filter.
+        ReplyFormError: The reply has another form; the client reports it as malformed.
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
-        raise ReplyFormError("it did not apply the filter, so it may not know filters: ask it without one")
+        raise FilterError(
+            f"the retriever {source} did not apply the filter, so it may not know filters: search without"
+        )
     result = reply.result
     if len(result) != 1:
         raise ReplyFormError(f"{len(result)} lists of documents for one query")
