@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
+from pyrag.errors import install_extra
 from pyrag.evaluation.datasets.suite import BUNDLED, BUNDLED_CORPUS
 from pyrag.methods.registry import get_method, writes
 from pyrag.reproduce.full import add_measured, check_models, lacking, run_folder
@@ -81,7 +82,7 @@ class _TinyPlan:
         self.draft.add(Command(name="corpus-bundled", argv=argv, outputs=("index",)))
         if find_spec("fastapi") is None or find_spec("uvicorn") is None:
             self.draft.skipped["retriever"] = (
-                "serve-retriever needs pip install '.[serve]' in a checkout of pyrag: each command opens the index"
+                f"each command opens the index, since serve-retriever is missing: {install_extra('serve')}"
             )
             self.passages = ("--index", "index")
             return
