@@ -221,9 +221,7 @@ def test_what_is_not_run_is_marked_with_a_reason(page: Path) -> None:
 
 def test_every_block_runs_that_needs_no_gpu() -> None:
     code = [block for page in PAGES for block in blocks_of(page) if block.language in ("python", "console")]
-    needs = re.compile(
-        r"GPU|model|weights|trains|verl|checkpoint|minutes|index of|network|server|make targets|paid|node"
-    )
+    needs = re.compile(r"GPU|model|weights|trains|verl|checkpoint|minutes|index of|network|server|targets|paid")
     unexplained = [block.name for block in code if block.reason and not needs.search(block.reason)]
     assert len(code) > 50
     assert len(unexplained) <= 0.15 * len(code), unexplained
