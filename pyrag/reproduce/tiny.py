@@ -22,7 +22,10 @@ _LEARNT = 6  # questions to learn from
 _PRACTICE = "bamboogle"  # whose bundled questions are learnt from, and not measured by tables that learn
 _STAND_INS = {"nq": "popqa", "ambigqa": "popqa", "multihoprag": "hotpotqa", "hover": ""}
 _TASKS = ("answer", "rag", "plan", "goals")  # that bundled questions have rows for
-_CPU = ("--profile", "cpu-smoke", "--set", "max_steps=1", "--set", "batch_size=2", "--set", "group_size=2")
+_CPU = (
+    *("--profile", "cpu-smoke", "--set", "gpus=1", "--set", "tensor_parallel=1", "--set", "max_steps=1"),
+    *("--set", "batch_size=2", "--set", "group_size=2", "--set", "response_tokens=24"),
+)
 TITLE = "Tiny scale: not comparable with the paper"
 _ABOUT = (
     "Bundled questions and passages, and the embedded engine (rules, a small reader) in place of the paper's models: "
@@ -131,6 +134,9 @@ class _TinyPlan:
         if name in EVOLVED:
             return self._evolve(name, backbone)
         recipe = RECIPES[name]
+        if find_spec("pyarrow") is None:
+            self.draft.skipped[f"{name}-train"] = f"training sets are Parquet files: {install_extra('rl')}"
+            return ()
         out = f"training/{backbone}-{name}"
         if recipe.run:
             argv = ("bench", "--data", "data", "--sets", "practice", "--split", "train", "--method", recipe.run)
