@@ -14,7 +14,7 @@ import unicodedata
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from pyrag.retrieval.documents.chunking import UNSPACED
+from pyrag.retrieval.documents.blocks import UNSPACED
 
 if TYPE_CHECKING:
     import tantivy

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.retrieval.documents.chunking import MAX_UNITS, MIN_UNITS, chunks, pack, sentences, units
+from pyrag.retrieval.documents.chunking import MAX_UNITS, MIN_UNITS, Piece, chunks, pack, sentences, units
 
 PROSE = st.text(st.sampled_from("ab c.?!…\n。字か#=-`*|~1)é\u200b\tDr"), max_size=3000)
 LONG = st.builds(
@@ -48,7 +48,7 @@ def test_sentences_joined_are_the_text(text: str) -> None:
 
 @given(st.lists(st.integers(1, 400), min_size=1, max_size=12))
 def test_most_passages_of_a_long_section_are_filled(sizes: list[int]) -> None:
-    texts = pack("word. " * size for size in sizes)
+    texts = [piece.text for piece in pack(Piece("word. " * size) for size in sizes)]
     assert sum(map(units, texts)) == sum(sizes)
     assert sum(units(text) < MIN_UNITS // 2 for text in texts) <= 1 + len(texts) // 3
 

@@ -1,7 +1,7 @@
-"""Front matter of Markdown files: the fields between two lines of `---` (the common part of YAML) or `+++` (TOML).
+"""Front matter of Markdown files: a mapping of YAML between two lines of `---` (or `...`), or TOML between `+++`.
 
-Of YAML are read: `key: value`, lists in brackets or of lines with a dash, and fields one level further in
-(`author.name`). Values that go on over several lines and everything else are passed over.
+A block that is no mapping is text: slides and notes begin with a rule. Of YAML only the tree is used, so that figures
+keep their form; its aliases, tags and merged mappings are not read.
 """
 
 from __future__ import annotations
@@ -9,41 +9,65 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
+from typing import Any
 
 from pyrag.retrieval.filters.metadata import value_of_text
 
 MAX_LINES = 200
-_FENCES = ("---", "+++")
-_ENTRY = re.compile(r"(?P<indent>[ \t]*)(?P<name>[^\s:#\-\[\]{}\"'][^:#\[\]{}]*?)\s*:(?:\s+(?P<value>.*))?$")
-_ITEM = re.compile(r"[ \t]*-\s+(?P<value>.*)$")
-_ASSIGNED = re.compile(r"^([\w-]+)\s*=")
-_COMMENT = re.compile(r"(?:^|\s)#.*$")
-_QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'")
-_PIECE = re.compile(rf"\s*(?:{_QUOTED.pattern}|[^,\"'\s][^,]*)")
+_ENDS = {"---": ("---", "..."), "+++": ("+++",)}
+_MAX_NESTED = 8
+_SENTENCE = re.compile(r"(?:\S+\s+){4,}\S+[.!?]$")
+_ASSIGNED = re.compile(r"^([\w-]+)\s*=\s*", re.MULTILINE)
+_TEXTS = frozenset({"abstract", "description", "excerpt", "subtitle", "summary", "title"})
 
 
-def split_front_matter(lines: Iterator[str]) -> tuple[int, dict[str, object], Iterator[str]]:
-    """Return the length of the front matter, its fields and the lines after it; one without an end counts as text."""
+@dataclass(slots=True)
+class FrontMatter:
+    """Fields between the rules, their length in characters, and the lines after them.
+
+    Attributes:
+        remarks: Fields that were not read.
+    """
+
+    fields: dict[str, object]
+    length: int
+    lines: Iterator[str]
+    remarks: list[str] = field(default_factory=list)
+
+
+def split_front_matter(lines: Iterator[str]) -> FrontMatter:
+    """Split a text into its front matter and the rest; without front matter, all is the rest."""
     first = next(lines, "")
     fence = first.rstrip()
     held = [first]
-    if fence in _FENCES:
-        for line in lines:
-            held.append(line)
-            if line.rstrip() == fence:
-                fields = _toml(held[1:-1]) if fence == "+++" else _yaml(held[1:-1])
-                return sum(map(len, held)), fields, lines
-            if len(held) > MAX_LINES:
+    for line in lines if fence in _ENDS else ():
+        held.append(line)
+        if line.rstrip() in _ENDS[fence]:
+            remarks: list[str] = []
+            fields = _fields(fence, held[1:-1], remarks)
+            if fields is None:
                 break
-    return 0, {}, chain(held, lines)
+            return FrontMatter(fields, sum(map(len, held)), lines, remarks)
+        if len(held) > MAX_LINES or (len(held) == 2 and not line.strip()):
+            break  # a rule above text
+    return FrontMatter({}, 0, chain(held, lines))
 
 
-def _toml(lines: Sequence[str]) -> dict[str, object]:
+def _fields(fence: str, lines: Sequence[str], remarks: list[str]) -> dict[str, object] | None:
+    """Return the fields of a block; None if it is text."""
+    text = "".join(line.rstrip("\r\n") + "\n" for line in lines)
+    if not text.strip():
+        return {}
+    return _yaml(text, remarks) if fence == "---" else _toml(text, remarks)
+
+
+def _toml(text: str, remarks: list[str]) -> dict[str, object] | None:
     try:
-        return {name: _dated(value) for name, value in tomllib.loads("".join(lines)).items()}
+        return {name: _dated(value) for name, value in tomllib.loads(text).items()}
     except (tomllib.TOMLDecodeError, RecursionError):
-        return _yaml([_ASSIGNED.sub(r"\1:", line) for line in lines])
+        return _line_fields(_ASSIGNED.sub(r"\1: ", text), remarks)
 
 
 def _dated(value: object) -> object:
@@ -51,31 +75,93 @@ def _dated(value: object) -> object:
     return str(value.isoformat()) if hasattr(value, "isoformat") else value
 
 
-def _yaml(lines: Sequence[str]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    parent = ""
-    for line in lines:
-        if (item := _ITEM.match(line.rstrip())) and parent:
-            found[parent] = [*(held if isinstance(held := found.get(parent), list) else []), _scalar(item["value"])]
-        elif entry := _ENTRY.match(line.rstrip()):
-            inner = bool(entry["indent"]) and parent
-            name = f"{parent}.{entry['name']}" if inner else entry["name"]
-            value = (entry["value"] or "").strip()
-            parent = parent if inner else name if not _COMMENT.sub("", value).strip() else ""
-            if value and value[0] not in "|>&*!{":
-                found[name] = _list(value) if value.startswith("[") else _scalar(value)
-    return found
+def _yaml(text: str, remarks: list[str]) -> dict[str, object] | None:
+    import yaml
+
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return _line_fields(text, remarks)
+    if not isinstance(node, yaml.MappingNode):
+        return None if node is not None else {}
+    fields = _Reader(remarks).mapping(node)
+    is_sentence = len(fields) == 1 and all(
+        name.lower() not in _TEXTS and isinstance(value, str) and _SENTENCE.fullmatch(value)
+        for name, value in fields.items()
+    )
+    return None if is_sentence else fields
 
 
-def _list(value: str) -> list[object]:
-    inner = value[1:].rpartition("]")[0]
-    return [_scalar(piece[0]) for piece in _PIECE.finditer(inner) if piece[0].strip()]
+def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
+    """Return the fields of a block that is broken YAML, line by line; None if its first line is no field.
+
+    Args:
+        text: The block.
+        remarks: Takes the lines that were not read.
+    """
+    import yaml
+
+    fields: dict[str, object] = {}
+    for line in text.splitlines():
+        name, mark, value = line.partition(": ") if ": " in line else line.rstrip().partition(":")
+        plain = mark and re.fullmatch(r"[\w.-]+", name.strip()) and not line[0].isspace()
+        if not plain and not fields:
+            return None
+        try:
+            node = yaml.compose(value.strip(), Loader=yaml.SafeLoader) if plain else None
+        except (yaml.YAMLError, RecursionError, ValueError):
+            node = None
+        if isinstance(node, yaml.ScalarNode):
+            fields[name.strip()] = _Reader(remarks).value(node, 0)
+        elif plain and value.strip() and value.strip()[0] not in "[{|>&*!\"'":
+            fields[name.strip()] = value.strip()  # such as a title with a colon
+        elif line.strip() and not line.lstrip().startswith("#"):
+            remarks.append(f"a line of the front matter was not read, ({line.strip()[:60]!r})")
+    return fields
 
 
-def _scalar(value: str) -> object:
-    value = value.strip()
-    if quoted := _QUOTED.match(value):
-        text = quoted[0][1:-1]
-        return text.replace("''", "'") if value[0] == "'" else re.sub(r"\\(.)", r"\1", text)
-    bare = _COMMENT.sub("", value).strip()
-    return None if bare in ("null", "~") else value_of_text(bare)
+class _Reader:
+    """Values out of the tree of a YAML text."""
+
+    def __init__(self, remarks: list[str]) -> None:
+        self._remarks = remarks
+        self._seen: set[int] = set()
+
+    def mapping(self, node: Any, depth: int = 0) -> dict[str, object]:
+        import yaml
+
+        fields: dict[str, object] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
+                self._left_out("a name that is no text")
+            elif id(value) in self._seen:
+                self._left_out(f"{key.value!r} refers to another one")  # of aliases that grow out of bounds, too
+            else:
+                fields[str(key.value)] = self.value(value, depth + 1)
+        return fields
+
+    def value(self, node: Any, depth: int) -> object:
+        import yaml
+
+        if id(node) in self._seen or depth > _MAX_NESTED:
+            self._left_out("nested too deeply, or a reference to another one")
+            return None
+        self._seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, depth)
+        if isinstance(node, yaml.SequenceNode):
+            return _columns([self.value(item, depth + 1) for item in node.value])
+        if node.style is None:
+            return None if node.value in ("null", "Null", "NULL", "~") else value_of_text(node.value)
+        return str(node.value).rstrip("\n")
+
+    def _left_out(self, reason: str) -> None:
+        self._remarks.append(f"a field of the front matter was not read ({reason})")
+
+
+def _columns(items: list[object]) -> object:
+    """Return a list of mappings as lists by name, if each mapping has the same names; else the list."""
+    mappings = [item for item in items if isinstance(item, dict)]
+    if not items or len(mappings) < len(items):
+        return items
+    return {name: [item.get(name) for item in mappings] for name in dict.fromkeys(name for m in mappings for name in m)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from pyrag.errors import DataError
@@ -28,10 +29,12 @@ def plain_text(file: Opened) -> Iterator[Placed]:
 
 
 def markdown(file: Opened) -> Iterator[Placed]:
-    front, fields, lines = split_front_matter(_lines(file))
+    front = split_front_matter(_lines(file))
+    file.remarks += dict.fromkeys(front.remarks)
+    fields, length = front.fields, front.length
     title = next((str(value).strip() for name, value in fields.items() if name.lower() == "title" and value), "")
-    found = chunks(lines, title or file.document.title, markdown=True)
-    moved = (Chunk(one.title, one.text, one.start + front, one.end + front) for one in found)
+    found = chunks(front.lines, title or file.document.title, markdown=True)
+    moved = (replace(chunk, start=chunk.start + length, end=chunk.end + length) for chunk in found)
     others = {name: value for name, value in fields.items() if name.lower() != "title"}
     yield from _placed(file.document, moved, metadata=record_metadata(file, others))
 

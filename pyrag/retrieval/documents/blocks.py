@@ -1,0 +1,151 @@
+"""Blocks of running text: headings, and paragraphs whose lines are joined or kept.
+
+Lines of prose that were broken to fit a width are joined. Lines that mean something of their own stay: list items,
+columns, records such as `Name: value`, addresses, rows of tables, code. This is by hand, since no library decides it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import unescape
+from typing import NamedTuple
+
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Character ranges of scripts that put no spaces between words (Han, kana, Thai, Lao, Burmese, Khmer)."""
+
+PARAGRAPH = 1 << 16  # characters; a longer one is cut at a line end
+_WIDE = 60  # characters of a line that was filled with prose
+_WORD = re.compile(r"\S+")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_MARKED = re.compile(
+    r"\s*(?:[-*+•|>–—·‣▪▫◦●○■□☐☑☒✓✔✗➢➤►→]|\d+(?:\.\d+)*[.)]|\(?[A-Za-z][.)]|\(?[ivxIVX]{1,5}[.)]|\(\d+\)|§\s?\d+)\s"
+    r"|\s{4}|\||[-=+|:]{3,}$"
+)
+_COLUMNS = re.compile(r"\S(?:\s{2,}|\t)\S|\s\|\s")
+_RECORD = re.compile(r"\s*[^\W\d_][^:.!?]{0,40}:(?:\s|$)")
+_CONTINUES = re.compile(rf"\s*(?:[a-zß-öø-ÿа-яα-ω]|[{UNSPACED}]|[,;)\]])")
+_SENTENCE_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
+
+
+class Word(NamedTuple):
+    """Characters of a source without white space, and how many characters they are when decoded."""
+
+    start: int
+    end: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A heading of a level, or a paragraph (0), and the words it was made of.
+
+    Attributes:
+        head: Heading of a table, with which its text begins.
+        repeated: Characters of a heading that the text repeats.
+    """
+
+    level: int
+    text: str
+    words: Sequence[Word] = ()
+    head: str = ""
+    repeated: int = 0
+
+
+class Line(NamedTuple):
+    """A line of a source and its first character.
+
+    Attributes:
+        own: The line is kept apart from its neighbours.
+        encoded: It may hold entities.
+    """
+
+    text: str
+    at: int
+    own: bool = False
+    encoded: bool = False
+
+    @property
+    def decoded(self) -> str:
+        return _ENTITY.sub(_decoded, self.text) if self.encoded and "&" in self.text else self.text
+
+    def words(self) -> Iterator[Word]:
+        """Yield the words of the line with their places."""
+        for word in _WORD.finditer(self.text):
+            start, end = self.at + word.start(), self.at + word.end()
+            length = end - start
+            if self.encoded and "&" in word[0]:
+                length = sum(map(len, _ENTITY.sub(_decoded, word[0]).split()))
+            yield Word(start, end, length)
+
+
+def _decoded(entity: re.Match[str]) -> str:
+    return unescape(entity[0])
+
+
+def words_of(lines: Iterable[Line]) -> list[Word]:
+    return [word for line in lines for word in line.words()]
+
+
+def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
+    """Yield the paragraphs of plain text, which blank lines part.
+
+    Args:
+        lines: The text, with line ends.
+    """
+    at = 0
+    placed: list[Line] = []
+    for text in lines:
+        placed.append(Line(text, at))
+        at += len(text)
+        if not text.strip() or at - placed[0].at > PARAGRAPH:
+            yield from paragraph(placed)
+            placed = []
+    yield from paragraph(placed)
+
+
+def paragraph(lines: Sequence[Line]) -> Iterator[Block]:
+    """Yield a paragraph of some lines; nothing if all are blank."""
+    lines = [line for line in lines if line.text.strip()]
+    if lines:
+        yield Block(0, _text(lines), words_of(lines))
+
+
+def _text(lines: Sequence[Line]) -> str:
+    keeps = [line.own or bool(_MARKED.match(line.text)) for line in lines]
+    others = [line.text.strip() for line, own in zip(lines, keeps, strict=True) if not own]
+    is_record = sum(map(bool, map(_RECORD.match, others))) >= max(2, len(others) / 2)
+    is_columns = sum(map(bool, map(_COLUMNS.search, others))) >= max(2, len(others) / 2)
+    is_prose = not is_record and not is_columns and _is_prose(others)
+    width = max(map(len, others), default=0)
+    text = lines[0].decoded.rstrip().strip("\n")
+    for before, line, own in zip(lines, lines[1:], keeps[1:], strict=False):
+        joins = not own and not _breaks(before.text) and _joins(before.text, line.text, width, is_prose=is_prose)
+        text += f" {line.decoded.strip()}" if joins else f"\n{line.decoded.rstrip()}"
+    return text.strip()
+
+
+def _is_prose(lines: Sequence[str]) -> bool:
+    """Return whether lines are one text that was broken to fit a width."""
+    continued = any(
+        _CONTINUES.match(after) and not _SENTENCE_ENDS.search(before)
+        for before, after in zip(lines, lines[1:], strict=False)
+    )
+    return len(lines) < 2 or continued or max(map(len, lines)) >= _WIDE
+
+
+def _joins(before: str, line: str, width: int, *, is_prose: bool) -> bool:
+    """Return whether a line goes on with the sentence of the line before."""
+    before, first = before.strip(), line.split(maxsplit=1)[0]
+    if _MARKED.match(before + " ") and _CONTINUES.match(line):
+        return True  # the rest of a list item
+    is_full = len(before) + 1 + len(first) > width
+    return is_prose and (is_full or not _SENTENCE_ENDS.search(before) or bool(_CONTINUES.match(line)))
+
+
+def _breaks(line: str) -> bool:
+    """Return whether a line ends with the mark of Markdown for a line break."""
+    return line.rstrip("\r\n").endswith(("  ", "\\"))

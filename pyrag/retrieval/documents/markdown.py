@@ -1,0 +1,134 @@
+"""Blocks of Markdown: CommonMark and tables, as `markdown-it-py` parses them.
+
+Only the structure of blocks is used; the text of a block is that of its lines, with entities decoded outside of code.
+So every character keeps its place. A long text is parsed in parts that end between two blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from pyrag.retrieval.documents.blocks import PARAGRAPH, Block, Line, paragraph, words_of
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+_PART = 1 << 20  # characters that are parsed at once
+_LONGEST = 1 << 22  # characters of one block; a longer one is cut
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
+_VERBATIM = ("fence", "code_block", "html_block")
+
+
+def markdown_blocks(lines: Iterable[str]) -> Iterator[Block]:
+    """Yield headings and paragraphs of a Markdown text, in order.
+
+    Args:
+        lines: The text; line ends included.
+    """
+    part: list[str] = []
+    size = at = 0
+    limit = _PART
+    for line in chain(lines, [""]):
+        part.append(line)
+        size += len(line)
+        if line and size < limit:
+            continue
+        text = "".join(part)
+        rest = yield from _parsed(text, at, is_last=not line)
+        at += len(text) - len(rest)
+        part, size = [rest], len(rest)
+        limit = _PART + 2 * size  # so that a long block is not parsed too often
+
+
+def _parsed(text: str, at: int, *, is_last: bool) -> Iterator[Block]:
+    """Yield the blocks of a part of a text; return the last one, which may go on, unparsed."""
+    lines = []
+    for match in _LINE.finditer(text):
+        if match[0]:
+            lines.append(Line(match[0], at + match.start(), encoded=True))
+    tokens = _parser().parse(text)
+    top = [token for token in tokens if token.level == 0 and token.map]
+    stop = len(lines)
+    if not is_last and len(text) < _LONGEST and top:
+        stop = top[-1].map[0] if len(top) > 1 else 0  # type: ignore[index]
+    marked = _marked(lines, tokens)
+    tables = {token.map[0]: token.map[1] for token in tokens if token.type == "table_open" and token.map}
+    yield from _blocks(marked[:stop], tables, _headings(tokens))
+    return "".join(line.text for line in lines[stop:])
+
+
+@cache
+def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.disable("inline")
+    return parser
+
+
+def _marked(lines: Sequence[Line], tokens: Iterable[Token]) -> list[Line]:
+    """Return the lines; those of code and comments marked as lines of their own without entities."""
+    marked = list(lines)
+    for token in tokens:
+        if token.map and token.type in _VERBATIM:
+            for number in range(token.map[0], min(token.map[1], len(marked))):
+                marked[number] = marked[number]._replace(own=True, encoded=token.type == "html_block")
+    return marked
+
+
+def _headings(tokens: Sequence[Token]) -> dict[int, tuple[int, int, str]]:
+    """Return last line, level and text of each heading by its first line; those in quotes and lists are none."""
+    headings = {}
+    for token, inline in zip(tokens, tokens[1:], strict=False):
+        if token.type == "heading_open" and token.level == 0 and token.map:
+            title = Line(inline.content, 0, encoded=True).decoded.replace("**", "").replace("`", "")
+            if title.strip():
+                headings[token.map[0]] = (token.map[1], int(token.tag[1]), " ".join(title.split()))
+    return headings
+
+
+def _blocks(
+    lines: Sequence[Line], tables: dict[int, int], headings: dict[int, tuple[int, int, str]]
+) -> Iterator[Block]:
+    collected: list[Line] = []
+    number = size = 0
+    while number < len(lines):
+        line = lines[number]
+        stop = number + 1
+        if number in headings or number in tables or not line.text.strip() or size > PARAGRAPH:
+            yield from paragraph(collected)
+            collected, size = [], 0
+        if number in headings:
+            stop, level, title = headings[number]
+            yield Block(level, title, words_of(lines[number:stop]))
+        elif number in tables:
+            stop = tables[number]
+            yield from _table(lines[number:stop])
+        else:
+            collected.append(line)
+            size += len(line.text)
+        number = stop
+    yield from paragraph(collected)
+
+
+def _table(lines: Sequence[Line]) -> Iterator[Block]:
+    """Yield a table; a long one in parts, each with its heading."""
+    texts = [line.decoded.strip() for line in lines]
+    head = "\n".join(texts[:2])
+    start, size = 0, 0
+    for number, text in enumerate(texts, 1):
+        size += len(text)
+        if size < PARAGRAPH and number < len(texts):
+            continue
+        body = "\n".join(texts[start:number])
+        words = words_of(lines[start:number])
+        if start < 2 or not words:
+            yield Block(0, body, words, head if number > 2 else "")
+        else:
+            yield Block(0, f"{head}\n{body}", words, head, len(head))
+        start, size = number, 0
