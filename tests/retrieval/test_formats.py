@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from pyrag.errors import DataError
 from pyrag.retrieval.documents import model, unpack
 from pyrag.retrieval.documents import records as records_module
+from pyrag.retrieval.documents import tables as tables_module
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.json_stream import NotJSON, elements
 from pyrag.retrieval.documents.reading import Columns, read_passages
@@ -153,7 +154,8 @@ def test_bad_tables(tmp_path: Path, text: str | bytes, says: str) -> None:
 
 
 def test_a_quotation_mark_left_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "MAX_LINE", 1 << 16)
+    for module in (records_module, tables_module):
+        monkeypatch.setattr(module, "MAX_LINE", 1 << 16)
     (tmp_path / "t.csv").write_text('id,text\n1,"open\n' + "2,x\n" * 50_000)
     assert "close the quotation mark" in complaint(tmp_path / "t.csv")
 

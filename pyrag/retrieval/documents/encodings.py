@@ -1,8 +1,9 @@
 """Text files in other encodings than UTF-8, turned into UTF-8 while they are read.
 
 Without a name, files must be UTF-8. With one, a file that is no UTF-8 is read in that encoding; `auto` stands for
-UTF-16 where the bytes show it, and otherwise for Windows-1252 where the text then looks like text. A byte order mark
-decides whatever the name. Nothing is read twice: up to its first byte above 127 a file is the same in all of these.
+UTF-16 where the bytes show it, and otherwise for what `chardet` finds in the first piece that is no ASCII. It is unsure
+of short texts of Western Europe: those are windows-1252 if they then look like text. A byte order mark decides whatever
+the name. Nothing is read twice: up to its first byte above 127 a file is the same in all of these.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyrag.errors import DataError, UsageError
 
 AUTO = "auto"
 WINDOWS = "windows-1252"
-KINDS = (".jsonl", ".json", ".csv", ".tsv", ".txt", ".md")
+KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".text", ".log", ".md", ".markdown")
 _CHUNK = 1 << 16
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, with which it begins
@@ -25,7 +26,15 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 _ASCII = bytes(range(128))
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f\x81\x8d\x8f\x90\x9d]|[\xc3-\xf4][\x80-\xbf]")
+_BINARY = re.compile(rb"[\x00-\x08\x0b\x0e-\x1f\x7f]")
+_NO_WINDOWS = re.compile(
+    rb"[\x81\x8d\x8f\x90\x9d]|[\xc3-\xf4][\x80-\xbf]"  # without a meaning, or UTF-8
+    rb"|[a-z\xc0-\xff][\x80-\x8b\x8e\x91\x93-\x99\x9b\x9e-\xb6\xb8-\xbf][a-z\xc0-\xff]"  # signs within a word
+    rb"|\b[\xa1-\xa6\xa8\xac-\xb3\xb5\xb9\xbc-\xbe][a-z]|[a-z][\xa1-\xa9\xac-\xae\xaf\xb1\xb3\xb5\xb8\xbc-\xbf](?:[a-z]|\b)"
+)
+_UNSURE = 0.12  # of what chardet says
+_UNCERTAIN = 0.04
+_CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 
 
 def checked_encoding(name: str) -> str:
@@ -91,7 +100,7 @@ class Recoded(io.RawIOBase):
         try:
             whole = codecs.utf_8_decode(chunk, "strict", final)[1]
         except UnicodeDecodeError:
-            self._choose(WINDOWS if self._wanted == AUTO else self._wanted, chunk)
+            self._choose(self._wanted, chunk)
             return chunk
         if chunk[:whole].isascii() and whole < len(chunk):
             self._held = chunk[whole:]
@@ -101,8 +110,10 @@ class Recoded(io.RawIOBase):
 
     def _choose(self, encoding: str, chunk: bytes = b"") -> None:
         self._settled = True
-        if self._wanted == AUTO and encoding == WINDOWS and _NO_TEXT.search(chunk):
-            return  # what reads on says what is wrong with it as UTF-8
+        if encoding == AUTO:
+            encoding = _detected(chunk)
+            if not encoding:
+                return  # what reads on says what is wrong with it as UTF-8
         self.encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
 
@@ -112,6 +123,33 @@ class Recoded(io.RawIOBase):
             return self._decoder.decode(chunk, final).encode("utf-8", "replace")
         except UnicodeError as error:
             raise DataError(f"{self._name}: not {self.encoding} ({error}): name another --encoding") from error
+
+
+def _detected(data: bytes) -> str:
+    """Return the encoding of a text that is not UTF-8; empty if it is not clear."""
+    if _BINARY.search(data) or _is_spoiled(data):
+        return ""
+    from chardet import detect
+
+    guess = detect(data)
+    confidence = float(guess["confidence"] or 0)
+    if confidence < _UNSURE and not _NO_WINDOWS.search(data.lower()):
+        return WINDOWS
+    if not guess["encoding"] or confidence < _UNCERTAIN:
+        return ""
+    try:
+        name = codecs.lookup(guess["encoding"]).name
+        text = codecs.getincrementaldecoder(name)().decode(data)  # whose last character may be cut off
+    except (LookupError, UnicodeError):
+        return ""
+    return "" if _CONTROLS.search(text) or name.startswith("utf-8") else name
+
+
+def _is_spoiled(data: bytes) -> bool:
+    """Return whether most of a text is UTF-8, so that few bytes of it are broken."""
+    text = data.decode(errors="replace")
+    bad = text.count("\ufffd")
+    return 3 * bad < sum(1 for character in text if character > "\x7f")
 
 
 def _wide(head: bytes) -> str:

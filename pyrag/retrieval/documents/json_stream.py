@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 from pyrag.retrieval.documents.model import MAX_LINE
@@ -25,9 +25,14 @@ class NotJSON(ValueError):  # noqa: N818 (says what the file is)
     pass
 
 
-def elements(stream: IO[bytes]) -> Iterator[Element]:
-    """Yield the records of a file. Raises `NotJSON`, `UnicodeDecodeError` and the stream's own errors."""
-    text = _Text(stream)
+def elements(stream: IO[bytes], on_constant: Callable[[], None] = lambda: None) -> Iterator[Element]:
+    """Yield the records of a file. Raises `NotJSON`, `UnicodeDecodeError` and the stream's own errors.
+
+    Args:
+        stream: The file.
+        on_constant: Called at NaN and Infinity, which become null.
+    """
+    text = _Text(stream, on_constant)
     first = text.peek()
     if first == "[":
         yield from _items(text)
@@ -84,10 +89,10 @@ def _entries(text: _Text) -> Iterator[Element]:
 class _Text:
     """The decoded file from a position on; only the needed part is read."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], on_constant: Callable[[], None]) -> None:
         self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._scan = json.JSONDecoder().raw_decode
+        self._scan = json.JSONDecoder(parse_constant=lambda _: on_constant()).raw_decode
         self._buffer = ""
         self._place = 0  # in the buffer
         self._before = 0  # characters that left the buffer

@@ -14,8 +14,8 @@ MAX_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JS
 MAX_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
-TABLES = (".jsonl", ".json", ".csv", ".tsv")
-PROSE = (".txt", ".md", ".html", ".htm", ".pdf", ".docx")
+TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
+PROSE = (".txt", ".text", ".log", ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx")
 SUFFIXES = TABLES + PROSE
 KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .bz2, .xz or in a .zip"
 

@@ -17,7 +17,7 @@ from pyrag.retrieval.documents.chunking import Chunk, chunks
 from pyrag.retrieval.documents.converters import docx_markdown, html_markdown, pdf_pages
 from pyrag.retrieval.documents.front_matter import split_front_matter
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
-from pyrag.retrieval.documents.records import ENCODING_CURE, not_utf8, record_metadata
+from pyrag.retrieval.documents.records import not_utf8, record_metadata
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace.model import Passage
 
@@ -99,7 +99,7 @@ def _lines(file: Opened) -> Iterator[str]:
         try:
             yield decoder.decode(line)
         except UnicodeDecodeError as error:
-            raise not_utf8(at(file.document, number), line, error, cure=ENCODING_CURE) from error
+            raise not_utf8(at(file.document, number), line, error, file.encoding_cure) from error
         if b"\0" in line:
             raise DataError(f"{at(file.document, number)}: not text (a zero byte): save the file as UTF-8 text")
         number += line.endswith(b"\n")

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError
-from pyrag.retrieval.documents import prose, records
+from pyrag.retrieval.documents import prose, records, tables
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.model import (
     KNOWN,
@@ -35,14 +35,19 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 3  # of what is made of a file: another one has files that did not change read again
+VERSION = 4  # of what is made of a file: another one has files that did not change read again
 _READERS = {
     ".jsonl": records.json_lines,
+    ".ndjson": records.json_lines,
     ".json": records.json_file,
     ".txt": prose.plain_text,
+    ".text": prose.plain_text,
+    ".log": prose.plain_text,
     ".md": prose.markdown,
+    ".markdown": prose.markdown,
     ".html": prose.html,
     ".htm": prose.html,
+    ".xhtml": prose.html,
     ".pdf": prose.pdf,
     ".docx": prose.docx,
 }
@@ -60,7 +65,7 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     """
     kind = file.document.kind
     if kind in TABLES and kind not in _READERS:
-        return records.table(file, columns)
+        return tables.table(file, columns)
     return _READERS.get(kind, _added)(file)
 
 

@@ -1,8 +1,8 @@
-"""Passages out of files that hold records: JSON lines, JSON and tables.
+"""Passages out of files that hold records: JSON lines and JSON; `tables` reads CSV and TSV.
 
 A JSON line holds `text`, and may hold `title` and `id`; or Search-R1's `contents` (first line the quoted title, the
 rest the text). A JSON file holds a list of such objects, an object of them by id, an object with such a list in it, or
-one. A table has a header. All other fields and columns are metadata (`pyrag.retrieval.filters.metadata`).
+one. All other fields are metadata (`pyrag.retrieval.filters.metadata`).
 All are read in pieces: no more than one record is in memory.
 
 `start` and `end` of a passage are the characters of the record in the file, decoded, without a byte order mark.
@@ -11,46 +11,39 @@ All are read in pieces: no more than one record is in memory.
 from __future__ import annotations
 
 import codecs
-import csv
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import zip_longest
+from dataclasses import replace
 from typing import IO, Any
 
 import msgspec
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.model import MAX_LINE, Columns, Document, Placed, at, digest, split_contents
+from pyrag.retrieval.documents.model import MAX_LINE, Document, Placed, at, digest, split_contents
 from pyrag.retrieval.documents.unpack import Opened
-from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of, metadata_of_cells
+from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of
 from pyrag.trace.model import Passage
 
-WHOLE = "*"  # as the column of the text: all columns
-_DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
-_SUBJECTS = ("title", "name")  # columns that say what a row is about
-_NUMBERS = frozenset("0123456789.,:/%-+ ")
 _MAX_FIELD = 1 << 16  # bytes of a further field; more is not read
 _MAX_REMARKS = 20
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
 
 
-ENCODING_CURE = ", or add --encoding with its name, or --encoding auto"
-
-
-class _Record(msgspec.Struct):
+class Record(msgspec.Struct):
     id: str | int | None = None
     title: str | None = None
     text: str | None = None
     contents: str | None = None
 
 
-_OWN = frozenset(_Record.__struct_fields__)
+_OWN = frozenset(Record.__struct_fields__)
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def json_lines(file: Opened) -> Iterator[Placed]:
-    decode = msgspec.json.Decoder(_Record).decode
-    for number, start, line in _lines(file, skip_long=True):
+    decode = msgspec.json.Decoder(Record).decode
+    for number, start, line in lines_of(file, skip_long=True):
         if not line.strip():
             continue
         try:
@@ -61,14 +54,37 @@ def json_lines(file: Opened) -> Iterator[Placed]:
             yield placed
 
 
-def _of_line(file: Opened, decode: Callable[[bytes], _Record], number: int, start: int, line: bytes) -> Placed:
+def _of_line(file: Opened, decode: Callable[[bytes], Record], number: int, start: int, line: bytes) -> Placed:
     try:
         record = decode(line)
         fields = _fields_of_line(file, line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _bad_line(at(file.document, number), line, error) from error
+        value = _with_constants(line)
+        if value is None:
+            raise _bad_line(at(file.document, number), line, error) from error
+        note_constants(file)
+        span = (start, start + _length(line.rstrip()))
+        return replace(record_of_value(file, value, at(file.document, number), span), line=number)
     end = start + _length(line.rstrip())
-    return _placed(record, file.document, number, (start, end), record_metadata(file, fields))
+    return placed_record(record, file.document, number, (start, end), record_metadata(file, fields))
+
+
+def _with_constants(line: bytes) -> dict[str, Any] | None:
+    """Return the object of a line that is JSON but for NaN and Infinity, which become null; None for any other."""
+    if b"NaN" not in line and b"Infinity" not in line:
+        return None
+    try:
+        value = json.loads(line, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def note_constants(file: Opened) -> None:
+    """Note once a file that NaN or Infinity counts as no value."""
+    remark = "NaN and Infinity, which JSON does not have, count as no value"
+    if remark not in file.remarks:
+        file.remarks.append(remark)
 
 
 def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
@@ -78,7 +94,7 @@ def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
         if name in _OWN:
             continue
         if len(memoryview(raw)) > _MAX_FIELD:
-            _leave_out(file, [name])
+            note_fields(file, [name])
             continue
         with suppress(msgspec.DecodeError, RecursionError):
             found[name] = msgspec.json.decode(raw)
@@ -95,11 +111,11 @@ def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any
     if not fields:
         return {}
     metadata, left_out = metadata_of(fields)
-    _leave_out(file, left_out)
+    note_fields(file, left_out)
     return metadata
 
 
-def _leave_out(file: Opened, names: Iterable[str]) -> None:
+def note_fields(file: Opened, names: Iterable[str]) -> None:
     """Note once a file which fields of it were too large."""
     for name in names:
         remark = f"the field {name!r} is left out where it is too large (above {MAX_VALUE} bytes) or one too many"
@@ -112,7 +128,7 @@ def json_file(file: Opened) -> Iterator[Placed]:
 
     document = file.document
     try:
-        for number, (key, value, start, end) in enumerate(elements(file.stream), 1):
+        for number, (key, value, start, end) in enumerate(elements(file.stream, lambda: note_constants(file)), 1):
             try:
                 placed = record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
             except DataError as error:
@@ -142,12 +158,12 @@ def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] 
     if record.id is None and key:
         record.id = key
     fields = {name: one for name, one in value.items() if name not in _OWN}
-    return _placed(record, file.document, 0, span, record_metadata(file, fields), where)
+    return placed_record(record, file.document, 0, span, record_metadata(file, fields), where)
 
 
-def _converted(value: object, where: str) -> _Record:
+def _converted(value: object, where: str) -> Record:
     try:
-        record = msgspec.convert(value, _Record)
+        record = msgspec.convert(value, Record)
         f"{record.id}{record.title}{record.text}{record.contents}".encode()
     except msgspec.ValidationError as error:
         raise DataError(
@@ -158,122 +174,7 @@ def _converted(value: object, where: str) -> _Record:
     return record
 
 
-def table(file: Opened, columns: Columns) -> Iterator[Placed]:
-    """Yield the passages of a CSV or TSV file.
-
-    Args:
-        file: The open document.
-        columns: Columns that hold id, title and text; without a text column, rows may be taken whole.
-
-    Raises:
-        DataError: There is no text column, or a row is broken.
-    """
-    document = file.document
-    csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
-    rows = _Rows(file)
-    header = rows.header(_DELIMITERS[document.kind], columns)
-    if rows.whole:
-        file.remarks.append("no column 'text', so every row was taken whole")
-        yield from _whole_rows(file, rows, header)
-        return
-    places = {name: header.index(column.lower()) for name, column in _named(columns) if column.lower() in header}
-    taken, names = set(places.values()), rows.names
-    for number, row, span in rows:
-        if not any(row):
-            continue
-        fields = {name: row[place] for name, place in places.items() if place < len(row)}
-        others = ((name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in taken)
-        try:
-            placed = _placed(_Record(**fields), document, number, span, _cells(file, others))
-        except DataError as error:
-            file.leave_out(error)
-        else:
-            yield placed
-
-
-def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed]:
-    document = file.document
-    for number, row, span in rows:
-        if text := _row_text(header, row):
-            record = _Record(title=_row_title(document.title, header, row), text=text)
-            cells = _cells(file, zip((name.strip() for name in header), row, strict=False))
-            yield _placed(record, document, number, span, cells)
-
-
-def _cells(file: Opened, cells: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    metadata, left_out = metadata_of_cells((name, cell) for name, cell in cells if name)
-    _leave_out(file, left_out)
-    return metadata
-
-
-class _Rows:
-    """The rows of a table: number of the last line, fields and characters of each."""
-
-    def __init__(self, file: Opened) -> None:
-        self._document = file.document
-        self._source = _lines(file)
-        self._number = self._at = self._end = 0
-        self._delimiter = ","
-        self.whole = False  # no column is that of the text
-        self.names: list[str] = []  # of the columns, as they are written
-        self._size = 0  # characters of the row so far
-
-    def header(self, delimiters: str, columns: Columns) -> list[str]:
-        """Return the column names, in lower case unless rows are taken whole; determine the delimiter."""
-        first = "".join(self._some(1)).strip()
-        found = {mark: next(csv.reader([first], delimiter=mark), []) for mark in delimiters}
-        for self._delimiter, header in found.items():
-            self.names = [name.strip() for name in header]
-            names = [name.lower() for name in self.names]
-            if columns.text.lower() in names:
-                return names
-        if first and (columns.text == WHOLE or (columns.are_default and not self._document.given)):
-            self.whole = True
-            self._delimiter = max(found, key=lambda mark: len(found[mark]))
-            return found[self._delimiter]
-        has = first[:200] or "nothing"
-        raise DataError(
-            f"{self._document.name} has no column {columns.text!r} (its first line is {has!r}): "
-            "name the columns with --text-column, --title-column and --id-column, or take rows whole with "
-            f"--text-column '{WHOLE}'"
-        )
-
-    def __iter__(self) -> Iterator[tuple[int, list[str], tuple[int, int]]]:
-        start = self._at
-        try:
-            for row in csv.reader(self._some(), delimiter=self._delimiter):
-                yield self._number, row, (start, self._end)
-                start, self._size = self._at, 0
-        except csv.Error as error:
-            raise DataError(f"{at(self._document, self._number)}: not a table ({error}): fix the line") from error
-
-    def _some(self, most: int | None = None) -> Iterator[str]:
-        while most is None or most > 0:
-            found = next(self._source, None)
-            if found is None:
-                return
-            self._number, start, line = found
-            try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                raise not_utf8(at(self._document, self._number), line, error, cure=ENCODING_CURE) from error
-            self._at = start + len(text)
-            self._end = start + len(text.rstrip())
-            self._size += len(text)
-            if self._size > MAX_LINE:
-                raise DataError(
-                    f"{at(self._document, self._number)}: the row is longer than {MAX_LINE >> 20} MiB: "
-                    "close the quotation mark that was left open"
-                )
-            most = None if most is None else most - 1
-            yield text
-
-
-def _named(columns: Columns) -> Iterable[tuple[str, str]]:
-    return (("id", columns.id), ("title", columns.title), ("text", columns.text))
-
-
-def _lines(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, int, bytes]]:
+def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, int, bytes]]:
     """Number, first character and bytes of each line, without a byte order mark."""
     number = start = 0
     stream: IO[bytes] = file.stream
@@ -313,8 +214,8 @@ def _length(line: bytes) -> int:
     return len(line) if line.isascii() else len(line.decode("utf-8", "replace"))
 
 
-def _placed(
-    record: _Record,
+def placed_record(
+    record: Record,
     document: Document,
     number: int,
     span: tuple[int, int] | None,
@@ -329,7 +230,7 @@ def _placed(
     return Placed(passage, document, number, own_id)
 
 
-def _title_and_text(record: _Record, place: str) -> tuple[str, str]:
+def _title_and_text(record: Record, place: str) -> tuple[str, str]:
     title, text = record.title or "", record.text
     if text is None and record.contents is not None:
         title, text = split_contents(record.contents, title)
@@ -364,18 +265,3 @@ def not_utf8(place: str, line: bytes, error: UnicodeDecodeError, cure: str = "")
     guess = ", it looks like UTF-16" if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else ""
     bad = f"byte 0x{error.object[error.start]:02x} at column {error.start + 1}"
     return DataError(f"{place}: not UTF-8 ({bad}{guess}): save the file as UTF-8{cure}")
-
-
-def _row_text(names: Sequence[str], row: Sequence[str]) -> str:
-    """Return a row as running text, such as `name: Ann; town: Ystad`, without empty cells."""
-    pairs = ((name.strip(), cell.strip()) for name, cell in zip_longest(names, row, fillvalue=""))
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in pairs if cell)
-
-
-def _row_title(table: str, names: Sequence[str], row: Sequence[str]) -> str:
-    """Return the table's name with the cell of a title or name, or else the first cell of words."""
-    cells = [(name.strip().lower(), cell.strip()) for name, cell in zip(names, row, strict=False) if cell.strip()]
-    named = [cell for name, cell in cells if name in _SUBJECTS]
-    words = [cell for name, cell in cells if name != "id" and not set(cell) <= _NUMBERS]
-    subject = next(iter([*named, *words]), "")
-    return f"{table}: {subject}" if subject else table

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.encodings import KINDS, Recoded
+from pyrag.retrieval.documents.encodings import AUTO, KINDS, Recoded
 from pyrag.retrieval.documents.find import unreadable
 from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 
@@ -114,10 +114,18 @@ class Opened:
         self.remarks: list[str] = []
         self.bad_records: BadRecords | None = None
         self._tap = tap
+        self._wanted = encoding
         self._recoded: Recoded | None = None
         if encoding and document.kind in KINDS:
             self._recoded = Recoded(stream, document.name, encoding)
             self.stream = io.BufferedReader(self._recoded, _BUFFER)
+
+    @property
+    def encoding_cure(self) -> str:
+        """Advice for a text that is not UTF-8."""
+        if self._wanted == AUTO:
+            return ", or name its encoding, which is not clear, such as --encoding windows-1251"
+        return f", or add --encoding with its name, or --encoding {AUTO}"
 
     def leave_out(self, error: DataError) -> None:
         """Leave a record out and go on; raise the error if none may be left out."""
