@@ -178,7 +178,7 @@ def test_a_rule_at_the_top_is_no_front_matter(tmp_path: Path) -> None:
 
 
 def test_html(tmp_path: Path) -> None:
-    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
     body = "".join(
         f"<p>The mill of number {n} was founded by Ann and grinds corn for the village.</p>" for n in range(9)
     )
@@ -282,7 +282,7 @@ def test_entities_that_grow_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_converter_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, package in (("a.pdf", "pypdfium2"), ("a.html", "trafilatura")):
+    for name, package in (("a.pdf", "pypdfium2"), ("a.html", "html_to_markdown")):
         monkeypatch.setitem(sys.modules, package, None)
         (tmp_path / name).write_bytes(b"x")
         says = f"{name} needs a converter that is not installed: run pip install '.[docs]' in a checkout of pyrag"
@@ -344,7 +344,7 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypa
 
 
 def test_documents_that_must_be_read_whole_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("trafilatura")
+    pytest.importorskip("html_to_markdown")
     monkeypatch.setattr(unpack, "MAX_WHOLE", 1000)
     (tmp_path / "a.html").write_text("<p>" + "x" * 2000)
     assert "a.html is larger than" in complaint(tmp_path / "a.html")

@@ -20,7 +20,7 @@ UNSPACED = (
 PARAGRAPH = 1 << 16  # characters; a longer one is cut at a line end
 _WIDE = 60  # characters of a line that was filled with prose
 _WORD = re.compile(r"\S+")
-_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|\\[#>*_+\-`~=<]")
 _MARKED = re.compile(
     r"\s*(?:[-*+•|>–—·‣▪▫◦●○■□☐☑☒✓✔✗➢➤►→]|\d+(?:\.\d+)*[.)]|\(?[A-Za-z][.)]|\(?[ivxIVX]{1,5}[.)]|\(\d+\)|§\s?\d+)\s"
     r"|\s{4}|\||[-=+|:]{3,}$"
@@ -60,7 +60,7 @@ class Line(NamedTuple):
 
     Attributes:
         own: The line is kept apart from its neighbours.
-        encoded: It may hold entities.
+        encoded: It may hold entities and escaped marks.
     """
 
     text: str
@@ -70,20 +70,23 @@ class Line(NamedTuple):
 
     @property
     def decoded(self) -> str:
-        return _ENTITY.sub(_decoded, self.text) if self.encoded and "&" in self.text else self.text
+        return _ENTITY.sub(_decoded, self.text) if self._is_encoded(self.text) else self.text
+
+    def _is_encoded(self, text: str) -> bool:
+        return self.encoded and ("&" in text or "\\" in text)
 
     def words(self) -> Iterator[Word]:
         """Yield the words of the line with their places."""
         for word in _WORD.finditer(self.text):
             start, end = self.at + word.start(), self.at + word.end()
             length = end - start
-            if self.encoded and "&" in word[0]:
+            if self._is_encoded(word[0]):
                 length = sum(map(len, _ENTITY.sub(_decoded, word[0]).split()))
             yield Word(start, end, length)
 
 
 def _decoded(entity: re.Match[str]) -> str:
-    return unescape(entity[0])
+    return unescape(entity[0]) if entity[0][0] == "&" else entity[0][1:]
 
 
 def words_of(lines: Iterable[Line]) -> list[Word]:

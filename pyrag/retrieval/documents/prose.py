@@ -14,11 +14,13 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
-from pyrag.retrieval.documents.converters import docx_markdown, html_markdown, pdf_pages
 from pyrag.retrieval.documents.front_matter import split_front_matter
+from pyrag.retrieval.documents.html import html_markdown
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
+from pyrag.retrieval.documents.pdf import pdf_pages
 from pyrag.retrieval.documents.records import not_utf8, record_metadata
 from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.word import docx_markdown
 from pyrag.trace.model import Passage
 
 _PIECE = 1 << 20  # bytes of a line that are read at once
@@ -40,7 +42,8 @@ def markdown(file: Opened) -> Iterator[Placed]:
 
 
 def html(file: Opened) -> Iterator[Placed]:
-    title, text = html_markdown(file.whole(), file.document.name)
+    title, text, remarks = html_markdown(file.whole(), file.document.name)
+    file.remarks += remarks
     found = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
     yield from _placed(file.document, found)
 
@@ -56,7 +59,7 @@ def running_text(file: Opened, text: str) -> Iterator[Placed]:
 
 
 def docx(file: Opened) -> Iterator[Placed]:
-    lines = docx_markdown(file.whole(), file.document.name)
+    lines = docx_markdown(file.whole(), file.document.name, file.remarks)
     yield from _placed(file.document, chunks(lines, file.document.title, markdown=True))
 
 

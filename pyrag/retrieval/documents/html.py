@@ -1,0 +1,182 @@
+"""HTML pages as Markdown, by `html-to-markdown` over a tree of `lxml`.
+
+Menus (`nav`), scripts and hidden parts are taken out and counted, the rest of a page stays: no heuristic decides what
+its main content is. By hand are only the parts that the library drops: values of forms, tables within cells, line
+breaks and lists within cells, `header` and `noscript`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from pyrag.errors import DataError, install_extra
+
+_SILENT = frozenset({"head", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"})
+_RENAMED = {"header": "div", "noscript": "div", "form": "div", "fieldset": "div", "legend": "p", "hgroup": "div"}
+_UNSEEN_INPUTS = frozenset({"hidden", "password", "submit", "reset", "button", "image", "file"})
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_ICONS = {True: "☒", False: "☐"}
+_BLOCKS = ("p", "div", "li", "br", "dd", "dt", "tr", "h1", "h2", "h3", "h4", "h5", "h6")
+_LINK = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*(?:\([^()]*\))?[^()\s]*)(?: \"[^\"]*\")?\)")
+_IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*)(?: \"[^\"]*\")?\)")
+
+
+def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
+    """Convert a page to Markdown.
+
+    Args:
+        data: The page, or a fragment of one.
+        name: Name of the file in messages.
+
+    Returns:
+        Its title, which may be empty, its text, and remarks on what was left out.
+
+    Raises:
+        DataError: The converter is missing or cannot read the page.
+    """
+    try:
+        import html_to_markdown
+        from lxml import etree, html
+    except ImportError:
+        raise DataError(f"{name} needs a converter that is not installed: {install_extra('docs')}") from None
+    try:
+        if not data.strip():
+            return "", "", []
+        tree = html.document_fromstring(_decoded(data), parser=html.HTMLParser(huge_tree=False, recover=True))
+        title = " ".join((tree.findtext(".//title") or "").split())
+        remarks = _simplified(tree)
+        options = html_to_markdown.ConversionOptions(
+            extract_metadata=False,
+            compact_tables=True,
+            hidden_content="all",
+            preprocessing=html_to_markdown.PreprocessingOptions(enabled=False),
+        )
+        result = html_to_markdown.convert(etree.tostring(tree, encoding="unicode", method="html"), options)
+    except Exception as error:  # of hostile pages; the libraries have classes of their own
+        raise DataError(
+            f"{name} is no HTML that can be read ({error}): open it in a browser and save it again, or save it as text"
+        ) from error
+    text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", result.content or ""))
+    return title, text, remarks
+
+
+def _decoded(data: bytes) -> str:
+    """Return a page as text: by its mark, its declaration, as UTF-8, or as windows-1252."""
+    for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if data.startswith(mark):
+            return _without_declaration(data.decode(encoding, "replace"))
+    named = re.search(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]+)", data[:4096], re.IGNORECASE)
+    named = named or re.match(rb"\s*<\?xml[^>]*encoding=[\"']([\w.:-]+)", data)
+    for encoding in (named[1].decode() if named else "utf-8", "utf-8", "windows-1252"):
+        try:
+            return _without_declaration(data.decode(_WEB_NAMES.get(encoding.lower(), encoding)))
+        except (UnicodeError, LookupError):
+            continue
+    return _without_declaration(data.decode("windows-1252", "replace"))
+
+
+_WEB_NAMES = {"iso-8859-1": "windows-1252", "latin1": "windows-1252", "us-ascii": "windows-1252", "x-sjis": "cp932"}
+
+
+def _without_declaration(text: str) -> str:
+    return re.sub(r"^\ufeff?\s*<\?xml[^>]*\?>", "", text).replace("\0", "")
+
+
+def _simplified(tree: Any) -> list[str]:
+    """Take out menus and scripts, write out forms and cells; return remarks on what was left out."""
+    menus = hidden = 0
+    for element in list(tree.iter()):
+        if not isinstance(element.tag, str) or (element.tag in _SILENT and element.tag != "head"):
+            _drop(element)
+        elif element.tag == "nav" or element.get("role") == "navigation":
+            menus += bool("".join(element.itertext()).strip())
+            _drop(element)
+        elif _is_hidden(element):
+            hidden += bool("".join(element.itertext()).strip())
+            _drop(element)
+    head = tree.find("head")
+    if head is not None:
+        _drop(head)
+    for element in list(tree.iter()):
+        element.tag = _RENAMED.get(element.tag, element.tag)
+        _write_form(element)
+    for cell in list(tree.iter("td", "th")):
+        _flatten(cell)
+    _write_terms(tree)
+    return [f"{what} of pages left out" for count, what in ((menus, "menus (nav)"), (hidden, "hidden parts")) if count]
+
+
+def _is_hidden(element: Any) -> bool:
+    return "hidden" in element.attrib or bool(_HIDDEN.search(element.get("style", "")))
+
+
+def _drop(element: Any) -> None:
+    """Remove an element with what it holds; the text behind it stays."""
+    parent = element.getparent()
+    if parent is None:
+        return
+    before = element.getprevious()
+    tail = element.tail or ""
+    if before is not None:
+        before.tail = (before.tail or "") + tail
+    else:
+        parent.text = (parent.text or "") + tail
+    parent.remove(element)
+
+
+def _write_form(element: Any) -> None:
+    """Put the values of a form's field where it stands."""
+    if element.tag == "input":
+        kind = element.get("type", "text").lower()
+        value = element.get("value", "")
+        if kind in ("checkbox", "radio"):
+            value = _ICONS["checked" in element.attrib]
+        _become_text(element, "" if kind in _UNSEEN_INPUTS else value)
+    elif element.tag == "select":
+        options = list(element.iter("option"))
+        chosen = [option for option in options if "selected" in option.attrib] or options
+        _become_text(element, ", ".join(" ".join(option.itertext()).strip() for option in chosen))
+    elif element.tag in ("textarea", "output", "button"):
+        _become_text(element, " ".join("".join(element.itertext()).split()))
+
+
+def _become_text(element: Any, text: str) -> None:
+    tail = element.tail
+    for child in list(element):
+        element.remove(child)
+    element.attrib.clear()
+    element.tag, element.text, element.tail = "span", f" {text} " if text else "", tail
+
+
+def _flatten(cell: Any) -> None:
+    """Make one line of a cell: its blocks become text that is parted by semicolons, also those of a table in it."""
+    if not any(isinstance(child.tag, str) and child.tag in _BLOCKS for child in cell.iter() if child is not cell):
+        return
+    lines = [" ".join(line.split()) for line in "".join(_pieces(cell)).split("\n")]
+    for child in list(cell):
+        cell.remove(child)
+    cell.text = "; ".join(filter(None, lines))
+
+
+def _pieces(element: Any) -> Iterator[str]:
+    yield element.text or ""
+    for child in element:
+        is_block = child.tag in _BLOCKS
+        yield "\n" if is_block else ""
+        yield from _pieces(child)
+        yield "\n" if is_block else " " if child.tag in ("td", "th") else ""
+        yield child.tail or ""
+
+
+def _write_terms(tree: Any) -> None:
+    """Write lists of terms as `term: meaning`."""
+    for term in list(tree.iter("dt")):
+        following = term.getnext()
+        if following is not None and following.tag == "dd":
+            words = " ".join("".join(term.itertext()).split())
+            for child in list(term):
+                term.remove(child)
+            term.text = ""
+            following.text = f"{words}: {(following.text or '').lstrip()}"
