@@ -89,6 +89,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
         bad_records: files and reasons of lines, rows and elements that were left out, the first of each file.
         removed_files: files that are gone or no longer named, with their passages, at most 1000.
         remarks: names of files that were read otherwise than usual, and how.
+        unread: kinds of files that are not read, with the number of files.
     """
 
     info: IndexInfo
@@ -100,6 +101,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     bad_records: tuple[tuple[str, str], ...] = ()
     removed_files: tuple[tuple[str, int], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
+    unread: tuple[tuple[str, str], ...] = ()
 
 
 def _ignore(*_: object) -> None:
@@ -343,7 +345,7 @@ def _built(info: IndexInfo, outcome: BuildOutcome) -> Built:
     return Built(
         info=info, added=changes.added, changed=changes.changed, removed=changes.removed,
         files_read=changes.files_read, problems=tuple(outcome.problems), bad_records=tuple(outcome.bad),
-        removed_files=tuple(outcome.removed_files), remarks=tuple(outcome.remarks),
+        removed_files=tuple(outcome.removed_files), remarks=tuple(outcome.remarks), unread=tuple(outcome.unread),
     )  # fmt: skip
 
 

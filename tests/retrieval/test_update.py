@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from pyrag.retrieval.documents.model import Columns
 from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing import bm25_part, update
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
+from pyrag.retrieval.indexing.verify import verify_index
 
 from .updating import Recording, assert_like_fresh, content, records, results
 
@@ -103,7 +105,8 @@ def test_any_history_ends_where_a_fresh_build_does(
     part = Recording()
     for steps in history:
         for name, what, texts in steps:
-            apply(folder, name, what, texts)
+            if what != "break" or not (folder / name).exists():  # passages of a file that was spoiled stay
+                apply(folder, name, what, texts)
         given = [folder / "x", folder / "y", folder]
         update_index(given, index, parts=(Bm25Part(), part))
         fresh = Recording()
@@ -112,6 +115,48 @@ def test_any_history_ends_where_a_fresh_build_does(
         assert content(index) == content(tmp_path / "fresh")
         assert results(index) == results(tmp_path / "fresh")
         assert part.held == fresh.held == {one.id for one in content(index)}
+
+
+def test_passages_of_a_spoiled_file_stay_until_it_is_read(tmp_path: Path) -> None:
+    folder, index = tmp_path / "n", tmp_path / "ix"
+    folder.mkdir()
+    path = folder / "a.txt"
+    for text, held in (("One zebra.", "One zebra."), ("Two\xe9 lions.", "One zebra."), ("x\xe9", "One zebra.")):
+        path.write_bytes(text.encode("latin-1"))
+        for _ in range(2):
+            built = update_index([folder], index)
+            assert [one.text for one in content(index)] == [held]
+            assert verify_index(index).problems == ()
+    assert built.problems[0][1].endswith("; its passages of before stay (1)")
+    path.write_text("A tiger.")
+    assert update_index([folder], index).problems == ()
+    assert [one.text for one in content(index)] == ["A tiger."]
+
+
+def test_passages_of_a_broken_archive_stay(tmp_path: Path) -> None:
+    folder, index = tmp_path / "n", tmp_path / "ix"
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("b.txt", "One zebra.")
+    update_index([folder], index)
+    (folder / "a.zip").write_bytes(b"junk")
+    for _ in range(2):
+        built = update_index([folder], index)
+        assert (built.removed, [one.text for one in content(index)]) == (0, ["One zebra."])
+    (folder / "a.zip").unlink()
+    assert update_index([folder], index).removed == 1
+
+
+def test_files_of_other_kinds_are_counted(tmp_path: Path) -> None:
+    folder, index = tmp_path / "n", tmp_path / "ix"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("a.txt", "b.BIN", "deep/c.bin", "README", ".hidden"):
+        (folder / name).write_text("One zebra.")
+    with zipfile.ZipFile(folder / "a.zip", "w") as archive:
+        archive.writestr("d.bin", "x")
+    assert update_index([folder], index).unread == ((".bin", "3"), ("without an ending", "1"))
+    (folder / "b.BIN").unlink()
+    assert update_index([folder], index).unread == ((".bin", "2"), ("without an ending", "1"))
 
 
 def test_the_same_text_in_two_roots_stays_when_one_goes(tmp_path: Path) -> None:

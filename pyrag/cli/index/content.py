@@ -66,6 +66,7 @@ def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
         "left_out_records": [{"file": name, "reason": reason} for name, reason in built.bad_records],
         "removed_files": [{"file": name, "passages": count} for name, count in built.removed_files],
         "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
+        "unread": {kind: int(count) for kind, count in built.unread},
         "generation": built.info.generation,
         "seconds": seconds,
     }
@@ -76,8 +77,27 @@ def print_notes(built: Built) -> None:
     if built.removed_files:
         names = [name for name, _ in built.removed_files]
         print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
+    print_unread(built.unread)
     print_left_out(built.problems, built.info.left_out, built.bad_records, built.info.bad_records)
-    _print_remarks(built.remarks)
+    print_remarks(built.remarks)
+
+
+def print_unread(unread: Sequence[tuple[str, str]]) -> None:
+    """Print the kinds of files that were not read, and what to install for them.
+
+    Args:
+        unread: Kinds with the number of files.
+    """
+    from pyrag.errors import install_extra
+    from pyrag.retrieval.documents.model import KNOWN, OFFICE, is_read
+
+    office = [(kind, count) for kind, count in unread if kind in OFFICE and not is_read(kind)]
+    others = [(kind, count) for kind, count in unread if kind not in OFFICE]
+    for kinds, cure in ((office, install_extra("office")), (others, f"convert them to {KNOWN}")):
+        if kinds:
+            listed = ", ".join(f"{kind} {count}" for kind, count in kinds[:_SHOWN])
+            more = f" and {len(kinds) - _SHOWN} more kinds" if len(kinds) > _SHOWN else ""
+            print(printable(f"{listed}{more} not read: {cure}"), file=sys.stderr)
 
 
 def print_left_out(
@@ -101,8 +121,12 @@ def print_left_out(
             print(f"  and {count - min(len(listed), _SHOWN)} more, see pyrag index info --json", file=sys.stderr)
 
 
-def _print_remarks(remarks: tuple[tuple[str, str], ...]) -> None:
-    """Print one line per remark, with its files."""
+def print_remarks(remarks: Sequence[tuple[str, str]]) -> None:
+    """Print one line per remark, with its files.
+
+    Args:
+        remarks: Files with remarks.
+    """
     by_remark: dict[str, list[str]] = {}
     for name, remark in remarks:
         by_remark.setdefault(remark, []).append(name)

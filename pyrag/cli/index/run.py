@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.cli.index.content import as_object, outcome, print_left_out, print_notes
+from pyrag.cli.index.content import as_object, outcome, print_left_out, print_notes, print_remarks, print_unread
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
 from pyrag.cli.views.words import counted, field_words
@@ -238,7 +238,8 @@ def info(folder: Path, *, as_json: bool) -> None:
     about = read_info(folder)
     records = open_generation(folder, Records)
     try:
-        problems, bad = records.problems(), records.bad_records()
+        problems, bad = records.problems(), records.notes.bad_records()
+        unread, remarks = records.notes.listed("unread"), records.notes.listed("remark")
     finally:
         records.close()
     generation = folder / about.generation
@@ -250,6 +251,8 @@ def info(folder: Path, *, as_json: bool) -> None:
         lines = [{"file": name, "reason": reason} for name, reason in bad]
         facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors), "fields": fields}
         listed = {"left_out": left_out, "left_out_records": lines}
+        listed["remarks"] = [{"file": name, "remark": remark} for name, remark in remarks]
+        listed["unread"] = [{"kind": name, "files": count} for name, count in unread]
         print_json({"index": str(folder), **facts, **listed, "bytes": _size(generation), "parts": sizes})
         return
     passages, files = counted(about.passages, "passage"), counted(about.files, "file")
@@ -265,6 +268,8 @@ def info(folder: Path, *, as_json: bool) -> None:
         print(f"  vectors of {about.embedder}: {_described(vectors)}")
         if short := _shortfall(vectors):
             print(f"  {short}")
+    print_unread(unread)
+    print_remarks(remarks)
     print_left_out(problems, len(problems), bad, about.bad_records)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import unescape
+from itertools import pairwise
 from typing import NamedTuple
 
 UNSPACED = (
@@ -55,7 +56,7 @@ class Block:
     repeated: int = 0
 
 
-class Line(NamedTuple):
+class SourceLine(NamedTuple):
     """A line of a source and its first character.
 
     Attributes:
@@ -89,7 +90,7 @@ def _decoded(entity: re.Match[str]) -> str:
     return unescape(entity[0]) if entity[0][0] == "&" else entity[0][1:]
 
 
-def words_of(lines: Iterable[Line]) -> list[Word]:
+def words_of(lines: Iterable[SourceLine]) -> list[Word]:
     return [word for line in lines for word in line.words()]
 
 
@@ -100,9 +101,9 @@ def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
         lines: The text, with line ends.
     """
     at = 0
-    placed: list[Line] = []
+    placed: list[SourceLine] = []
     for text in lines:
-        placed.append(Line(text, at))
+        placed.append(SourceLine(text, at))
         at += len(text)
         if not text.strip() or at - placed[0].at > PARAGRAPH:
             yield from paragraph(placed)
@@ -110,14 +111,14 @@ def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
     yield from paragraph(placed)
 
 
-def paragraph(lines: Sequence[Line]) -> Iterator[Block]:
+def paragraph(lines: Sequence[SourceLine]) -> Iterator[Block]:
     """Yield a paragraph of some lines; nothing if all are blank."""
     lines = [line for line in lines if line.text.strip()]
     if lines:
         yield Block(0, _text(lines), words_of(lines))
 
 
-def _text(lines: Sequence[Line]) -> str:
+def _text(lines: Sequence[SourceLine]) -> str:
     keeps = [line.own or bool(_MARKED.match(line.text)) for line in lines]
     others = [line.text.strip() for line, own in zip(lines, keeps, strict=True) if not own]
     is_record = sum(map(bool, map(_RECORD.match, others))) >= max(2, len(others) / 2)
@@ -133,10 +134,7 @@ def _text(lines: Sequence[Line]) -> str:
 
 def _is_prose(lines: Sequence[str]) -> bool:
     """Return whether lines are one text that was broken to fit a width."""
-    continued = any(
-        _CONTINUES.match(after) and not _SENTENCE_ENDS.search(before)
-        for before, after in zip(lines, lines[1:], strict=False)
-    )
+    continued = any(_CONTINUES.match(after) and not _SENTENCE_ENDS.search(before) for before, after in pairwise(lines))
     return len(lines) < 2 or continued or max(map(len, lines)) >= _WIDE
 
 

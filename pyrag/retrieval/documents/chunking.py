@@ -3,11 +3,11 @@
 `chunks` takes lines and yields titled texts with their place: at most `MAX_UNITS` units a text and, if a section has
 enough, mostly at least `MIN_UNITS`. A unit is a word, one character of a script without spaces, or 40 characters of an
 overlong word. Only white space is lost: every other character ends up in a text, in the same order, or, for a Markdown
-heading, in the titles of its section; so places are found by counting characters, those of entities as decoded. Memory is bounded by one
-paragraph, and a paragraph by `_PARAGRAPH`.
+heading, in the titles of its section; so places are found by counting characters, those of entities as decoded. Memory
+is bounded by one paragraph.
 
-A table that is cut repeats its heading in each text, which has no place of its own. Markdown is parsed by `markdown`,
-lines of plain text are joined or kept by `lines`. Left out: overlap between passages.
+A table that is cut repeats its heading in each text. Left out: overlap between passages. `blocks` and `markdown` find
+headings and paragraphs.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk
 def _blocks(lines: Iterable[str], *, markdown: bool) -> Iterator[Block]:
     if not markdown:
         return plain_blocks(lines)
-    from pyrag.retrieval.documents.markdown import markdown_blocks
+    from pyrag.retrieval.documents.formats.markdown import markdown_blocks
 
     return markdown_blocks(lines)
 

@@ -111,7 +111,7 @@ class Recoded(io.RawIOBase):
     def _choose(self, encoding: str, chunk: bytes = b"") -> None:
         self._settled = True
         if encoding == AUTO:
-            encoding = _detected(chunk)
+            encoding = detected_encoding(chunk)
             if not encoding:
                 return  # what reads on says what is wrong with it as UTF-8
         self.encoding = encoding
@@ -125,8 +125,13 @@ class Recoded(io.RawIOBase):
             raise DataError(f"{self._name}: not {self.encoding} ({error}): name another --encoding") from error
 
 
-def _detected(data: bytes) -> str:
-    """Return the encoding of a text that is not UTF-8; empty if it is not clear."""
+def detected_encoding(data: bytes, western: str = WINDOWS) -> str:
+    """Return the encoding of a text that is not UTF-8; empty if it is not clear.
+
+    Args:
+        data: The beginning of the text.
+        western: Encoding of short texts of Western Europe, of which `chardet` is unsure.
+    """
     if _BINARY.search(data) or _is_spoiled(data):
         return ""
     from chardet import detect
@@ -134,7 +139,7 @@ def _detected(data: bytes) -> str:
     guess = detect(data)
     confidence = float(guess["confidence"] or 0)
     if confidence < _UNSURE and not _NO_WINDOWS.search(data.lower()):
-        return WINDOWS
+        return western
     if not guess["encoding"] or confidence < _UNCERTAIN:
         return ""
     try:

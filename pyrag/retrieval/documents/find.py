@@ -20,8 +20,12 @@ from functools import partial
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.model import ARCHIVE, KNOWN, MARK, Document, Stamp, is_read, kind, utf8
+from pyrag.retrieval.documents.encodings import detected_encoding
+from pyrag.retrieval.documents.model import ARCHIVE, KNOWN, MARK, OFFICE, Document, Stamp, is_read, kind, utf8
 
+LEADS_OUT = "leads out of the folder"
+_UTF8_NAME = 0x800  # flag of a member whose name is UTF-8
+_SAMPLE_NAMES = 200
 OnBad = Callable[[str, DataError], None]
 
 
@@ -30,12 +34,17 @@ def _raise_it(name: str, error: DataError) -> None:
     raise error
 
 
+def _ignore(name: str) -> None:
+    """Do nothing: the `on_unread` of callers that do not count files of other kinds."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Search:
     """Treatment of bad files and of links, which may lead into the folders `inside`, or anywhere if that is None."""
 
     on_bad: OnBad
     inside: tuple[str, ...] | None
+    on_unread: Callable[[str], None] = _ignore
 
     def may_follow(self, path: Path) -> bool:
         """False for what lies elsewhere, once all symbolic links are resolved."""
@@ -50,7 +59,7 @@ class _Search:
             return False
         if path.is_dir() or (path.is_file() and _is_read(path.name)):
             name, end = utf8(str(path)), utf8(os.path.realpath(path))
-            message = f"{name} leads out of the folder, to {end}: name that too, or add --follow-links"
+            message = f"{name} {LEADS_OUT}, to {end}: name that too, or add --follow-links"
             if self.on_bad is _raise_it:
                 warnings.warn(f"left out: {message}", stacklevel=2)
             else:
@@ -64,6 +73,7 @@ def find_documents(
     *,
     follow_links: bool = False,
     names: Mapping[Path, str] | None = None,
+    on_unread: Callable[[str], None] = _ignore,
 ) -> Iterator[Document]:
     """Find the documents behind files, folders, globs and archives, each once.
 
@@ -72,6 +82,7 @@ def find_documents(
         on_bad: Called with name and error of anything unreadable in a folder.
         follow_links: True to follow symbolic links that lead out of the named folders.
         names: Names of absolute paths that documents and errors call by another name.
+        on_unread: Called with the name of each file of another kind; by default, these are ignored.
 
     Raises:
         DataError: A named path is missing, unreadable or of an unknown kind.
@@ -80,7 +91,7 @@ def find_documents(
     named = list(map(Path, paths))
     inside = None if follow_links else tuple({os.path.realpath(fixed_root(path)) for path in named})
     for path in named:
-        for document in _documents(path, _Search(on_bad, inside), (names or {}).get(path)):
+        for document in _documents(path, _Search(on_bad, inside, on_unread), (names or {}).get(path)):
             real = hash((os.path.realpath(document.path), document.member))  # 64 bits, for millions of files
             if real not in seen:
                 seen.add(real)
@@ -163,8 +174,8 @@ def _single(path: Path) -> Iterator[Document]:
     if not stat.S_ISREG(status.st_mode):
         raise DataError(f"{path} is neither a file nor a folder: name a file or a folder of files")
     if path.suffix.lower() == ARCHIVE:
-        yield from _members(path, utf8(path.name), _raise_it)
-    elif is_read(kind(path.name)):
+        yield from _members(path, utf8(path.name), _raise_it, _ignore)
+    elif path.suffix.lower() in OFFICE or is_read(kind(path.name)):
         yield Document(path, utf8(path.name), _stamp(status))
     else:
         raise DataError(f"{path} is of a kind that pyrag does not read: convert it to {KNOWN}")
@@ -248,8 +259,6 @@ def _is_read(name: str) -> bool:
 
 
 def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
-    if not _is_read(path.name):
-        return
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -260,31 +269,63 @@ def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
         return
     if not stat.S_ISREG(status.st_mode):
         return
+    if not _is_read(path.name):
+        search.on_unread(utf8(path.name))
+        return
     key = utf8(path.relative_to(root).as_posix())
     if path.suffix.lower() == ARCHIVE:
-        yield from _members(path, key, search.on_bad)
+        yield from _members(path, key, search.on_bad, search.on_unread)
     else:
         yield Document(path, key, _stamp(status), given=False)
 
 
-def _members(path: Path, key: str, on_bad: OnBad) -> Iterator[Document]:
+def _members(path: Path, key: str, on_bad: OnBad, on_unread: Callable[[str], None]) -> Iterator[Document]:
     try:
         with zipfile.ZipFile(path) as archive:
-            members = sorted(archive.infolist(), key=lambda member: member.filename)
+            members = sorted(named_members(archive).items())
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         on_bad(utf8(str(path)), DataError(f"{path} is a broken .zip file ({error}): copy or pack it again"))
         return
     except OSError as error:
         on_bad(utf8(str(path)), unreadable(path, error))
         return
-    seen: set[str] = set()
-    for member in members:
-        name = member.filename
+    for name, member in members:
         hidden = any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
-        if member.is_dir() or hidden or not is_read(kind(name)) or name in seen:
+        if member.is_dir() or hidden:
             continue
-        seen.add(name)
+        if not is_read(kind(name)):
+            on_unread(utf8(name))
+            continue
         yield Document(path, f"{key}!/{utf8(name)}", Stamp(member.file_size, member.CRC), name, on_bad is _raise_it)
+
+
+def named_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the members of an archive by name; names that are not marked as UTF-8 are read in their own encoding."""
+    members = archive.infolist()
+    unmarked = [_raw(member) for member in members if not member.flag_bits & _UTF8_NAME]
+    encoding = _encoding_of_names([name for name in unmarked if not name.isascii()])
+    named: dict[str, zipfile.ZipInfo] = {}
+    for member in members:
+        is_marked = member.flag_bits & _UTF8_NAME or not encoding
+        named.setdefault(member.filename if is_marked else _raw(member).decode(encoding, "replace"), member)
+    return named
+
+
+def _raw(member: zipfile.ZipInfo) -> bytes:
+    """Return the bytes of a name, which `zipfile` reads as code page 437."""
+    return member.filename.encode("cp437", "replace")
+
+
+def _encoding_of_names(names: Sequence[bytes]) -> str:
+    """Return the encoding of names in an archive; empty for code page 437."""
+    if not names:
+        return ""
+    text = b"\n".join(names[:_SAMPLE_NAMES])
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return detected_encoding(text, western="cp437")
+    return "utf-8"
 
 
 def _stamp(status: os.stat_result) -> Stamp:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from pyrag._io import plugins
@@ -17,6 +18,14 @@ ARCHIVE = ".zip"
 TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 PROSE = (".txt", ".text", ".log", ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx")
 SUFFIXES = TABLES + PROSE
+OFFICE = {  # read by the extra `office`
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".rtf": "application/rtf",
+    ".epub": "application/epub+zip",
+    ".eml": "message/rfc822",
+}
 KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .bz2, .xz or in a .zip"
 
 
@@ -106,7 +115,14 @@ def kind(name: str) -> str:
 
 def is_read(suffix: str) -> bool:
     """Return True for a suffix that pyrag or an installed package reads."""
+    if suffix in OFFICE:
+        return find_spec("xberg") is not None or suffix.removeprefix(".") in plugins.names("documents")
     return suffix in SUFFIXES or (suffix != "" and suffix.removeprefix(".") in plugins.names("documents"))
+
+
+def ending(name: str) -> str:
+    """Return the kind of a file as messages name it."""
+    return kind(name)[:20] or "without an ending"
 
 
 def at(document: Document, line: int) -> str:

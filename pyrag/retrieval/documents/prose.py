@@ -14,13 +14,13 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
-from pyrag.retrieval.documents.front_matter import split_front_matter
-from pyrag.retrieval.documents.html import html_markdown
+from pyrag.retrieval.documents.formats.front_matter import split_front_matter
+from pyrag.retrieval.documents.formats.html import html_markdown
+from pyrag.retrieval.documents.formats.pdf import pdf_pages
+from pyrag.retrieval.documents.formats.word import docx_markdown
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
-from pyrag.retrieval.documents.pdf import pdf_pages
 from pyrag.retrieval.documents.records import not_utf8, record_metadata
 from pyrag.retrieval.documents.unpack import Opened
-from pyrag.retrieval.documents.word import docx_markdown
 from pyrag.trace.model import Passage
 
 _PIECE = 1 << 20  # bytes of a line that are read at once

@@ -19,10 +19,12 @@ from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.documents import prose, records, tables
 from pyrag.retrieval.documents.find import find_documents
+from pyrag.retrieval.documents.formats.office import office_markdown
 from pyrag.retrieval.documents.model import (
     KNOWN,
     MARK,
     MAX_LINE,
+    OFFICE,
     TABLES,
     Columns,
     Document,
@@ -66,6 +68,8 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     kind = file.document.kind
     if kind in TABLES and kind not in _READERS:
         return tables.table(file, columns)
+    if kind in OFFICE and kind.removeprefix(".") not in plugins.names("documents"):
+        return prose.running_text(file, office_markdown(file))
     return _READERS.get(kind, _added)(file)
 
 

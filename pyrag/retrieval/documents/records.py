@@ -30,19 +30,19 @@ _MAX_REMARKS = 20
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
 
 
-class Record(msgspec.Struct):
+class RecordFields(msgspec.Struct):
     id: str | int | None = None
     title: str | None = None
     text: str | None = None
     contents: str | None = None
 
 
-_OWN = frozenset(Record.__struct_fields__)
+_OWN = frozenset(RecordFields.__struct_fields__)
 _raw_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def json_lines(file: Opened) -> Iterator[Placed]:
-    decode = msgspec.json.Decoder(Record).decode
+    decode = msgspec.json.Decoder(RecordFields).decode
     for number, start, line in lines_of(file, skip_long=True):
         if not line.strip():
             continue
@@ -54,7 +54,7 @@ def json_lines(file: Opened) -> Iterator[Placed]:
             yield placed
 
 
-def _of_line(file: Opened, decode: Callable[[bytes], Record], number: int, start: int, line: bytes) -> Placed:
+def _of_line(file: Opened, decode: Callable[[bytes], RecordFields], number: int, start: int, line: bytes) -> Placed:
     try:
         record = decode(line)
         fields = _fields_of_line(file, line)
@@ -116,7 +116,12 @@ def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any
 
 
 def note_fields(file: Opened, names: Iterable[str]) -> None:
-    """Note once a file which fields of it were too large."""
+    """Note once a file which fields of it were too large.
+
+    Args:
+        file: The open document.
+        names: Names of the fields.
+    """
     for name in names:
         remark = f"the field {name!r} is left out where it is too large (above {MAX_VALUE} bytes) or one too many"
         if remark not in file.remarks and len(file.remarks) < _MAX_REMARKS:
@@ -161,9 +166,9 @@ def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] 
     return placed_record(record, file.document, 0, span, record_metadata(file, fields), where)
 
 
-def _converted(value: object, where: str) -> Record:
+def _converted(value: object, where: str) -> RecordFields:
     try:
-        record = msgspec.convert(value, Record)
+        record = msgspec.convert(value, RecordFields)
         f"{record.id}{record.title}{record.text}{record.contents}".encode()
     except msgspec.ValidationError as error:
         raise DataError(
@@ -175,7 +180,12 @@ def _converted(value: object, where: str) -> Record:
 
 
 def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, int, bytes]]:
-    """Number, first character and bytes of each line, without a byte order mark."""
+    """Yield number, first character and bytes of each line, without a byte order mark.
+
+    Args:
+        file: The open document.
+        skip_long: Leave out lines that are too long; otherwise they end the reading.
+    """
     number = start = 0
     stream: IO[bytes] = file.stream
     while line := stream.readline(MAX_LINE + 1):
@@ -215,13 +225,26 @@ def _length(line: bytes) -> int:
 
 
 def placed_record(
-    record: Record,
+    record: RecordFields,
     document: Document,
     number: int,
     span: tuple[int, int] | None,
     metadata: dict[str, Any],
     place: str = "",
 ) -> Placed:
+    """Return the passage of a record.
+
+    Args:
+        record: Its own fields.
+        document: The document.
+        number: Number of its line; 0 without one.
+        span: Its characters in the file, if known.
+        metadata: Its further fields.
+        place: Its place for messages; by default its line.
+
+    Raises:
+        DataError: The record has no text.
+    """
     title, text = _title_and_text(record, place or at(document, number))
     own_id = record.id is not None and record.id != ""
     key = str(record.id) if own_id else f"{document.key}#{digest(title, text, encoded(metadata))}"
@@ -230,7 +253,7 @@ def placed_record(
     return Placed(passage, document, number, own_id)
 
 
-def _title_and_text(record: Record, place: str) -> tuple[str, str]:
+def _title_and_text(record: RecordFields, place: str) -> tuple[str, str]:
     title, text = record.title or "", record.text
     if text is None and record.contents is not None:
         title, text = split_contents(record.contents, title)

@@ -1,7 +1,7 @@
 """Passages out of CSV and TSV files: the delimiter by `clevercsv`, the heading and the rows by the standard library.
 
-A table has a heading; lines above it, such as titles, are left out and noted, and so is `sep=;`. Its further columns are
-metadata. Where decimal commas show, figures such as `1.750` stay texts: nobody knows what they stand for.
+A table has a heading; lines above it, such as titles, are left out and noted, and `sep=;` counts. Its further columns
+are metadata. Where decimal commas show, figures such as `1.750` stay texts: nobody knows what they stand for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.model import MAX_LINE, Columns, Placed, at
-from pyrag.retrieval.documents.records import Record, lines_of, not_utf8, note_fields, placed_record
+from pyrag.retrieval.documents.records import RecordFields, lines_of, not_utf8, note_fields, placed_record
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.retrieval.filters.metadata import metadata_of, value_of_text
 
@@ -63,7 +63,7 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
         fields = {name: row[place] for name, place in places.items() if place < len(row)}
         others = ((name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in taken)
         try:
-            placed = placed_record(Record(**fields), document, number, span, _cells(file, others, rows))
+            placed = placed_record(RecordFields(**fields), document, number, span, _cells(file, others, rows))
         except DataError as error:
             file.leave_out(error)
         else:
@@ -74,7 +74,7 @@ def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed
     document = file.document
     for number, row, span in rows:
         if text := _row_text(header, row):
-            record = Record(title=_row_title(document.title, header, row), text=text)
+            record = RecordFields(title=_row_title(document.title, header, row), text=text)
             cells = _cells(file, zip((name.strip() for name in header), row, strict=False), rows)
             yield placed_record(record, document, number, span, cells)
 
@@ -178,7 +178,8 @@ class _Rows:
             raise self._broken(error) from error
 
     def _some(self) -> Iterator[str]:
-        for self._number, start, line in self._source:
+        for number, start, line in self._source:
+            self._number = number
             try:
                 text = line.decode()
             except UnicodeDecodeError as error:

@@ -22,7 +22,7 @@ from typing import IO, Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.encodings import AUTO, KINDS, Recoded
-from pyrag.retrieval.documents.find import unreadable
+from pyrag.retrieval.documents.find import named_members, unreadable
 from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 
 FREE = 64 << 20
@@ -37,7 +37,7 @@ _OPENERS: dict[str, _Reader] = {
     ".bz2": lambda file: bz2.BZ2File(file, "rb"),
     ".xz": lambda file: lzma.LZMAFile(file, "rb"),  # noqa: SIM115 (closed with the file under it)
 }
-_BROKEN = (gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_BROKEN = (KeyError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 
 
 class Tap(io.RawIOBase):
@@ -196,8 +196,10 @@ def _file(document: Document) -> Iterator[IO[bytes]]:
             yield file
             return
         size = os.fstat(file.fileno()).st_size
-        with zipfile.ZipFile(file) as archive, archive.open(document.member) as member:
-            packed = min(archive.getinfo(document.member).compress_size, size)
+        with zipfile.ZipFile(file) as archive:
+            info = archive.NameToInfo.get(document.member) or named_members(archive)[document.member]
+            member = archive.open(info)
+            packed = min(info.compress_size, size)
             yield io.BufferedReader(Unpacked(member, document.name, lambda: packed), _BUFFER)
 
 

@@ -85,6 +85,7 @@ class BuildOutcome:
     bad: list[tuple[str, str]] = field(default_factory=list)
     removed_files: list[tuple[str, int]] = field(default_factory=list)
     remarks: list[tuple[str, str]] = field(default_factory=list)
+    unread: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Build:
@@ -165,10 +166,11 @@ class Build:
         )
         work(update)
         self._save()
+        notes = records.notes
         return BuildOutcome(
             update.changes, records.count("passages"), records.count("files"), records.count_problems(),
-            records.changed, records.count_bad_records(), records.problems(_MAX_NAMED), records.bad_records(_MAX_NAMED),
-            update.removed_files, update.remarks,
+            records.changed or notes.changed, notes.count_bad_records(), records.problems(_MAX_NAMED),
+            notes.bad_records(_MAX_NAMED), update.removed_files, update.remarks, notes.listed("unread"),
         )  # fmt: skip
 
     def _tick(self, progress: IndexProgress) -> None:

@@ -6,13 +6,13 @@ that folder after any failure: so it is written without a journal, and `save` is
 
 A passage's owner is the file it was taken from. The same text can come under the same id from several files (the same
 folder named twice, by copies); the owner then is the one whose name sorts first, the others are in `also`. Files that
-were read again are `unsorted` until what they do not have any more was removed.
+were read again are `unsorted` until what they do not have any more was removed, and `held` until that went well: the
+passages of a file that was read well before stay if it cannot be read now. `notes` hold what was not read.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from pyrag._io.files import sync
 from pyrag.retrieval.documents.model import Document, Stamp
-from pyrag.retrieval.indexing.walk import Walk
+from pyrag.retrieval.indexing.walk import Notes, Walk
 
 NAME = "records.db"
 _SCHEMA = """
@@ -37,6 +37,8 @@ CREATE TABLE IF NOT EXISTS also (id TEXT NOT NULL, file INTEGER NOT NULL, PRIMAR
 CREATE INDEX IF NOT EXISTS also_of_file ON also (file);
 CREATE TABLE IF NOT EXISTS unsorted (file INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS problems (name TEXT PRIMARY KEY, problem TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS held (file INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS notes (kind TEXT, name TEXT, note TEXT, PRIMARY KEY (kind, name, note)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS bad_records (file INTEGER PRIMARY KEY, count INTEGER NOT NULL, reasons TEXT NOT NULL);
 """
 _PRAGMAS = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -64000", "locking_mode = EXCLUSIVE")
@@ -99,6 +101,7 @@ class Records:
             self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, which else the first question would
         self._path = path
         self.walk = Walk(self._db)
+        self.notes = Notes(self._db)
         self.changed = False  # in a way that is worth keeping
 
     def save(self) -> None:
@@ -121,10 +124,10 @@ class Records:
 
     def counted_files(self) -> Iterator[tuple[str, int]]:
         """Yield the files of the index by name, each with the number of its passages; those left out are not among
-        them."""
+        them, unless their passages of before stay."""
         rows: Iterator[tuple[str, int]] = self._db.execute(
-            "SELECT name, count(id) FROM files LEFT JOIN passages USING (file) WHERE problem = '' "
-            "GROUP BY files.file ORDER BY name"
+            "SELECT name, count(id) FROM files LEFT JOIN passages USING (file) "
+            "GROUP BY files.file HAVING problem = '' OR count(id) ORDER BY name"
         )
         return rows
 
@@ -144,6 +147,7 @@ class Records:
             mtime: Its time; 0 if the stamp cannot be trusted.
         """
         self.changed = True
+        self._hold("name = ? AND done", document.name)
         stamp = (document.key, document.stamp.size, mtime)
         self._db.execute(
             "INSERT INTO files (name, key, size, mtime, digest, version, done, taken, problem) "
@@ -160,6 +164,7 @@ class Records:
 
     def invalidate(self, number: int) -> None:
         """Have a file read again, now or by the next update."""
+        self._hold("file = ?", number)
         self._db.execute(
             "UPDATE files SET done = 0, taken = 0, mtime = 0, digest = '', version = version + 1 WHERE file = ?",
             (number,),
@@ -187,6 +192,19 @@ class Records:
             "UPDATE files SET done = 1, digest = ?, mtime = ?, problem = ? WHERE file = ?",
             (digest, mtime, problem, number),
         )
+        if not problem:
+            self._db.execute("DELETE FROM held WHERE file = ?", (number,))
+
+    def _hold(self, which: str, value: object) -> None:
+        """Note that the passages of a file stay if its next reading fails."""
+        self._db.execute(
+            f"INSERT OR IGNORE INTO held SELECT file FROM files WHERE {which} "
+            "AND EXISTS (SELECT 1 FROM passages WHERE passages.file = files.file)",
+            (value,),
+        )
+
+    def is_held(self, number: int) -> bool:
+        return bool(self._db.execute("SELECT 1 FROM held WHERE file = ?", (number,)).fetchone())
 
     def trust(self, number: int, mtime: int) -> None:
         """Note that the content did not change, whatever the times say.
@@ -199,7 +217,7 @@ class Records:
         self._db.execute("UPDATE files SET mtime = ? WHERE file = ?", (mtime, number))
 
     def leave_out(self, number: int, digest: str, mtime: int, problem: str) -> None:
-        """Note that a file is left out; its passages are outdated.
+        """Note that a file is left out; its passages are outdated, or stay if it was read well before.
 
         Args:
             number: Number of the file.
@@ -208,7 +226,12 @@ class Records:
             problem: The reason.
         """
         self.done_reading(number, digest, mtime, problem)
-        self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))
+        if self.is_held(number):
+            self._db.execute(
+                "UPDATE passages SET version = (SELECT version FROM files WHERE file = ?1) WHERE file = ?1", (number,)
+            )
+        else:
+            self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))
         self._forget_reading(number)
 
     def unsorted(self) -> list[File]:
@@ -223,13 +246,17 @@ class Records:
 
     def forget(self, number: int) -> None:
         self.changed = True
-        self._db.execute("DELETE FROM files WHERE file = ?", (number,))
         self._forget_reading(number)
+        self._db.execute("DELETE FROM files WHERE file = ?", (number,))
         self._db.execute("DELETE FROM unsorted WHERE file = ?", (number,))
+        self._db.execute("DELETE FROM held WHERE file = ?", (number,))
 
     def _forget_reading(self, number: int) -> None:
         self._db.execute("DELETE FROM also WHERE file = ?", (number,))
         self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
+        self._db.execute(
+            "DELETE FROM notes WHERE kind = 'remark' AND name = (SELECT name FROM files WHERE file = ?)", (number,)
+        )
 
     # Passages
 
@@ -298,39 +325,6 @@ class Records:
         files = "SELECT count(*) FROM files WHERE problem <> ''"
         number: int = self._db.execute(f"SELECT ({files}) + (SELECT count(*) FROM problems)").fetchone()[0]
         return number
-
-    def put_bad_records(self, number: int, count: int, reasons: Sequence[str]) -> None:
-        """Note the records of a file that were left out.
-
-        Args:
-            number: Number of the file.
-            count: How many were left out.
-            reasons: What is wrong with the first of them.
-        """
-        self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
-        if count:
-            self._db.execute("INSERT INTO bad_records VALUES (?, ?, ?)", (number, count, json.dumps(list(reasons))))
-
-    def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return file and reason of records that were left out, the first of each file."""
-        if not self._has_bad_records():
-            return []
-        rows = self._db.execute(
-            "SELECT name, reason.value FROM bad_records JOIN files USING (file), json_each(reasons) AS reason "
-            "ORDER BY name, reason.key LIMIT ?",
-            (maximum,),
-        )
-        return rows.fetchall()
-
-    def count_bad_records(self) -> int:
-        if not self._has_bad_records():
-            return 0
-        number: int = self._db.execute("SELECT coalesce(sum(count), 0) FROM bad_records").fetchone()[0]
-        return number
-
-    def _has_bad_records(self) -> bool:
-        """False for an index that was built before records were left out."""
-        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = 'bad_records'").fetchone())
 
     def count(self, table: str) -> int:
         """Return the number of `files` (those without a problem) or `passages`."""

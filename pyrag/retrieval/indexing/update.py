@@ -8,20 +8,21 @@ folder; one that the user named ends the run with a `DataError`. Publishing is u
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.model import Document, Placed, Stamp
+from pyrag.retrieval.documents.find import LEADS_OUT, find_documents
+from pyrag.retrieval.documents.model import Document, Placed, Stamp, ending
 from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened
 from pyrag.retrieval.documents.unpack import BadRecords, Opened, digest_of, opened
 from pyrag.retrieval.indexing.claims import Claims, PassageBatch
 from pyrag.retrieval.indexing.parts import Part, PartWriter
 from pyrag.retrieval.indexing.records import File, Records
-from pyrag.retrieval.indexing.sources import WantedSources
+from pyrag.retrieval.indexing.sources import WantedSources, located
 from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED
 
 RACY = 2_000_000_000
@@ -124,12 +125,14 @@ class IndexUpdate:
 
     def _walk(self, wanted: WantedSources) -> None:
         problems: list[tuple[str, str]] = []
+        unread: Counter[str] = Counter()
         self._records.walk.begin()
         documents = find_documents(
             wanted.paths,
             lambda name, error: problems.append((name, str(error))),
             follow_links=self._follow_links,
             names=wanted.names,
+            on_unread=lambda name: unread.update([ending(name)]),
         )
         found = False
         documents = (one for one in documents if not self._is_excluded(one, wanted))
@@ -137,8 +140,22 @@ class IndexUpdate:
             found = True
             self._records.walk.saw(some)
         self._records.set_problems(problems)
+        self._records.notes.put("unread", ((kind, str(count)) for kind, count in unread.items()))
+        self._keep_unread(problems, unread, wanted)
         if not found and not wanted.may_be_empty:
             raise self._nothing(wanted.paths) if problems else no_documents(wanted.paths)
+
+    def _keep_unread(
+        self, problems: Sequence[tuple[str, str]], unread: Mapping[str, int], wanted: WantedSources
+    ) -> None:
+        """Keep what is recorded of folders and archives that cannot be opened now, and of kinds without a reader."""
+        closed = {name for name, reason in problems if LEADS_OUT not in reason}
+        below = tuple(f"{name}{mark}" for name in closed for mark in ("/", "!/"))
+        for file in list(self._records.files()) if closed or unread else ():
+            document = replace(_recorded(file, *located(file.name, wanted.sources)), given=False)
+            lacks_reader = document.kind in unread and document.path.exists()
+            if file.name in closed or file.name.startswith(below) or lacks_reader:
+                self._records.walk.saw([document])
 
     def _is_excluded(self, document: Document, wanted: WantedSources) -> bool:
         if not wanted.excludes(document.path, document.member):
@@ -205,8 +222,10 @@ class IndexUpdate:
             self._records.took(file.file, taken)
             self._tick(self._progress(document))
         self._records.done_reading(file.file, self._digest, _mtime_after(document, file))
-        self._records.put_bad_records(file.file, self._bad.count, self._bad.reasons)
+        self._records.notes.put_bad_records(file.file, self._bad.count, self._bad.reasons)
         self._remark(document.name, self._claims.remarks())
+        assert self._source is not None
+        self._records.notes.put("remark", ((document.name, note) for note in self._source.remarks), document.name)
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
         """Yield batches of passages; apart from indexing, so that write errors are not taken for read errors."""
@@ -245,9 +264,12 @@ class IndexUpdate:
             digest = digest_of(document)
         except DataError:
             digest = ""
+        reason = str(error)
+        if self._records.is_held(file.file):
+            reason += f"; its passages of before stay ({self._records.count_of_file(file.file)})"
         again = not digest or "not installed" in str(error)
         mtime = 0 if again else _mtime_after(document, file)
-        self._records.leave_out(file.file, "" if again else digest, mtime, str(error))
+        self._records.leave_out(file.file, "" if again else digest, mtime, reason)
 
     def _index(self, file: File, placed: Sequence[Placed]) -> None:
         batch = self._claims.sorted(file, placed)

@@ -1,8 +1,9 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""The documents that an update met, in a table beside the records of those that were there before."""
+"""The documents that an update met, beside the records of those that were there before, and what it did not read."""
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -71,6 +72,76 @@ class Walk:
         """Return the total size of the documents that `seen` returns."""
         total: int = self._db.execute(f"SELECT coalesce(sum(walk.size), 0) FROM {_BESIDE} WHERE {which}").fetchone()[0]
         return total
+
+
+class Notes:
+    """Notes and records that were left out, by file. `changed` tells whether they are to be written."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self.changed = False
+
+    def put(self, kind: str, notes: Iterable[tuple[str, str]], name: str | None = None) -> None:
+        """Replace notes.
+
+        Args:
+            kind: `unread` or `remark`.
+            notes: Names, of kinds of files or of files, with notes.
+            name: The file whose notes they replace; None for all of the kind.
+        """
+        which, values = ("kind = ?", [kind]) if name is None else ("kind = ? AND name = ?", [kind, name])
+        before = set(self._db.execute(f"SELECT name, note FROM notes WHERE {which}", values))
+        if before != (after := set(notes)):
+            self.changed = True
+            self._db.execute(f"DELETE FROM notes WHERE {which}", values)
+            self._db.executemany("INSERT OR IGNORE INTO notes VALUES (?, ?, ?)", ((kind, *note) for note in after))
+
+    def listed(self, kind: str, maximum: int = -1) -> list[tuple[str, str]]:
+        """Return names and notes; none for an index that was built before there were any.
+
+        Args:
+            kind: `unread` or `remark`.
+            maximum: Maximum number of them; -1 for all.
+        """
+        if not self._has("notes"):
+            return []
+        rows = self._db.execute(
+            "SELECT name, note FROM notes WHERE kind = ? ORDER BY name, note LIMIT ?", (kind, maximum)
+        )
+        return rows.fetchall()
+
+    def put_bad_records(self, number: int, count: int, reasons: Sequence[str]) -> None:
+        """Note the records of a file that were left out.
+
+        Args:
+            number: Number of the file.
+            count: How many were left out.
+            reasons: What is wrong with the first of them.
+        """
+        self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
+        if count:
+            self._db.execute("INSERT INTO bad_records VALUES (?, ?, ?)", (number, count, json.dumps(list(reasons))))
+
+    def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
+        """Return file and reason of records that were left out, the first of each file."""
+        if not self._has("bad_records"):
+            return []
+        rows = self._db.execute(
+            "SELECT name, reason.value FROM bad_records JOIN files USING (file), json_each(reasons) AS reason "
+            "ORDER BY name, reason.key LIMIT ?",
+            (maximum,),
+        )
+        return rows.fetchall()
+
+    def count_bad_records(self) -> int:
+        if not self._has("bad_records"):
+            return 0
+        number: int = self._db.execute("SELECT coalesce(sum(count), 0) FROM bad_records").fetchone()[0]
+        return number
+
+    def _has(self, table: str) -> bool:
+        """Return whether an index is new enough to have a table."""
+        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
 
 
 def _row(one: Document) -> tuple[object, ...]:

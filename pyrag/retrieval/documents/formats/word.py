@@ -14,8 +14,8 @@ from typing import IO
 from xml.etree import ElementTree as ET
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.formats.word_styles import WORD, Numbering, Styles, value_of
 from pyrag.retrieval.documents.unpack import Unpacked
-from pyrag.retrieval.documents.word_styles import WORD, Numbering, Styles, value_of
 
 _BODY = "word/document.xml"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -49,7 +49,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            yield from _Document(archive, name, remarks).lines()
+            yield from _WordDocument(archive, name, remarks).lines()
     except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
         if isinstance(error, RecursionError):
             raise DataError(f"{name}: nested too deeply: flatten it") from None
@@ -58,7 +58,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
         raise DataError(f"{name} is a broken Word document ({error}): save it again as .docx") from error
 
 
-class _Document:
+class _WordDocument:
     """The parts of one document; `lines` goes through its body, one block after the other."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str, remarks: list[str]) -> None:
@@ -174,9 +174,9 @@ class _Document:
 
     def _table(self, table: ET.Element, depth: int) -> Iterator[str]:
         rows: list[list[str]] = []
-        for row in _rows(table):
-            rows.append(self._cells(row, rows[-1] if rows else [], " " if not rows else "; ", depth))
-        rows = [row for row in rows if any(row)]
+        for element in _found(table, "tr"):
+            cells = self._cells(element, rows[-1] if rows else [], "; " if rows else " ", depth)
+            rows += [cells] if any(cells) else []
         width = max(map(len, rows), default=0)
         for number, row in enumerate(rows):
             yield f"| {' | '.join([*row, *[''] * (width - len(row))])} |\n"
@@ -214,10 +214,6 @@ def _children(element: ET.Element) -> Iterator[ET.Element]:
                 yield from _children(chosen)
         else:
             yield child
-
-
-def _rows(table: ET.Element) -> Iterator[ET.Element]:
-    return _found(table, "tr")
 
 
 def _found(element: ET.Element, tag: str) -> Iterator[ET.Element]:

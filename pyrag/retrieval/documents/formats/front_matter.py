@@ -84,7 +84,7 @@ def _yaml(text: str, remarks: list[str]) -> dict[str, object] | None:
         return _line_fields(text, remarks)
     if not isinstance(node, yaml.MappingNode):
         return None if node is not None else {}
-    fields = _Reader(remarks).mapping(node)
+    fields = _TreeReader(remarks).mapping(node)
     is_sentence = len(fields) == 1 and all(
         name.lower() not in _TEXTS and isinstance(value, str) and _SENTENCE.fullmatch(value)
         for name, value in fields.items()
@@ -112,7 +112,7 @@ def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
         except (yaml.YAMLError, RecursionError, ValueError):
             node = None
         if isinstance(node, yaml.ScalarNode):
-            fields[name.strip()] = _Reader(remarks).value(node, 0)
+            fields[name.strip()] = _TreeReader(remarks).value(node, 0)
         elif plain and value.strip() and value.strip()[0] not in "[{|>&*!\"'":
             fields[name.strip()] = value.strip()  # such as a title with a colon
         elif line.strip() and not line.lstrip().startswith("#"):
@@ -120,7 +120,7 @@ def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
     return fields
 
 
-class _Reader:
+class _TreeReader:
     """Values out of the tree of a YAML text."""
 
     def __init__(self, remarks: list[str]) -> None:

@@ -7,19 +7,19 @@ So every character keeps its place. A long text is parsed in parts that end betw
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from pyrag.retrieval.documents.blocks import PARAGRAPH, Block, Line, paragraph, words_of
+from pyrag.retrieval.documents.blocks import PARAGRAPH, Block, SourceLine, paragraph, words_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 _PART = 1 << 20  # characters that are parsed at once
-_LONGEST = 1 << 22  # characters of one block; a longer one is cut
+_MAX_BLOCK = 1 << 22  # characters of one block; a longer one is cut
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
 _VERBATIM = ("fence", "code_block", "html_block")
 
@@ -45,16 +45,13 @@ def markdown_blocks(lines: Iterable[str]) -> Iterator[Block]:
         limit = _PART + 2 * size  # so that a long block is not parsed too often
 
 
-def _parsed(text: str, at: int, *, is_last: bool) -> Iterator[Block]:
+def _parsed(text: str, at: int, *, is_last: bool) -> Generator[Block, None, str]:
     """Yield the blocks of a part of a text; return the last one, which may go on, unparsed."""
-    lines = []
-    for match in _LINE.finditer(text):
-        if match[0]:
-            lines.append(Line(match[0], at + match.start(), encoded=True))
+    lines = [SourceLine(match[0], at + match.start(), encoded=True) for match in _LINE.finditer(text) if match[0]]
     tokens = _parser().parse(text)
     top = [token for token in tokens if token.level == 0 and token.map]
     stop = len(lines)
-    if not is_last and len(text) < _LONGEST and top:
+    if not is_last and len(text) < _MAX_BLOCK and top:
         stop = top[-1].map[0] if len(top) > 1 else 0  # type: ignore[index]
     marked = _marked(lines, tokens)
     tables = {token.map[0]: token.map[1] for token in tokens if token.type == "table_open" and token.map}
@@ -71,7 +68,7 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def _marked(lines: Sequence[Line], tokens: Iterable[Token]) -> list[Line]:
+def _marked(lines: Sequence[SourceLine], tokens: Iterable[Token]) -> list[SourceLine]:
     """Return the lines; those of code and comments marked as lines of their own without entities."""
     marked = list(lines)
     for token in tokens:
@@ -84,18 +81,18 @@ def _marked(lines: Sequence[Line], tokens: Iterable[Token]) -> list[Line]:
 def _headings(tokens: Sequence[Token]) -> dict[int, tuple[int, int, str]]:
     """Return last line, level and text of each heading by its first line; those in quotes and lists are none."""
     headings = {}
-    for token, inline in zip(tokens, tokens[1:], strict=False):
+    for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
-            title = Line(inline.content, 0, encoded=True).decoded.replace("**", "").replace("`", "")
+            title = SourceLine(inline.content, 0, encoded=True).decoded.replace("**", "").replace("`", "")
             if title.strip():
                 headings[token.map[0]] = (token.map[1], int(token.tag[1]), " ".join(title.split()))
     return headings
 
 
 def _blocks(
-    lines: Sequence[Line], tables: dict[int, int], headings: dict[int, tuple[int, int, str]]
+    lines: Sequence[SourceLine], tables: dict[int, int], headings: dict[int, tuple[int, int, str]]
 ) -> Iterator[Block]:
-    collected: list[Line] = []
+    collected: list[SourceLine] = []
     number = size = 0
     while number < len(lines):
         line = lines[number]
@@ -116,7 +113,7 @@ def _blocks(
     yield from paragraph(collected)
 
 
-def _table(lines: Sequence[Line]) -> Iterator[Block]:
+def _table(lines: Sequence[SourceLine]) -> Iterator[Block]:
     """Yield a table; a long one in parts, each with its heading."""
     texts = [line.decoded.strip() for line in lines]
     head = "\n".join(texts[:2])

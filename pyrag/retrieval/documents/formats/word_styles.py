@@ -17,6 +17,12 @@ _ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "X
 
 
 def value_of(element: ET.Element, name: str = "val") -> str:
+    """Return an attribute of Word's, or an empty text.
+
+    Args:
+        element: The element.
+        name: Name of the attribute.
+    """
     return element.get(f"{WORD}{name}", "")
 
 
