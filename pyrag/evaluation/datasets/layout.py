@@ -146,15 +146,19 @@ def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
     if isinstance(completed.get("answers"), str | int | float):
         completed["answers"] = [completed["answers"]]
     if isinstance(completed.get("answers"), list | tuple):
-        completed["answers"] = [_as_text(answer) for answer in completed["answers"]]
+        completed["answers"] = [as_text(answer) for answer in completed["answers"]]
     if isinstance(question := completed.get("question"), str) and completed.get("id") is None:
         completed["id"] = f"q-{sha256(question.encode()).hexdigest()[:12]}"
-    completed["id"] = _as_text(completed.get("id"))
+    completed["id"] = as_text(completed.get("id"))
     return completed
 
 
-def _as_text(value: Any) -> Any:
-    """Return a number as text; yes and no for booleans, as benchmarks write them."""
+def as_text(value: Any) -> Any:
+    """Return a number as text; yes and no for booleans, as benchmarks write them.
+
+    Args:
+        value: Any value; others are returned as they are.
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value) if isinstance(value, int | float) else value

@@ -91,12 +91,17 @@ def import_set(name: str, source: Path | Sequence[Path], out: Path, split: str =
                 continue
             writer.add(record, chosen(record, name, number))
         if not writer.seen:
-            raise DataError(f"{sources[0]} holds no record{f' of {name}' if others else ''}: {_elsewhere(others)}")
+            raise DataError(
+                f"{sources[0]} holds no record{f' of {name}' if others else ''}: {_elsewhere(others, sources[0])}"
+            )
     return Imported(len(writer.seen), len(writer.passages), dict(others), _count_remark(name, split, len(writer.seen)))
 
 
-def _elsewhere(others: Mapping[str, int]) -> str:
-    return f"its records are of {', '.join(others)}" if others else "fetch it again"
+def _elsewhere(others: Mapping[str, int], source: Path) -> str:
+    if others:
+        return f"its records are of {', '.join(others)}"
+    is_table = Path(source.name.removesuffix(".gz")).suffix.lower() in (".tsv", ".csv")
+    return "its first line counts as the heading, so add the rows" if is_table else "fetch it again"
 
 
 def _count_remark(name: str, split: str, count: int) -> str:

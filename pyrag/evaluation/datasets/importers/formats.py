@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.evaluation.datasets.importers.source import Record
+from pyrag.evaluation.datasets.importers.source import Record, structured
 from pyrag.evaluation.datasets.layout import completed_fields
 
 
@@ -36,6 +36,7 @@ class Item:
     passages: tuple[Paragraph, ...] = ()
 
 
+Context = dict[str, list[tuple[Paragraph, list[str]]]]  # passages with their sentences, by title
 Format = Callable[[Record, str, int], Item]  # record, name of the set, position from 1
 
 PREFIXES = {"hotpotqa": "hp", "2wikimultihopqa": "2w", "musique": "mq"}
@@ -67,15 +68,16 @@ def _hotpotqa(record: Record, name: str, number: int) -> Item:
     return _supported(fields, context, facts)
 
 
-def _context(record: Record, name: str) -> dict[str, tuple[Paragraph, list[str]]]:
-    """Return passages with their sentences, by title."""
-    found = {}
-    for title, sentences in _pairs(record, "context", "sentences"):
+def _context(record: Record, name: str) -> Context:
+    """Return passages with their sentences, by title; several paragraphs may have one title."""
+    context: Context = {}
+    for title, value in _pairs(record, "context", "sentences"):
+        sentences = structured(value)
         if not isinstance(sentences, list | tuple):
             record.fail("has a context paragraph without sentences: write it as [title, [sentences]]")
         tidy = [" ".join(str(sentence).split()) for sentence in sentences]
-        found[title] = (passage(PREFIXES.get(name, "p"), title, " ".join(tidy)), tidy)
-    return found
+        context.setdefault(title, []).append((passage(PREFIXES.get(name, "p"), title, " ".join(tidy)), tidy))
+    return context
 
 
 def _supporting_facts(record: Record) -> list[tuple[str, int]]:
@@ -88,7 +90,7 @@ def _supporting_facts(record: Record) -> list[tuple[str, int]]:
 def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
     """Return `[[title, x], …]`, also from the hub's columns `{"title": […], second: […]}`; empty for a missing
     field."""
-    value = record.fields.get(name)
+    value = record.value(name)
     if value is None:
         return []
     if isinstance(value, dict):
@@ -103,24 +105,29 @@ def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
     return [(pair[0], pair[1]) for pair in value]
 
 
-def _supported(
-    fields: dict[str, Any], context: dict[str, tuple[Paragraph, list[str]]], facts: list[tuple[str, int]]
-) -> Item:
+def _supported(fields: dict[str, Any], context: Context, facts: list[tuple[str, int]]) -> Item:
     """Name gold passages by id where the context holds them all, else by title (the full-wiki setting)."""
     titles = list(dict.fromkeys(title for title, _ in facts))
     fields["hops"] = len(titles)
     if all(title in context for title in titles):
-        fields["supporting"] = list(dict.fromkeys(context[title][0].id for title in titles))
-        fields["supporting_sentences"] = [
-            [context[title][0].id, context[title][1][number]]
-            for title, number in facts
-            if 0 <= number < len(context[title][1])  # the releases hold numbers beyond the paragraph's end
-        ]
+        gold = [(paragraph, sentence) for fact in facts for paragraph, sentence in _stated(context, *fact)]
+        fields["supporting"] = list(dict.fromkeys(paragraph.id for paragraph, _ in gold))
+        fields["supporting_sentences"] = [[paragraph.id, sentence] for paragraph, sentence in gold if sentence]
     else:
         fields["supporting_titles"] = [html.unescape(title) for title in titles]
-    passages = tuple(paragraph for paragraph, _ in context.values() if paragraph.text)
+    passages = tuple(paragraph for same in context.values() for paragraph, _ in same if paragraph.text)
     fields["candidates"] = list(dict.fromkeys(paragraph.id for paragraph in passages))
     return Item(_without_empty(fields), passages)
+
+
+def _stated(context: Context, title: str, number: int) -> list[tuple[Paragraph, str]]:
+    """Return the paragraphs of a title that have this sentence, with it; of none, the first, without a sentence.
+
+    The releases hold numbers beyond the paragraph's end, and do not say which of two paragraphs of a title is meant.
+    """
+    same = context[title]
+    having = [(paragraph, tidy[number]) for paragraph, tidy in same if 0 <= number < len(tidy)]
+    return having or [(same[0][0], "")]
 
 
 def _musique(record: Record, name: str, number: int) -> Item:
@@ -242,7 +249,7 @@ def _flashrag(record: Record, name: str, number: int) -> Item:
     """
     identity = record.text("id") if record.has("id") else completed_fields(record.fields)["id"]
     fields = _basics(record, identity, list(record.texts("golden_answers")))
-    metadata = Record(record.where, record.fields.get("metadata") or {})
+    metadata = record.part("metadata", record.fields.get("metadata") or {})
     fields |= _kept(metadata, "type", "level")
     if metadata.has("supporting_facts"):
         return _supported(fields, _context(metadata, name), _supporting_facts(metadata))

@@ -6,20 +6,24 @@ out: the meaning of fields (`formats`).
 
 from __future__ import annotations
 
+import ast
 import csv
 import gzip
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from pyrag.errors import DataError, UsageError, install_extra
-from pyrag.evaluation.datasets.layout import MAX_LINE, not_utf8, numbered_lines
+from pyrag.evaluation.datasets.layout import MAX_LINE, as_text, not_utf8, numbered_lines
 
 _CHUNK = 1 << 20
 _BOM = "\ufeff"
+_PAIR = ("question", "answer")  # columns of a table without a heading
+_QUESTIONS = frozenset({"question", "query", "claim", "prompt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +49,26 @@ class Record:
         return " ".join(value.split())
 
     def items(self, name: str) -> list[Any]:
-        value = self.fields.get(name)
+        value = self.value(name)
         if not isinstance(value, list | tuple):
             self.fail(f"has no list in the field {name!r}: fill it in, or check that the file is of this data set")
         return list(value)
 
+    def value(self, name: str) -> Any:
+        """Return a field; a list or object that is written as a text, by JSON or by Python, is read."""
+        return structured(self.fields.get(name))
+
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts, each once, without empty ones."""
-        values = [" ".join(one.split()) for one in self.items(name) if isinstance(one, str)]
-        return tuple(dict.fromkeys(one for one in values if one))
+        """Return a list of texts, each once, without empty ones; numbers count as texts, and a single text as a list.
+
+        Raises `DataError` for anything else in the list.
+        """
+        value = self.value(name)
+        values = [value] if isinstance(value, str | int | float) else self.items(name)
+        texts = [as_text(item) for item in values if item is not None]
+        if other := next((item for item in texts if not isinstance(item, str)), None):
+            self.fail(f"has {other!r} in the field {name!r}, which is neither a text nor a number: replace it")
+        return tuple(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
     def part(self, name: str, value: Any) -> Record:
         """Return an object inside this record.
@@ -62,9 +77,22 @@ class Record:
             name: The field, for errors.
             value: Its content. Raises `DataError` where it is no object.
         """
+        value = structured(value)
         if not isinstance(value, dict):
             self.fail(f"has something in the field {name!r} that is no object: write it as the release does")
         return Record(self.where, value)
+
+
+def structured(value: Any) -> Any:
+    """Return a list or object that is written as a text; any other value as it is."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(value.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
 
 
 def read_records(path: Path) -> Iterator[Record]:
@@ -140,9 +168,13 @@ def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -
 
 def _table(path: Path, delimiter: str) -> Iterator[Record]:
     with _open_text(path) as file:
-        rows = csv.DictReader(_decoded(file, path), delimiter=delimiter, strict=True)
+        lines = _decoded(file, path)
+        first = next(lines, "")
+        names = _PAIR if _is_pair(first, delimiter) else None
+        rows = csv.DictReader(chain([first], lines), names, delimiter=delimiter, strict=True)
         try:
             for row in rows:
+                _check_heading(path, rows.fieldnames or ())
                 where = f"{path} line {rows.line_num}"
                 if None in row or None in row.values():
                     given = len([value for value in row.values() if value is not None])
@@ -151,6 +183,20 @@ def _table(path: Path, delimiter: str) -> Iterator[Record]:
                 yield Record(where, dict(row))
         except csv.Error as error:
             raise DataError(f"{path} line {rows.line_num + 1} is no table row ({error}): fix or remove it") from error
+
+
+def _is_pair(line: str, delimiter: str) -> bool:
+    """Return whether the first line of a table is a question with a list of answers, and no heading."""
+    cells = next(csv.reader([line], delimiter=delimiter), [])
+    return len(cells) == 2 and isinstance(structured(cells[1]), list)
+
+
+def _check_heading(path: Path, names: Sequence[str]) -> None:
+    """Raise `DataError` if no column of a table can be that of the question."""
+    if not _QUESTIONS & {name.strip().lower() for name in names}:
+        raise DataError(
+            f"{path} line 1 is no heading: write the column names in the first line, such as question and answers"
+        )
 
 
 def _decoded(file: IO[str], path: Path) -> Iterator[str]:
