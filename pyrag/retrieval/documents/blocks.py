@@ -76,14 +76,15 @@ class SourceLine(NamedTuple):
     def _is_encoded(self, text: str) -> bool:
         return self.encoded and ("&" in text or "\\" in text)
 
-    def words(self) -> Iterator[Word]:
-        """Yield the words of the line with their places."""
-        for word in _WORD.finditer(self.text):
-            start, end = self.at + word.start(), self.at + word.end()
-            length = end - start
-            if self._is_encoded(word[0]):
-                length = sum(map(len, _ENTITY.sub(_decoded, word[0]).split()))
-            yield Word(start, end, length)
+    def words(self) -> Iterable[Word]:
+        """Return the words of the line with their places."""
+        at = self.at
+        if not self._is_encoded(self.text):
+            return [Word(at + word.start(), at + word.end(), len(word[0])) for word in _WORD.finditer(self.text)]
+        return [
+            Word(at + word.start(), at + word.end(), sum(map(len, _ENTITY.sub(_decoded, word[0]).split())))
+            for word in _WORD.finditer(self.text)
+        ]
 
 
 def _decoded(entity: re.Match[str]) -> str:

@@ -175,7 +175,7 @@ def _joined(before: Piece, after: Piece) -> Piece:
 
 
 def units(text: str) -> int:
-    return sum(1 for _ in _UNIT.finditer(text))
+    return len(_UNIT.findall(text))
 
 
 def sentences(text: str) -> list[str]:

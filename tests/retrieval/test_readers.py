@@ -1,0 +1,226 @@
+"""What readers keep of files as people have them: tables, pages, forms, encodings, office documents."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from pyrag.retrieval.documents.encodings import detected_encoding
+from pyrag.retrieval.documents.find import find_documents
+from pyrag.retrieval.documents.formats.html import html_markdown
+from pyrag.retrieval.documents.model import OFFICE
+from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
+from pyrag.retrieval.documents.unpack import opened
+from pyrag.trace.model import Passage
+
+
+def read(path: Path, content: str | bytes, encoding: str = "") -> tuple[list[Passage], list[str]]:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    (document,) = find_documents([path.parent])
+    with opened(document, encoding) as file:
+        return [placed.passage for placed in read_opened(file, Columns(encoding=encoding))], file.remarks
+
+
+@pytest.mark.parametrize("bars", [True, False])
+def test_each_passage_of_a_table_repeats_its_heading(tmp_path: Path, bars: bool) -> None:
+    lines = ["Well | Dug | Depth", "--- | ---: | ---", *(f"Well {n} Meadow | {1850 + n} | {n % 7}" for n in range(90))]
+    table = "\n".join(f"| {line} |" if bars else line for line in lines)
+    passages, _ = read(tmp_path / "a.md", f"# Wells\n\nAll wells.\n\n{table}\n\nThe end.\n")
+    assert len(passages) > 3
+    assert all(f"{lines[0]}" in one.text and "Depth" in one.text for one in passages)
+    for number in range(90):
+        assert sum(f"Well {number} Meadow | {1850 + number}" in one.text for one in passages) == 1
+    text = (tmp_path / "a.md").read_text()
+    for one in passages[1:]:  # the heading that is repeated has no place of its own
+        rows = one.text.split("\n", 2)[2].split()
+        assert text[one.start : one.end].split() == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("# A\n```sh\n# no\n```x\n# no\n```\n# B\ntext", ["A", "B"]),
+        ("# A\n```one``` line\n\n## B\ntext", ["A", "A > B"]),
+        ("# A\n<!--\n# no\n-->\ntext", ["A"]),
+        ("Big\ntitle\n===\ntext\n\n> # no", ["Big title"]),
+        ("# A &amp; \\*B\\*\ntext", ["A & *B*"]),
+    ],
+)
+def test_headings_are_those_of_commonmark(tmp_path: Path, text: str, titles: list[str]) -> None:
+    assert list(dict.fromkeys(one.title for one in read(tmp_path / "a.markdown", text)[0])) == titles
+
+
+def test_entities_and_places(tmp_path: Path) -> None:
+    text = "Caf&eacute; Med&uuml;sa `x`.\n\n    code &amp;\n\n[ref]: http://x\n"
+    (one,), _ = read(tmp_path / "a.md", text)
+    assert one.text == "Café Medüsa `x`.\ncode &amp;\n[ref]: http://x"
+    assert text[one.start : one.end].split() == text.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("Inga Moe\nHill road 3\nVadsby", 3),
+        ("Name: Ann\nTown: Ystad", 2),
+        ("Depot   Dogs\nNordby    88\nSorby     36", 3),
+        ("a) soup\nb) pie", 2),
+        ("· soup\n· pie", 2),
+        ("One line\nand its rest.", 1),
+        ("The lantern of the pier was lit in\n1871 by the keeper Ola Lien, and\nit has burned since.", 1),
+    ],
+)
+def test_lines_are_joined_in_prose_only(tmp_path: Path, text: str, lines: int) -> None:
+    (one,), _ = read(tmp_path / "a.txt", text)
+    assert len(one.text.splitlines()) == lines
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["---\n\n# Head\n\nBody: it cuts.\n\n---\n\nEnd.", "---\nWarning: the ice bears no carts before May.\n---\nEnd.",
+     "---\njust a line\n---\nEnd.", "+++\nno fields\n+++\nEnd.", "---\n- a\n- b\n---\nEnd."],
+)  # fmt: skip
+def test_text_between_rules_is_text(tmp_path: Path, text: str) -> None:
+    passages, _ = read(tmp_path / "a.md", text)
+    everything = " ".join(f"{one.title} {one.text}" for one in passages)
+    assert all(word in everything for word in text.replace("#", "").split())
+    assert all(one.metadata == {} for one in passages)
+
+
+def test_front_matter_keeps_whole_values(tmp_path: Path) -> None:
+    front = (
+        "title: >\n  The old\n  mill\n'smith of today': Per\nversion: 1.10\nwhen: 2020-01-02\nbig: '007'\n"
+        'text: "goes\n  on"\nmap: {a: 1, b: [x, y]}\nkeepers:\n  - name: Siv\n    age: 3\n  - name: Ola\n'
+        "anchor: &a [1]\nalias: *a\n"
+    )
+    (one,), remarks = read(tmp_path / "a.md", f"---\n{front}...\nBody.\n")
+    assert (one.title, one.text) == ("The old mill", "Body.")
+    assert one.metadata == {
+        "anchor": [1], "big": "007", "keepers.age": [3], "keepers.name": ["Siv", "Ola"], "map.a": 1,
+        "map.b": ["x", "y"], "smith of today": "Per", "text": "goes on", "version": 1.1, "when": "2020-01-02",
+    }  # fmt: skip
+    assert remarks == ["a field of the front matter was not read ('alias' refers to another one)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "row"),
+    [
+        ("sep=;\nWare;Preis\nFilter;8,40\n", "Ware: Filter; Preis: 8,40"),
+        ("Ware;Tiefe (m, NN);Salz, Eisen\nKern;14,2;0,9\nKorn;1,2;0,1\n", "Ware: Kern; Tiefe (m, NN): 14,2"),
+        ('"Ort\n(amtlich)";Höhe\nTal;520\nBerg;900\n', "Ort (amtlich): Tal; Höhe: 520"),
+        ("Kennels of the county\nas of June\n\nKennel,Dogs\nBirch,22\nStone,17\n", "Kennel: Birch; Dogs: 22"),
+        ("Kennels of the county,,\nKennel,Dogs,Vet\nBirch,22,x\nStone,17,y\n", "Kennel: Birch; Dogs: 22"),
+    ],
+)
+def test_values_stand_under_their_names(tmp_path: Path, text: str, row: str) -> None:
+    passages, remarks = read(tmp_path / "a.csv", text)
+    assert passages[0].text.startswith(row)
+    assert not any("sep=" in one.text for one in passages)
+    assert any("above the heading" in remark for remark in remarks) == text.startswith("Kennels")
+
+
+def test_numbers_keep_their_form_among_decimal_commas(tmp_path: Path) -> None:
+    passages, _ = read(tmp_path / "a.csv", "ware;masse;menge\nBolzen;14,5;1.750\nNiete;2,1;640\n")
+    assert [one.metadata["menge"] for one in passages] == ["1.750", 640]
+    english, _ = read(tmp_path / "a.csv", "sample,mass\nS1,1.750\n")
+    assert english[0].metadata["mass"] == 1.75
+
+
+LETTERS = {
+    "cp1253": "Η Ελένη Μαυρίδη έχτισε τον μύλο το 1893.",
+    "koi8-r": "Колокол отлил мастер Савва Громыко зимой.",
+    "cp1251": "Колокол отлил мастер Савва Громыко зимой.",
+    "shift_jis": "この水車は1893年に鈴木花子が建てた。",
+    "iso-8859-2": "Młyn zbudował Łukasz Żak w roku 1893. Źródło: kronika gminy.",
+    "mac-roman": "Die Mühle gehört Jörg Größl; sie öffnet im März und schließt im Oktober.",
+    "cp1252": "Jörg Größl – „sehr alt“",
+    "gb18030": "这座水车是1893年由王伟建造的，现在是博物馆。",
+}
+
+
+@pytest.mark.parametrize("encoding", LETTERS)
+def test_auto_reads_other_alphabets(tmp_path: Path, encoding: str) -> None:
+    (one,), _ = read(tmp_path / "a.txt", LETTERS[encoding].encode(encoding), "auto")
+    assert one.text == LETTERS[encoding]
+
+
+@pytest.mark.parametrize("data", ["Grüße, Łódź".encode() + b"\xff", b"\x00\x01\xff\xfe\x02"])
+def test_what_is_spoiled_has_no_encoding(data: bytes) -> None:
+    assert detected_encoding(data) == ""
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".ndjson", ".json"])
+def test_nan_counts_as_no_value_everywhere(tmp_path: Path, suffix: str) -> None:
+    records = [{"text": "Alka.", "tons": float("nan"), "x": [1.5, float("inf")]}, {"text": "Brisk.", "tons": 3}]
+    lines = json.dumps(records) if suffix == ".json" else "\n".join(map(json.dumps, records))
+    passages, remarks = read(tmp_path / f"a{suffix}", lines)
+    assert [(one.text, one.metadata) for one in passages] == [("Alka.", {"x": [1.5]}), ("Brisk.", {"tons": 3})]
+    assert remarks == ["NaN and Infinity, which JSON does not have, count as no value"]
+
+
+@pytest.mark.parametrize("encoding", ["cp866", "utf-8", "cp437", "shift_jis"])
+def test_names_in_archives_are_read_in_their_encoding(tmp_path: Path, encoding: str) -> None:
+    name = {"cp866": "Колокол громыко.txt", "shift_jis": "水車は鈴木花子が建てた.txt"}.get(encoding, "Größe.txt")
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("x" * len(name.encode(encoding)), "One zebra.")
+    data = packed.getvalue().replace(b"x" * len(name.encode(encoding)), name.encode(encoding))
+    (one,), _ = read(tmp_path / "a.zip", data)
+    assert one.source == f"{tmp_path}/a.zip!/{name}"
+
+
+def test_pages_keep_all_but_menus() -> None:
+    pytest.importorskip("html_to_markdown")
+    page = """<title>T</title><nav><a>Menu</a></nav>
+        <header><h1>Head</h1></header><div id=banner>Closed in May.</div><table><tr><th>Hut<th colspan=2>Height</tr><tr><td><a href=/h>Storli</a><td>937 m<td><p>a</p><p>b</p>
+        </tr></table>        <ul><li><a href=/0>Trail A</a></li></ul><aside>Aside.</aside><p class=author>By Ada.</p><script>evil()</script>
+        <form><label>Name</label><input value=Ada><input type=hidden value=token>
+        <select><option>red<option selected>blue</select><input type=checkbox checked></form><dl><dt>Ox<dd>Animal</dl>
+        <div hidden>secret</div><footer>Foot.</footer>"""
+    title, text, remarks = html_markdown(page.encode(), "a.html")
+    assert title == "T"
+    assert "| Hut | Height | |\n| --- | --- | --- |\n| Storli | 937 m | a; b |" in text
+    kept = ["# Head", "Closed in May.", "- Trail A", "Aside.", "By Ada.", "Name Ada blue ☒", "Ox: Animal", "Foot."]
+    assert [words for words in kept if words not in text] == []
+    assert not any(words in text for words in ("Menu", "evil", "token", "secret"))
+    assert remarks == ["menus (nav) of pages left out", "hidden parts of pages left out"]
+
+
+FORM = b"""%PDF-1.7
+1 0 obj<</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[4 0 R 5 0 R]>>>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Annots[4 0 R 5 0 R 6 0 R]>>endobj
+4 0 obj<</Type/Annot/Subtype/Widget/FT/Tx/T(keeper)/TU(Name of keeper)/V(Ola Lien)/Rect[0 0 9 9]>>endobj
+5 0 obj<</Type/Annot/Subtype/Widget/FT/Tx/T(empty)/Rect[0 9 9 18]>>endobj
+6 0 obj<</Type/Annot/Subtype/Text/Contents(Released by Ada)/Rect[0 0 9 9]>>endobj
+trailer<</Root 1 0 R/Size 7>>
+%%EOF
+"""
+
+
+def test_forms_and_notes_of_pdf_files_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("pypdfium2")
+    (one,), _ = read(tmp_path / "a.pdf", FORM)
+    assert one.text.splitlines() == ["Name of keeper: Ola Lien", "Note: Released by Ada"]
+
+
+def test_office_files_are_read(tmp_path: Path) -> None:
+    pytest.importorskip("xberg")
+    (one,), _ = read(tmp_path / "a.rtf", r"{\rtf1\ansi\ansicpg1252 The m\'fcll lies {\b under} the mat.\par}")
+    assert one.text == "The müll lies **under** the mat."
+    (tmp_path / "a.rtf").unlink()
+    (one,), _ = read(tmp_path / "a.eml", "From: Ada <a@x.example>\nSubject: The key\n\nIt lies under the mat.\n")
+    assert "The key" in one.text
+    assert "It lies under the mat." in one.text
+
+
+@pytest.mark.parametrize("suffix", OFFICE)
+def test_broken_office_files_are_named(tmp_path: Path, suffix: str) -> None:
+    from pyrag.errors import DataError
+
+    (tmp_path / f"a{suffix}").write_bytes(b"PK\x03\x04 broken")
+    with pytest.raises(DataError, match=r"a\.\w+ (needs a converter|is broken|cannot be read|holds no text)"):
+        list(read_passages([tmp_path / f"a{suffix}"]))
