@@ -175,8 +175,10 @@ def test_names_in_archives_are_read_in_their_encoding(tmp_path: Path, encoding: 
 def test_pages_keep_all_but_menus() -> None:
     pytest.importorskip("html_to_markdown")
     page = """<title>T</title><nav><a>Menu</a></nav>
-        <header><h1>Head</h1></header><div id=banner>Closed in May.</div><table><tr><th>Hut<th colspan=2>Height</tr><tr><td><a href=/h>Storli</a><td>937 m<td><p>a</p><p>b</p>
-        </tr></table>        <ul><li><a href=/0>Trail A</a></li></ul><aside>Aside.</aside><p class=author>By Ada.</p><script>evil()</script>
+        <header><h1>Head</h1></header><div id=banner>Closed in May.</div>
+        <table><tr><th>Hut<th colspan=2>Height</tr><tr><td><a href=/h>Storli</a><td>937 m<td><p>a</p><p>b</p>
+        </tr></table>        <ul><li><a href=/0>Trail A</a></li></ul>
+        <aside>Aside.</aside><p class=author>By Ada.</p><script>evil()</script>
         <form><label>Name</label><input value=Ada><input type=hidden value=token>
         <select><option>red<option selected>blue</select><input type=checkbox checked></form><dl><dt>Ox<dd>Animal</dl>
         <div hidden>secret</div><footer>Foot.</footer>"""

@@ -13,8 +13,18 @@ from typing import Any
 
 from pyrag.errors import DataError, install_extra
 
-_SILENT = frozenset({"head", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"})
-_RENAMED = {"header": "div", "noscript": "div", "form": "div", "fieldset": "div", "legend": "p", "hgroup": "div"}
+_SILENT = frozenset(
+    {"title", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"}
+)
+_RENAMED = {
+    "head": "div",
+    "header": "div",
+    "noscript": "div",
+    "form": "div",
+    "fieldset": "div",
+    "legend": "p",
+    "hgroup": "div",
+}
 _UNSEEN_INPUTS = frozenset({"hidden", "password", "submit", "reset", "button", "image", "file"})
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _ICONS = {True: "☒", False: "☐"}
@@ -88,7 +98,7 @@ def _simplified(tree: Any) -> list[str]:
     """Take out menus and scripts, write out forms and cells; return remarks on what was left out."""
     menus = hidden = 0
     for element in list(tree.iter()):
-        if not isinstance(element.tag, str) or (element.tag in _SILENT and element.tag != "head"):
+        if not isinstance(element.tag, str) or (element.tag in _SILENT):
             _drop(element)
         elif element.tag == "nav" or element.get("role") == "navigation":
             menus += bool("".join(element.itertext()).strip())
@@ -96,9 +106,6 @@ def _simplified(tree: Any) -> list[str]:
         elif _is_hidden(element):
             hidden += bool("".join(element.itertext()).strip())
             _drop(element)
-    head = tree.find("head")
-    if head is not None:
-        _drop(head)
     for element in list(tree.iter()):
         element.tag = _RENAMED.get(element.tag, element.tag)
         _write_form(element)
