@@ -40,6 +40,16 @@ def test_each_passage_of_a_table_repeats_its_heading(tmp_path: Path, bars: bool)
         assert text[one.start : one.end].split() == rows
 
 
+@pytest.mark.parametrize("columns", [40, 3000])
+def test_wide_tables_lose_nothing(tmp_path: Path, columns: int) -> None:
+    rows = [[f"{name}{column}" for column in range(columns)] for name in ("c", "x", "y", "z")]
+    rows.insert(1, ["-"] * columns)
+    text = "\n".join(f"|{'|'.join(row)}|" for row in rows * 3)
+    passages, _ = read(tmp_path / "a.md", text)
+    words = " ".join(one.text for one in passages).replace("|", " ").split()
+    assert set(words) >= {cell for row in rows for cell in row if cell != "-"}
+
+
 @pytest.mark.parametrize(
     ("text", "titles"),
     [

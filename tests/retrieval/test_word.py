@@ -99,7 +99,7 @@ def test_cells_stay_in_their_columns(tmp_path: Path) -> None:
     )
     assert converted(tmp_path, word(body))[0][0][1].splitlines() == [
         "| Line | Price in kroner |  | Note |",
-        "| --- | --- | --- | --- |",
+        "|---|---|---|---|",
         "| Green |  | 7 | a\\|b |",
         "| Green | 8 |  | x, y |",
     ]

@@ -23,6 +23,7 @@ MIN_UNITS = 100
 MAX_UNITS = 180
 
 _AIM = 150  # units of a piece of a long paragraph: room for the sentence that is half over the line
+_MAX_HEAD = 120  # units of the heading of a table that is repeated
 _UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]{{1,40}}")
 _SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’》）]*|\n)\s*")
 _ABBREVIATION = re.compile(
@@ -147,14 +148,13 @@ def pack(paragraphs: Iterable[Piece]) -> list[Piece]:
     """Join or cut paragraphs to `MIN_UNITS`-`MAX_UNITS` units; a short rest joins its neighbour if both fit."""
     texts: list[Piece] = []
     pending = Piece("")
-    for paragraph in paragraphs:
+    for paragraph in map(_with_short_head, paragraphs):
         joined = _joined(pending, paragraph)
         if units(joined.text) > MAX_UNITS and units(pending.text) >= MIN_UNITS:
             texts.append(pending)
             pending, joined = Piece(""), paragraph
         if units(joined.text) > MAX_UNITS:
-            is_table = paragraph.head and units(paragraph.head) <= MAX_UNITS // 2
-            *done, joined = _cut_table(pending, paragraph) if is_table else _cut(joined)
+            *done, joined = _cut_table(pending, paragraph) if paragraph.head else _cut(joined)
             texts += done
         pending = joined
     if pending.text and texts and units(pending.text) < MIN_UNITS:
@@ -163,6 +163,13 @@ def pack(paragraphs: Iterable[Piece]) -> list[Piece]:
             texts.pop()
             pending = joined
     return [*texts, pending] if pending.text else texts
+
+
+def _with_short_head(piece: Piece) -> Piece:
+    """Return a table as mere text if its heading leaves too little room for rows."""
+    if units(piece.head) <= _MAX_HEAD:
+        return piece
+    return Piece(piece.text[piece.repeated :].lstrip("\n"))
 
 
 def _joined(before: Piece, after: Piece) -> Piece:

@@ -116,6 +116,7 @@ def _blocks(
 def _table(lines: Sequence[SourceLine]) -> Iterator[Block]:
     """Yield a table; a long one in parts, each with its heading."""
     texts = [line.decoded.strip() for line in lines]
+    texts[1:2] = ["".join(line.split()) for line in texts[1:2]]  # the rule below the heading, which is repeated
     head = "\n".join(texts[:2])
     start, size = 0, 0
     for number, text in enumerate(texts, 1):
