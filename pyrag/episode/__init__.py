@@ -1,1 +1,1 @@
-"""One question being answered: primitives, budget, memo, recovery, plan checks, speculation."""
+"""State of one question: primitives, budget, memo, recovery, plan checks and speculation."""

@@ -1,4 +1,4 @@
-"""Signs that a program does too few look-ups, or look-ups that do not build on each other (paper, section 3.4, F1)."""
+"""Checks that a program searches often enough and builds its searches on each other (paper, section 3.4, F1)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def decomposition_faults(
     *,
     repeated: bool,
 ) -> Iterator[str]:
-    """Yield what is wrong with a program's decomposition, in words for its planner.
+    """Yield faults of a program's decomposition, worded for its planner.
 
     Args:
         searches: The program's calls of `retrieve`.
-        values: Expressions that each name is set to.
-        sub_queries: What the program was written for; may be the question only.
-        question: The question as it was asked; may be empty.
-        repeated: The program has loops or functions, whose calls happen any number of times.
+        values: Expressions assigned to each name of the program.
+        sub_queries: Sub-queries that the program was written for; may hold only the question itself.
+        question: The original question; may be empty.
+        repeated: Whether the program has loops or functions, whose calls may happen any number of times.
     """
     queries = [_resolved(_query(call), values) for call in searches]
     varying = [query for query in queries if not isinstance(query, ast.Constant)]
@@ -39,15 +39,15 @@ def decomposition_faults(
         return
     distinct = len({query.value if isinstance(query, ast.Constant) else ast.dump(query) for query in queries})
     hops = hops_of(question)
-    asked = {query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))}
-    if distinct < len(asked):
+    needed = {query for i, query in enumerate(sub_queries) if not (i >= 2 and _COMPARING.search(query))}
+    if distinct < len(needed):
         yield (
-            f"under-decomposition: there are {len(asked)} sub-queries but only {_counted(distinct, queries)}; "
+            f"under-decomposition: there are {len(needed)} sub-queries but only {_counted(distinct, queries)}; "
             "each sub-query that needs evidence needs a retrieve() and an answer() of its own"
         )
-    elif distinct < hops.least:
+    elif distinct < hops.minimum:
         yield (
-            f"under-decomposition: the question needs at least {hops.least} look-ups and the program does "
+            f"under-decomposition: the question needs at least {hops.minimum} look-ups and the program does "
             f"{_counted(distinct, queries)}: "
             + ("look up the inner description first, then search with its answer" if hops.chained else _EACH)
         )
@@ -72,7 +72,7 @@ def _query(call: ast.Call) -> ast.expr:
 
 
 def _resolved(query: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> ast.expr:
-    """Return the text that a name or a text without fields stands for, or the expression if it varies."""
+    """Return the text of a query if it is constant, otherwise the expression."""
     match query:
         case ast.Name(id=name) if len(values.get(name, ())) == 1:
             return _resolved(values[name][0], {key: value for key, value in values.items() if key != name})

@@ -1,8 +1,8 @@
-"""Calls with effects that have happened in a question, so that no later program of it repeats them by mistake.
+"""Tool calls with effects made for a question, kept so that a repaired program does not repeat them by mistake.
 
-A program that called such a tool and then failed is repaired, and its repair makes the call once more. The same call is
-answered from the record. Any other call of a tool whose earlier calls the program has not made yet, or that happened
-before, is a repetition: only a tool that is `repeatable` makes it, for any other one the question stops.
+If a program fails after calling such a tool, its repair makes the call again; it is then answered from this record.
+Any other call is a repetition if an earlier program called the same tool and this program has not yet repeated that
+call. Only a tool declared `repeatable` runs then; for any other tool, the question stops.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pyrag.errors import RepeatedEffectError
 if TYPE_CHECKING:
     from pyrag.tools.calls import ToolReply
 
-_SHOWN = 5  # calls that a message names
-_MAX_REPLY = 200  # characters of a reply in a message
+_SHOWN = 5  # calls named in a message
+_MAX_REPLY = 200  # characters of a reply shown in a message
 
 
 @dataclass(slots=True, eq=False)
 class EffectCall:
-    """One call that was begun. Without a reply it was interrupted, and nobody knows how far it came."""
+    """Call of a tool with effects. Without a reply it was interrupted, and may have taken effect."""
 
     name: str
     key: bytes
@@ -40,28 +40,29 @@ class EffectCall:
 
 @dataclass(slots=True)
 class Effects:
-    """Record of a question's calls with effects, in the order in which they were begun."""
+    """Record of a question's calls with effects, in the order in which they began."""
 
-    _earlier: list[EffectCall] = field(default_factory=list)  # of programs before this one
-    _pending: list[EffectCall] = field(default_factory=list)  # those of them that this one has not made yet
-    _now: list[EffectCall] = field(default_factory=list)  # of this program
+    _earlier: list[EffectCall] = field(default_factory=list)  # calls of earlier programs
+    _pending: list[EffectCall] = field(default_factory=list)  # earlier calls that this program has not repeated
+    _now: list[EffectCall] = field(default_factory=list)  # calls of this program
 
     def begin_program(self) -> None:
-        """Take what has happened so far as done by earlier programs."""
+        """Treat all calls so far as calls of earlier programs."""
         self._earlier += self._now
         self._pending, self._now = list(self._earlier), []
 
     def recalled(self, name: str, key: bytes, shown: str, *, repeatable: bool) -> ToolReply | None:
-        """Return the reply of the same call of an earlier program; None for a call that is to be made.
+        """Return the reply to the same call by an earlier program, or None if the call must be made.
 
         Args:
-            name: The tool's name.
-            key: The canonical form of the call.
-            shown: Its arguments, for messages.
-            repeatable: Whether the tool may be called again whatever has happened.
+            name: Name of the tool.
+            key: Canonical form of the call.
+            shown: Arguments of the call, for messages.
+            repeatable: Whether the tool may always be called again.
 
         Raises:
-            RepeatedEffectError: The call repeats what has happened, and is neither recorded nor repeatable.
+            RepeatedEffectError: The call would repeat an effect: the tool is not repeatable, and either an earlier
+                program called it with other arguments or the earlier call's result is unknown.
         """
         same = next((call for call in self._pending if call.key == key), None)
         if same is not None:
@@ -73,27 +74,27 @@ class Effects:
         return None
 
     def begin(self, name: str, key: bytes, shown: str) -> EffectCall:
-        """Note a call before it is made; the caller sets its reply.
+        """Record a call before it is made; the caller sets its reply.
 
         Args:
-            name: The tool's name.
-            key: The canonical form of the call.
-            shown: Its arguments, for messages.
+            name: Name of the tool.
+            key: Canonical form of the call.
+            shown: Arguments of the call, for messages.
         """
         call = EffectCall(name, key, shown)
         self._now.append(call)
         return call
 
     def undo(self, call: EffectCall) -> None:
-        """Drop a call that certainly had no effect."""
+        """Remove a call that certainly had no effect."""
         self._now.remove(call)
 
     def summary(self) -> str:
-        """Return the calls that have happened as text; empty if there are none."""
+        """Return all calls so far as text; empty if there are none."""
         return _listed([*self._earlier, *self._now])
 
     def left_out(self) -> str:
-        """Return the calls of earlier programs that the last program did not make, as text."""
+        """Return the earlier programs' calls that the last program did not repeat, as text."""
         return _listed(self._pending)
 
     def _reply_of(self, call: EffectCall) -> ToolReply:

@@ -1,7 +1,7 @@
-"""One question being answered: its engines, its filter, and what was asked, found and decided so far.
+"""State of one question: its engines and filter, and everything requested, retrieved and decided so far.
 
-An episode knows neither the method that answers nor the programs' calls (`program_run`). All requests of a question
-share its memo, so that a repaired program pays only for what changed.
+An episode knows neither the method that answers nor the calls of programs (`program_run`). All requests of a
+question share its memo, so a repaired program pays only for what changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ UnknownPolicy = Literal["repair", "allow"]
 
 
 class PlanReply(Protocol):
-    """An agent's plan with what it says about itself; some have `warnings` too."""
+    """Plan of an agent with its notes. Some plans also have `warnings`."""
 
     @property
     def note(self) -> str: ...
@@ -43,17 +43,17 @@ class Episode:
     """State of one question.
 
     Attributes:
-        unknown_policy: What using an unknown answer in a query does: an error that goes back to the planner (`repair`),
-            or nothing (`allow`).
-        no_passages: What `answer(query, [])` does: it is `unknown` without a call, or it does `aggregate` the facts in
-            its query, as without documents.
-        extensions: The method's own part of the trace: see `pyrag.trace.extensions`.
-        shared: What the method keeps open between questions.
-        more: Primitives of the method and of tools beside the usual two, each called with the program's run and a call.
-        tools: Names of the tools among them; True for those with effects.
-        effects: Calls of those that have happened.
-        where: The caller's filter: nothing else is retrieved. A program's own only narrows it.
-        said: The user's words, where the question was made of the last message of a conversation.
+        unknown_policy: Effect of using an unknown answer in a query: `repair` raises an error for the planner,
+            `allow` accepts it.
+        no_passages: Effect of `answer(query, [])`: `unknown` returns an unknown answer without a model call,
+            `aggregate` answers from the facts in the query, as without documents.
+        extensions: The method's own part of the trace; see `pyrag.trace.extensions`.
+        shared: State that the method keeps open between questions.
+        more: Primitives added by the method and by tools; each is called with the program's run and the call.
+        tools: Names of the tools among `more`, mapped to True if the tool has effects.
+        effects: Record of the calls of tools with effects.
+        where: The caller's filter, which applies to every search. A program's own filter only narrows it.
+        user_message: The user's last message, if the question was derived from a conversation.
     """
 
     question: str
@@ -82,20 +82,20 @@ class Episode:
     fallbacks: list[str] = field(default_factory=list)
     variables: dict[str, Any] = field(default_factory=dict)
     where: Filter | None = None
-    said: str = ""
+    user_message: str = ""
 
     def warn(self, message: str) -> None:
-        """Says something once: decomposing and planning may both notice it."""
+        """Add a warning unless the episode already has it."""
         if message not in self.warnings:
             self.warnings.append(message)
             self.observer(Warned(message))
 
     def keep_note(self, note: str, *, doubt: bool) -> None:
-        """Warn of a note; a doubt waits until the answer shows whether it matters.
+        """Warn of a note, or keep it back as a doubt until the answer shows whether it matters.
 
         Args:
             note: One sentence.
-            doubt: It casts doubt on the answer.
+            doubt: Whether the note casts doubt on the answer.
         """
         if doubt:
             self.doubts.append(note)
@@ -103,15 +103,15 @@ class Episode:
             self.warn(note)
 
     def warn_of_doubts(self) -> None:
-        """Warn of the doubts: the answer is weak or unknown."""
+        """Turn all doubts into warnings, because the answer is weak or unknown."""
         for doubt in self.doubts:
             self.warn(doubt)
 
     def keep_notes(self, role: str, reply: PlanReply) -> None:
-        """Keep what a plan says about itself.
+        """Keep the notes, warnings and fallbacks of a plan.
 
         Args:
-            role: The agent's role, listed among the fallbacks if the plan is one.
+            role: The agent's role, added to the fallbacks if the plan is a fallback.
             reply: The plan; its note and warnings become warnings of the episode.
         """
         if reply.note:
@@ -123,43 +123,43 @@ class Episode:
 
     @property
     def primitives(self) -> tuple[str, ...]:
-        """The names that programs may call."""
+        """Names of all functions that programs may call."""
         return ("retrieve", "answer", *self.more)
 
     async def aclose(self) -> None:
-        """Cancels what is still in flight."""
+        """Cancel all requests in flight."""
         await self.ledger.aclose()
 
     async def ask(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
-        """Return the reply of an agent or retriever, and True if the same was asked before: then the reply is that one.
+        """Return the reply to a request, and True if an equal request had been made before.
 
         Args:
-            role: The agent's role, or `retrieve`; the request counts for it.
-            request: What is asked, as plain data; equal requests are one.
+            role: The agent's role, or `retrieve`; the request is counted under it.
+            request: The request as plain data; equal data means the same request.
             run: Makes the request.
-            reply_type: Type of the reply, to read it from a recording.
+            reply_type: Type of the reply, for reading it from a recording.
 
         Raises:
-            BudgetExceededError: the request might cost more than is left; it is not made.
+            BudgetExceededError: The request might cost more than the remaining budget; it is not made.
         """
         reply, memo = await self.ledger.once(role, request, run, reply_type)
-        if note := getattr(reply, "note", ""):  # of how a reply came about
+        if note := getattr(reply, "note", ""):  # how the reply came about
             self.warn(note)
         return reply, memo
 
     async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
-        """Return the passages found, best first, and True if the same search was made before.
+        """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
-            query: Words to search for.
-            topk: Number of passages, at most.
-            where: Filter of the program, which narrows that of the caller.
+            query: Search text.
+            topk: Maximum number of passages.
+            where: The program's filter, which narrows the caller's.
 
         Raises:
-            FilterError: There is a filter, and the retriever takes none; or the program's filter names fields or kinds
-                of values that no passage has.
+            FilterError: There is a filter but the retriever takes none, or the program's filter names fields or
+                types of values that no passage has.
         """
         bound = all_of(self.where, where)
         request = {"query": query, "topk": topk, **({} if bound is None else {"where": str(bound)})}
@@ -169,12 +169,12 @@ class Episode:
                 await self._judge(where)
             return await passages_of(self.retriever, query, topk, where=bound)
 
-        found, memo = await self.ask("retrieve", request, run, list[Passage])
-        for note in getattr(found, "notes", ()):  # also of a search that was made ahead of the program, or is replayed
+        passages, memo = await self.ask("retrieve", request, run, list[Passage])
+        for note in getattr(passages, "notes", ()):  # also when the search was made ahead of time, or is replayed
             self.warn(f"the retriever {name_of(self.retriever)}: {note}")
-        if bound is not None:  # nothing else passes, whatever replied: a recording or a journal may have been changed
-            found = [passage for passage in found if bound.matches(passage.metadata)]
-        return self.keep_passages(found, f"the retriever {name_of(self.retriever)}"), memo
+        if bound is not None:  # checked here as well, since a recording or journal may have been edited
+            passages = [passage for passage in passages if bound.matches(passage.metadata)]
+        return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
 
     async def _judge(self, where: Filter) -> None:
         verdict = await filter_verdict(self.retriever, where, self.where)
@@ -183,20 +183,20 @@ class Episode:
         for sentence in verdict.sentences:
             self.warn(sentence)
 
-    def keep_passages(self, found: Iterable[Passage], origin: str) -> list[Passage]:
-        """Add passages to the question, and return them with ids that are their own.
+    def keep_passages(self, passages: Iterable[Passage], origin: str) -> list[Passage]:
+        """Add passages to the question, and return them with unambiguous ids.
 
         Args:
-            found: Passages.
-            origin: Who gave them, for warnings.
+            passages: Passages to add.
+            origin: Name of the retriever or tool that returned them, for warnings.
         """
-        kept = [self._distinct(passage, origin) for passage in found]
-        for passage in kept:
+        distinct = [self._distinct(passage, origin) for passage in passages]
+        for passage in distinct:
             self.passages.setdefault(passage.id, passage)
-        return kept
+        return distinct
 
     def _distinct(self, passage: Passage, origin: str) -> Passage:
-        """Under an id of its own, where another retrieval gave another text under its id."""
+        """Return the passage, under a new id if another text already has its id."""
         known = self.passages.get(passage.id, passage)
         if (known.title, known.text) == (passage.title, passage.text):
             return passage
@@ -204,32 +204,36 @@ class Episode:
         return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
 
     def evidence(self, passages: list[Passage]) -> list[Passage] | None:
-        """Return the passages to answer from; None if facts in the query are to be aggregated."""
+        """Return the passages to answer from, or None if the facts in the query are to be aggregated."""
         return None if not passages and self.no_passages == "aggregate" else passages
 
     async def read(
         self, query: str, passages: Sequence[Passage] | None, role: str = "answer", agent: Answerer | None = None
     ) -> tuple[Reading, bool]:
-        """Return what an agent that answers says, and whether the memo had it.
+        """Return an agent's answer to a query, and True if it came from the memo.
 
         Args:
-            query: What it is asked.
-            passages: The evidence; None has it aggregate the facts in the query.
-            role: The role that the request counts for.
-            agent: Who is asked; the Answer agent if None.
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+            role: Role under which the request is counted.
+            agent: Agent to ask; None for the Answer agent.
         """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
-        asked = agent or self.agents.answerer
+        answerer = agent or self.agents.answerer
         request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
-        return await self.ask(role, request, lambda: asked.answer(query, passages), Reading)
+        return await self.ask(role, request, lambda: answerer.answer(query, passages), Reading)
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
     ) -> tuple[Rewritten, bool]:
-        """Return another query of the Rewrite agent, and True if the same was asked before.
+        """Return a rewritten query, and True if the same request had been made before.
 
-        Args: those of `Rewriter.rewrite`.
+        Args:
+            query: Sub-query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
         """
         ids = [passage.id for passage in passages]
         request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
@@ -242,12 +246,12 @@ class Episode:
 
     @property
     def can_rewrite(self) -> bool:
-        """True if the engine has a Rewriter; a replay has what its recording had."""
+        """True if the engine has a Rewriter; in a replay, True if the recording has rewrites."""
         return self._has(self.agents.rewriter, "rewrite")
 
     @property
     def can_write(self) -> bool:
-        """True if the engine has a Writer; a replay has what its recording had."""
+        """True if the engine has a Writer; in a replay, True if the recording has written text."""
         return self._has(self.agents.writer, "write")
 
     def _has(self, agent: object, role: str) -> bool:
@@ -257,7 +261,15 @@ class Episode:
     async def write(
         self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
     ) -> tuple[Written, bool]:
-        """Return the Writer's text, and True if the same was asked before. Args: those of `Writer.write`."""
+        """Return the Writer's text, and True if the same request had been made before.
+
+        Args:
+            template: Name of the prompt template.
+            values: Values for the template's fields.
+            stop: Strings that end the text.
+            prefix: Beginning of the text, which the model continues.
+            fault: Returns what is wrong with a text, so that the model is asked again; None accepts any text.
+        """
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
         async def run() -> Written:

@@ -1,7 +1,7 @@
-"""The one gate to agents and retriever: budget, usage, recording and replay of a question.
+"""Gate for all requests to agents and retriever: budget, usage, recording and replay of a question.
 
-Every request of an episode passes `Ledger.call`. That is what makes a budget hold, a usage add up, and a recording
-complete, whichever engine is behind it.
+Every request of an episode passes through `Ledger.call`. This makes sure that the budget holds, usage adds up and
+recordings are complete, whatever engine answers.
 """
 
 from __future__ import annotations
@@ -32,10 +32,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Most that one question may spend: model calls, retrievals, tool calls, tokens of both kinds, seconds, money.
+    """Limits on what one question may spend: model calls, retrievals, tool calls, tokens, seconds and money.
 
-    Prices are per million tokens; without them nothing costs money. `patient`: a request that only those under way
-    leave no room for waits for them, since they may turn out to cost nothing (a cache); otherwise it is refused.
+    Attributes:
+        tokens: Maximum of prompt and completion tokens together.
+        cost: Maximum cost, in the currency of the prices.
+        price_in: Price of a million prompt tokens. Without prices nothing costs money.
+        patient: Whether a request waits if only the requests under way leave no room for it, since they may turn out
+            to cost nothing (cached replies); otherwise it is refused.
     """
 
     calls: int = 20
@@ -49,7 +53,7 @@ class Budget:
     tool_calls: int = 50
 
     def price(self, usage: Usage) -> float | None:
-        """Return the cost of the tokens of `usage`; None without prices."""
+        """Return the cost of the tokens in `usage`, or None without prices."""
         if self.price_in is None and self.price_out is None:
             return None
         spent = usage.prompt_tokens * (self.price_in or 0.0) + usage.completion_tokens * (self.price_out or 0.0)
@@ -57,7 +61,7 @@ class Budget:
 
 
 class AskingStep(Protocol):
-    """A step that makes requests. `id` is None once it was dropped from the trace."""
+    """Step that makes requests. Its `id` is None once it was dropped from the trace."""
 
     @property
     def id(self) -> int | None: ...
@@ -67,10 +71,10 @@ asking_step: ContextVar[AskingStep | None] = ContextVar("asking_step", default=N
 
 
 class EarlyCalls(Protocol):
-    """Requests that were made before the program asked for them."""
+    """Requests made before the program asks for them."""
 
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """Return what gives the reply to a request: the early one's where there is one, else `run`.
+        """Return a function that gives the reply to a request: the early reply if there is one, otherwise `run`.
 
         Args:
             key: The request's key in the memo.
@@ -79,13 +83,13 @@ class EarlyCalls(Protocol):
         ...
 
     async def unused(self) -> Usage:
-        """Cancel the requests that nobody asked for, and return what they cost."""
+        """Cancel the requests that were never claimed, and return their cost."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """The end of a request. `recalled`: its reply comes from a recording or an earlier process."""
+    """End of a request. `recalled` is True if its reply comes from a recording or an earlier process."""
 
     seconds: float
     spent: Usage
@@ -95,7 +99,7 @@ class _Ended:
 
 @dataclass(eq=False, slots=True)
 class _OpenRequest:
-    """A request under way: what it costs at least, and what its model calls have cost so far."""
+    """Request under way, with its minimum cost and the cost of its model calls so far."""
 
     cost: Usage
     spending: Spending
@@ -104,7 +108,7 @@ class _OpenRequest:
 
     @property
     def reserved(self) -> Usage:
-        """The part of the budget that the request takes while it is under way."""
+        """Part of the budget that the request holds while it is under way."""
         spent = self.spending.usage
         return Usage(
             max(self.cost.model_calls, self.spending.calls),
@@ -116,9 +120,9 @@ class _OpenRequest:
 
 
 class Ledger:
-    """Spends a budget. `exchanges` holds what was asked and replied if `keep` is set.
+    """Account of a question's requests against its budget. `exchanges` holds all of them if `keep` is set.
 
-    What a journal recalls counts against the budget like any other request, the seconds spent on it included.
+    Requests recalled from a journal count against the budget like any other, including the seconds spent on them.
     """
 
     def __init__(
@@ -141,23 +145,25 @@ class Ledger:
         self.exchanges: list[Exchange] = []
         self._calls = 0
         self._under_way: set[_OpenRequest] = set()
-        self._settled = asyncio.Event()  # a new one whenever a request ends
+        self._settled = asyncio.Event()  # replaced whenever a request ends
         self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
     def elapsed(self) -> float:
-        """Seconds since the question was asked, time between processes left out."""
+        """Return the seconds spent on the question, excluding the time between processes."""
         return time.perf_counter() - self.started
 
     async def once(
         self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
     ) -> tuple[T, bool]:
-        """Return the reply, and whether the same was asked before: then that is the reply. Failures are not remembered.
+        """Return the reply to a request, and True if an equal request had been made before.
+
+        Failures are not remembered.
 
         Args:
             role: The agent's role, or `retrieve`.
-            request: What is asked, as plain data; equal requests are one.
+            request: The request as plain data; equal data means the same request.
             run: Makes the request.
-            reply_type: Type of the reply, to read it from a recording.
+            reply_type: Type of the reply, for reading it from a recording.
         """
         key = canonical(role, request)
         if (asked := self.asked(key)) is not None:
@@ -166,31 +172,31 @@ class Ledger:
             run = _claimed(self.speculative, key, run)
         task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
         task.add_done_callback(lambda done: self._forget_failure(key, done))
-        # Shielded: when a program fails, what it has in flight goes on, since its repair will ask for it again.
+        # Shielded: when a program fails, its requests in flight continue, since its repair will make them again.
         return await asyncio.shield(task), False
 
     def asked(self, key: bytes) -> asyncio.Future[Any] | None:
-        """The reply to a request that was made before."""
+        """Return the reply to an earlier request, or None if it was not made."""
         return self._memo.get(key)
 
     def forget(self, role: str, request: dict[str, Any]) -> None:
-        """Forget the reply to a request, so that an equal one is made again.
+        """Forget the reply to a request, so that an equal request is made again.
 
         Args:
-            role: Its role.
-            request: Its data.
+            role: The agent's or tool's role.
+            request: The request as plain data.
         """
         self._memo.pop(canonical(role, request), None)
 
     async def until_certain(self) -> None:
-        """Return once it is certain that the program which calls is the one that counts: here at once."""
+        """Wait until this run is final; here, return immediately."""
 
     def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
         if task.cancelled() or task.exception() is not None:
             self._memo.pop(key, None)
 
     async def aclose(self) -> None:
-        """Cancels what is still in flight, and counts unused speculative calls."""
+        """Cancel all requests in flight, and add the cost of unused speculative calls."""
         tasks = [task for task in self._memo.values() if not task.done()]
         for task in tasks:
             task.cancel()
@@ -199,44 +205,44 @@ class Ledger:
             self.usage += await self.speculative.unused()
 
     async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
-        """Run one request, or replay it.
+        """Make a request, or replay it.
 
         Args:
             role: The agent's role, or `retrieve`.
-            request: What is asked, as plain data; equal requests are one.
+            request: The request as plain data; equal data means the same request.
             run: Makes the request.
-            reply_type: Type of the reply, to read it from a recording.
+            reply_type: Type of the reply, for reading it from a recording.
 
         Raises:
-            BudgetExceededError: it might cost more than is left; it is not made.
+            BudgetExceededError: The request might cost more than the remaining budget; it is not made.
         """
         cost = cost_of(role)
         while self.budget.patient and not self._has_room(cost):
             await self._settled.wait()
-        self._check(cost)  # before the request is made, so that requests side by side cannot overspend together
-        asked = _OpenRequest(cost, Spending(self._admit))
-        self._under_way.add(asked)
+        self._check(cost)  # before the request is made, so that parallel requests cannot overspend together
+        open_request = _OpenRequest(cost, Spending(self._admit))
+        self._under_way.add(open_request)
         report = self._report(role, request)
-        token = spending.set(asked.spending)
+        token = spending.set(open_request.spending)
         reply, spent, failure = None, Usage(), ""
         try:
-            reply = await self._replied(role, request, run, reply_type, asked)
-            spent = spent_on(reply, cost, asked.spending)
+            reply = await self._replied(role, request, run, reply_type, open_request)
+            spent = spent_on(reply, cost, open_request.spending)
         except BaseException as error:
-            spent = self._lost(error, asked)
+            spent = self._lost(error, open_request)
             failure = str(error) or type(error).__name__
-            self._record_failure(role, request, error, spent, asked)
+            self._record_failure(role, request, error, spent, open_request)
             raise
         finally:
             spending.reset(token)
             self.usage += spent
-            seconds = time.perf_counter() - asked.started
+            seconds = time.perf_counter() - open_request.started
             self.roles[role] = self.roles.get(role, RoleUsage()) + RoleUsage(1, seconds)
-            self._under_way.discard(asked)
+            self._under_way.discard(open_request)
             self._settled.set()
             self._settled = asyncio.Event()
-            report(reply, _Ended(seconds, spent, failure, asked.exchange is not None))
-        self._record(role, request, _body_of(reply), asked)
+            report(reply, _Ended(seconds, spent, failure, open_request.exchange is not None))
+        self._record(role, request, _body_of(reply), open_request)
         return reply
 
     async def _replied(
@@ -245,37 +251,39 @@ class Ledger:
         request: dict[str, Any],
         run: Callable[[], Awaitable[T]],
         reply_type: type[T],
-        asked: _OpenRequest,
+        open_request: _OpenRequest,
     ) -> T:
-        """Return the reply of the recording or journal, else of `run`."""
+        """Return the reply from the recording or journal, or make the request."""
         if self.recording:
-            asked.exchange = self.recording.reply(role, request_key(role, request), request)
+            open_request.exchange = self.recording.reply(role, request_key(role, request), request)
         elif self.journal:
-            asked.exchange = self.journal.recall(role, request_key(role, request))
-        if asked.exchange is None:
+            open_request.exchange = self.journal.recall(role, request_key(role, request))
+        if open_request.exchange is None:
             return await run()
-        await raise_again(asked.exchange, self.recording)
-        return _read_again(asked.exchange, reply_type)
+        await raise_again(open_request.exchange, self.recording)
+        return _read_again(open_request.exchange, reply_type)
 
-    def _lost(self, error: BaseException, asked: _OpenRequest) -> Usage:
-        """Return what a failed request cost."""
-        if asked.exchange is not None and failure_of(asked.exchange):
-            return spent_of(asked.exchange)
-        return lost_on(error, asked.spending)
+    def _lost(self, error: BaseException, open_request: _OpenRequest) -> Usage:
+        """Return the cost of a failed request."""
+        if open_request.exchange is not None and failure_of(open_request.exchange):
+            return spent_of(open_request.exchange)
+        return lost_on(error, open_request.spending)
 
     def _report(self, role: str, request: dict[str, Any]) -> Callable[[Any, _Ended], None]:
-        """Tell the observer that a request begins; return a function that tells it the end. A tool's call is told by
-        its step."""
+        """Report the start of a request, and return a function that reports its end.
+
+        A tool's step reports its calls.
+        """
         if role.startswith(TOOL):
             return lambda reply, ended: None
         number, step = self._calls, asking_step.get()
         self._calls += 1
 
         def searched(reply: Any, ended: _Ended) -> None:
-            found = 0 if reply is None else len(reply)
+            count = 0 if reply is None else len(reply)
             query, topk = request["query"], request.get("topk", 0)
-            asker = None if step is None else step.id  # its final number, if the program has ended meanwhile
-            self.observer(Searched(number, query, topk, found, ended.seconds, asker, ended.failure))
+            asker = None if step is None else step.id  # the final number if the program has ended meanwhile
+            self.observer(Searched(number, query, topk, count, ended.seconds, asker, ended.failure))
 
         def replied(_: Any, ended: _Ended) -> None:
             cached = ended.recalled or ended.spent.cached_calls > 0
@@ -287,7 +295,7 @@ class Ledger:
         return replied
 
     def has_room_for(self, cost: Usage) -> bool:
-        """Return whether the budget bears this beside what was spent and what is under way."""
+        """Return True if the budget has room for this cost on top of everything spent and under way."""
         try:
             self._check(cost)
         except BudgetExceededError:
@@ -295,33 +303,27 @@ class Ledger:
         return True
 
     def _has_room(self, cost: Usage) -> bool:
-        """Return whether there is room, or nothing under way whose end could make room."""
+        """Return True if there is room now, or if nothing is under way whose end could make room."""
         calls = self._reserved().model_calls
         return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
 
     def _reserved(self) -> Usage:
-        return reduce(add, (one.reserved for one in self._under_way), Usage())
+        return reduce(add, (request.reserved for request in self._under_way), Usage())
 
     def _admit(self, asking: Spending) -> None:
-        """Refuse a model call of a request under way that the budget has no room for.
+        """Refuse a model call of a request under way if the budget has no room for it.
 
-        The first one was checked with its request; those after it are an agent's retries.
-
-        Args:
-            asking: Belongs to the request.
-
-        Raises:
-            BudgetExceededError: the call might cost more than is left.
+        The first call was checked with its request; later calls are an agent's retries.
         """
-        if self.budget.patient:  # what others reserve may come from the cache
-            made = sum(one.spending.calls for one in self._under_way)
+        if self.budget.patient:  # other requests' reservations may turn out to cost nothing (cached replies)
+            made = sum(request.spending.calls for request in self._under_way)
             reserved = self._reserved()
             self._check(Usage(model_calls=1 + made - reserved.model_calls))
         elif asking.calls:
             self._check(Usage(model_calls=1))
 
     def _check(self, cost: Usage) -> None:
-        """Raises `BudgetExceededError` where this is too much beside what was spent and what is under way."""
+        """Raise `BudgetExceededError` if this cost, everything spent and everything under way exceed a limit."""
         total, budget = self.usage + self._reserved() + cost, self.budget
         for wanted, limit, what in (
             (total.model_calls, budget.calls, "model calls"),
@@ -334,38 +336,44 @@ class Ledger:
         self._check_cost(total)
 
     def _check_cost(self, total: Usage) -> None:
-        """Refuse a request once the budget is spent. A cost shows only afterwards: the last may go beyond."""
+        """Raise `BudgetExceededError` once the budget is spent.
+
+        A request's cost is only known afterwards, so the last request may exceed the budget.
+        """
         spent, limit = self.budget.price(total), self.budget.cost
         if limit is not None and spent is not None and spent >= limit:
             raise BudgetExceededError(
                 f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to go on"
             )
 
-    def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], asked: _OpenRequest) -> None:
+    def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], open_request: _OpenRequest) -> None:
         if not (self.keep or self.journal):
             return
-        seconds = time.perf_counter() - asked.started
+        seconds = time.perf_counter() - open_request.started
         exchange = Exchange(role, request_key(role, request), request, body, seconds)
         if self.keep:
             self.exchanges.append(exchange)
-        if self.journal and asked.exchange is None:
+        if self.journal and open_request.exchange is None:
             self.journal.keep(exchange)
 
     def _record_failure(
-        self, role: str, request: dict[str, Any], error: BaseException, spent: Usage, asked: _OpenRequest
+        self, role: str, request: dict[str, Any], error: BaseException, spent: Usage, open_request: _OpenRequest
     ) -> None:
-        """Keep a failure, which a replay raises again. A journal keeps none that the end of its process may cause."""
+        """Record a failure, which a replay raises again.
+
+        A journal omits failures that may come from the end of its process.
+        """
         if isinstance(error, ReplayError) or not isinstance(error, Exception | asyncio.CancelledError):
             return
         if isinstance(error, asyncio.CancelledError) and not self.keep:
             return
         limit = self.budget.seconds
         late = limit is not None and self.elapsed() >= limit
-        self._record(role, request, as_failure(error, spent, deadline=late), asked)
+        self._record(role, request, as_failure(error, spent, deadline=late), open_request)
 
 
 def _claimed(early: EarlyCalls, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Claim an early request when its reply is awaited: one that the budget refuses stays among the unused ones."""
+    """Claim an early request only when its reply is awaited, so that a request refused by the budget stays unused."""
 
     async def claim() -> T:
         return await early.claim(key, run)()
@@ -374,13 +382,13 @@ def _claimed(early: EarlyCalls, key: bytes, run: Callable[[], Awaitable[T]]) -> 
 
 
 def _body_of(reply: Any) -> dict[str, Any]:
-    """Return a reply as a recording holds it; the notes on passages are no part of the list itself."""
+    """Return a reply as recordings hold it; notes on passages are stored beside the list."""
     notes = getattr(reply, "notes", ())
     return {"value": msgspec.to_builtins(reply), **({"notes": list(notes)} if notes else {})}
 
 
 def _read_again(exchange: Exchange, reply_type: type[T]) -> T:
-    """Return the reply of an exchange. Raises `ReplayError` where it is not in form."""
+    """Return the reply of an exchange. Raises `ReplayError` if the reply is malformed."""
     try:
         reply = msgspec.convert(exchange.reply.get("value"), reply_type)
     except msgspec.ValidationError as error:

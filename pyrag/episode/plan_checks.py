@@ -1,8 +1,8 @@
-"""Plan checks: mistakes of a program that no exception would show, found before it runs.
+"""Checks for mistakes of a program that no exception would show, made before it runs.
 
-They go back to the planner like a compiler's errors. `fatal` ones cannot run to an answer. The others are opinions
-(the paper calls the most frequent one under-decomposition, section 3.4): a planner hears of them once, then the
-program runs as it is.
+The problems go back to the planner like a compiler's errors. A program with a `fatal` problem cannot produce an
+answer. All other problems are opinions (the most frequent, under-decomposition, is described in the paper, section
+3.4): the planner sees them once, then the program runs as it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RESULT = "final_answer"
 _LETTERS = re.compile(r"[a-z]+")
 _PERCENT = re.compile(r"%\(?\w*\)?[sdrf]")
 _BRACES = re.compile(r"\{[^{}]*\}")
-_SENTENCE = 4  # words that a text with a full stop has at least, to be a sentence without a known verb
+_SENTENCE = 4  # minimum words of a text with a full stop that counts as a sentence without a known verb
 _VERBS = frozenset((
     "is", "are", "was", "were", "be", "been", "has", "have", "had", "does", "did", "do", "became", "born", "died",
     "won", "wrote", "directed", "founded", "plays", "played", "lives", "lived", "located", "belongs", "came", "comes",
@@ -31,7 +31,7 @@ _NAME = re.compile(r"(?<!#)\b(?:[A-Z][\w'’.-]+|\d[\w.-]*)")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding, worded for the planner that must mend it."""
+    """Problem of a program, worded for the planner that must fix it."""
 
     message: str
     line: int | None = None
@@ -49,22 +49,24 @@ def check_plan(
     tools: Sequence[str] = (),
     question: str = "",
 ) -> list[Problem]:
-    """Return all problems of a program, fatal ones first. A program that does not parse has none here: it fails to run.
+    """Return all problems of a program, fatal ones first.
+
+    A program that does not parse has no problems here: running it fails.
 
     Args:
-        source: The program.
-        sub_queries: What it was written for.
-        primitives: Names that it may call, beside the helpers.
-        helpers: Functions that are there without an import.
-        tools: The primitives among them that are tools: one call may settle several sub-queries.
-        question: The question as it was asked, whose wording tells the fewest look-ups.
+        source: Source code of the program.
+        sub_queries: Sub-queries that the program was written for.
+        primitives: Names that the program may call, without the helpers.
+        helpers: Functions available without an import.
+        tools: Primitives that are tools; one call of a tool may settle several sub-queries.
+        question: The original question, whose wording gives the minimum number of look-ups.
     """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return []
     facts = _Facts(tree, set(primitives))
-    found = [
+    problems = [
         *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
         *_decomposition(facts, sub_queries, tools, question),
@@ -73,11 +75,11 @@ def check_plan(
         *_result_as_sentence(facts),
         *_missing_sub_queries(facts, sub_queries),
     ]
-    return sorted(found, key=lambda problem: not problem.fatal)
+    return sorted(problems, key=lambda problem: not problem.fatal)
 
 
 class _Statement:
-    """A statement with all that stands inside it, and the names that it binds."""
+    """Statement with all nodes inside it and the names that it binds."""
 
     def __init__(self, statement: ast.stmt) -> None:
         self.nodes = _walk(statement)
@@ -90,12 +92,12 @@ class _Statement:
 
     @property
     def changed(self) -> set[str]:
-        """The names that it binds, or whose values it may change in place."""
+        """Names that the statement binds, or whose values it may change in place."""
         return self.names if isinstance(self.nodes[0], ast.Expr) else self.bound
 
 
 class _Facts:
-    """Facts on a program that the checks need, gathered in one walk."""
+    """Facts about a program that the checks need, gathered in one walk."""
 
     def __init__(self, tree: ast.Module, primitives: set[str]) -> None:
         self.tree = tree
@@ -116,18 +118,18 @@ class _Facts:
 
 
 def _walk(tree: ast.AST) -> list[ast.AST]:
-    """The tree and all nodes in it, but contexts, at a third of the cost of `ast.walk`."""
-    found = [tree]
-    for node in found:
+    """Return the tree and all nodes in it except contexts, at a third of the cost of `ast.walk`."""
+    nodes = [tree]
+    for node in nodes:
         if type(node) in _LEAVES:
             continue
         for name in node._fields:
             value = getattr(node, name, None)
             if type(value) is list:
-                found += [one for one in value if isinstance(one, ast.AST)]
+                nodes += [child for child in value if isinstance(child, ast.AST)]
             elif type(value) not in _BARE and isinstance(value, ast.AST):
-                found.append(value)
-    return found
+                nodes.append(value)
+    return nodes
 
 
 _LEAVES = frozenset((ast.Name, ast.Constant))
@@ -178,7 +180,7 @@ def _decomposition(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[st
 
 
 def _unused_results(facts: _Facts) -> Iterator[Problem]:
-    """Answers that are bound to a name nobody reads."""
+    """Yield a problem for each answer bound to a name that is never read."""
     read = {node.id for node in facts.loads}
     for node in facts.tree.body:
         match node:
@@ -188,15 +190,15 @@ def _unused_results(facts: _Facts) -> Iterator[Problem]:
 
 
 def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
-    """The result must depend on some primitive, followed through names regardless of control flow."""
+    """Yield a problem if the result depends on no primitive, following names regardless of control flow."""
     if not facts.calls or RESULT not in facts.bound:
         return
-    # What a statement inside another one does, that one does too, but for changing values in place.
-    inside = [node for one in facts.statements for node in one.nodes[1:] if isinstance(node, ast.Expr)]
+    # An outer statement binds everything that inner ones bind, but does not count values they change in place.
+    inside = [node for statement in facts.statements for node in statement.nodes[1:] if isinstance(node, ast.Expr)]
     statements = [*facts.statements, *map(_Statement, inside)]
     reached = {RESULT}
     while True:
-        names = {name for one in statements if one.changed & reached for name in one.names}
+        names = {name for statement in statements if statement.changed & reached for name in statement.names}
         if names & facts.primitives:
             return
         if names <= reached:
@@ -206,27 +208,30 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
 
 
 def _result_as_sentence(facts: _Facts) -> Iterator[Problem]:
-    """The answer has the form that the question asks for where `answer()` makes it of the facts; a sentence that the
-    program puts together has not. Short texts around a value ("12 years") and refusals are left alone."""
-    found = next((value for value in _values_of(RESULT, facts.nodes) if is_sentence(_spelled_out(value))), None)
-    if found is not None:
+    """Yield a problem if the program composes its result as a sentence.
+
+    `answer()` gives the answer the form that the question calls for; a sentence composed by the program does not
+    have it. Short texts around a value ("12 years") and refusals are accepted.
+    """
+    sentence = next((value for value in _values_of(RESULT, facts.nodes) if is_sentence(_spelled_out(value))), None)
+    if sentence is not None:
         yield Problem(
             f"{RESULT} is a sentence that the program puts together: end with {RESULT} = "
             'answer(f"Given: <facts>. Answer the question: <original question>"), or with the bare value',
-            found.lineno,
+            sentence.lineno,
         )
 
 
 def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """The expressions that a name's value may come from, through other names and functions of the program."""
+    """Yield the expressions that a name's value may come from, through other names and functions of the program."""
     values = _assigned(nodes)
     todo: list[ast.expr] = [ast.Name(name)]
     seen: set[str] = set()
     for value in todo:
         match value:
-            case ast.Name(id=one) | ast.Call(func=ast.Name(id=one)) if one in values and one not in seen:
-                seen.add(one)
-                todo += values[one]
+            case ast.Name(id=source) | ast.Call(func=ast.Name(id=source)) if source in values and source not in seen:
+                seen.add(source)
+                todo += values[source]
             case ast.IfExp(body=body, orelse=orelse):
                 todo += [body, orelse]
             case ast.BoolOp(values=parts):
@@ -236,7 +241,7 @@ def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _assigned(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
-    """The values that each name is set to and each function returns."""
+    """Return the values that each name is set to and each function returns."""
     values: dict[str, list[ast.expr]] = {}
     for node in nodes:
         match node:
@@ -248,16 +253,16 @@ def _assigned(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
             ):
                 values.setdefault(name, []).append(value)
             case ast.FunctionDef(name=name):
-                returned = [one.value for one in _walk(node) if isinstance(one, ast.Return)]
+                returned = [inner.value for inner in _walk(node) if isinstance(inner, ast.Return)]
                 values.setdefault(name, []).extend(value for value in returned if value is not None)
     return values
 
 
-_FIELD = "\N{WHITE SQUARE}"  # stands for a value in a text
+_FIELD = "\N{WHITE SQUARE}"  # marks a value in a text
 
 
 def _spelled_out(node: ast.expr) -> str:
-    """The text that an expression puts together around values, a mark in place of each; empty for any other."""
+    """Return the text that an expression composes, with a mark for each value; empty for other expressions."""
     match node:
         case ast.JoinedStr(values=parts):
             return "".join(map(_part, parts))
@@ -277,7 +282,7 @@ def _part(node: ast.expr) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """True for a text that is a sentence about the values marked in it, and no refusal."""
+    """Return True if a text is a sentence about the values marked in it, and not a refusal."""
     if _FIELD not in text or is_unknown(text.replace(f"({_FIELD})", "").replace(_FIELD, "Alpha")):
         return False
     words = _LETTERS.findall(text.casefold())
@@ -285,7 +290,7 @@ def is_sentence(text: str) -> bool:
 
 
 def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
-    """Sub-queries none of whose names or numbers stand in any text of the program."""
+    """Yield a problem for each sub-query whose names and numbers appear in no text of the program."""
     texts = " ".join(
         node.value for node in facts.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
     ).casefold()
@@ -296,5 +301,5 @@ def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[
 
 
 def names_in(query: str) -> list[str]:
-    """Words of a query that are names or numbers, in lower case; its first word and references ("#1") say nothing."""
+    """Return the names and numbers in a query, in lower case, without its first word and references ("#1")."""
     return [name.casefold() for name in _NAME.findall(query)[0 if query[:1].islower() else 1 :]]

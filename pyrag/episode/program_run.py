@@ -1,6 +1,6 @@
-"""One run of a program: its calls are served by the episode's agents and retriever, and each becomes a step.
+"""Run of a program: the episode's agents and retriever serve its calls, and each call becomes a step.
 
-An unknown answer climbs the recovery ladder at its step, before anything uses it.
+A step with an unknown answer is recovered before anything uses the answer.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from pyrag_helpers import MODULE
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text, WorkerLostError, bind
 
 ReadAnswer = Callable[[str], Answer | None]
-_RUNS_AGAIN = 3  # of a program whose process was killed from outside
+_RUNS_AGAIN = 3  # repetitions of a program whose process was killed from outside
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class OpenStep:
-    """A step that has begun, as far as its `Step` is known by then; `id` is None once the program has dropped it."""
+    """Step that has begun, with the fields known so far. Its `id` is None once the program has dropped it."""
 
     id: int | None
     call: int  # the sandbox's id
@@ -50,15 +50,16 @@ class OpenStep:
     fields: dict[str, Any]
 
     def step(self, **more: Any) -> Step:
+        """Return the step with further fields."""
         assert self.id is not None, "the step was dropped"
         return Step(id=self.id, started=self.started, **self.fields | more)
 
 
 @dataclass(slots=True)
 class ProgramRun:
-    """The primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
+    """Primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
 
-    One `without_recovery` belongs to a method that also knows no refusal of unknown answers in queries.
+    With `without_recovery`, unknown answers are not recovered, and queries may contain them.
     """
 
     episode: Episode
@@ -72,34 +73,35 @@ class ProgramRun:
     _ids: dict[int, int] = field(default_factory=dict)
 
     async def retrieve(self, call: Call) -> list[Record]:
-        """`retrieve(query, topk=k, where=None)`: a list of passages, best first."""
-        given = bind(call, ("query", "topk", "where"), {"topk": self.episode.topk, "where": None})
-        query, topk, where = check_query(given["query"], "retrieve"), check_topk(given["topk"]), given["where"]
+        """Serve `retrieve(query, topk=k, where=None)`: return passages, best first."""
+        arguments = bind(call, ("query", "topk", "where"), {"topk": self.episode.topk, "where": None})
+        query, topk = check_query(arguments["query"], "retrieve"), check_topk(arguments["topk"])
+        where = arguments["where"]
         narrowed = None if where is None else check_where(where, self.episode.retriever)
         self.refuse_unknown(call, query)
         step = self.start(call, query, topk=topk, where="" if narrowed is None else str(narrowed))
         try:
-            found, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
-        except FilterError as error:  # of the program's filter: its planner can mend it
+            passages, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
+        except FilterError as error:  # the program's own filter, which its planner can correct
             if narrowed is None:
                 raise
             raise PrimitiveError(str(error), "ValueError") from None
-        self.retrieved[call.id] = (Search(query, narrowed), topk, found)
-        self.finish(step, passages=ids_of(found), memo=memo)
-        return [record(passage) for passage in found]
+        self.retrieved[call.id] = (Search(query, narrowed), topk, passages)
+        self.finish(step, passages=ids_of(passages), memo=memo)
+        return [record(passage) for passage in passages]
 
     async def answer(self, call: Call) -> Text:
-        """`answer(query, docs)` from passages; `answer(query)` aggregates the facts in the query."""
+        """Serve `answer(query, docs)`, which answers from passages, and `answer(query)`, which aggregates facts."""
         return await self.answered(call, "answer", recover=not self.without_recovery)
 
     async def answered(self, call: Call, role: str, *, agent: Answerer | None = None, recover: bool = False) -> Text:
-        """Return what an agent that answers says, as a step: from passages, or from the facts in its query.
+        """Return an agent's answer as a step: from passages, or from the facts in the query.
 
         Args:
             call: The program's call.
-            role: The primitive that was called.
-            agent: Who is asked; the Answer agent if None.
-            recover: Whether an unknown answer climbs the ladder.
+            role: Name of the primitive that was called.
+            agent: Agent to ask; None for the Answer agent.
+            recover: Whether an unknown answer goes through the recovery ladder.
         """
         values = bind(call, ("query", "docs"), {"docs": None})
         query, docs = check_query(values["query"], role), values["docs"]
@@ -124,7 +126,7 @@ class ProgramRun:
             passages=last.passages,
             attempts=tuple(attempts) if len(attempts) > 1 else (),
             memo=memo,
-            usage=reduce(add, (one.usage for one in attempts)),
+            usage=reduce(add, (item.usage for item in attempts)),
             rationale=last.rationale,
         )
         return answer_text(last.answer, query, self.source)
@@ -132,13 +134,13 @@ class ProgramRun:
     async def write(
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
     ) -> Written:
-        """Record a model's free text as a step, for methods; programs cannot call it.
+        """Record a model's free text as a step. For methods; programs cannot call it.
 
         Args:
-            call: The call that the step stands for.
-            query: What is asked, as the step shows it.
-            work: The request; its second value is True if the memo had the reply.
-            read: Reads the answer of the text; None if it holds none.
+            call: Call that the step stands for.
+            query: Request as the step shows it.
+            work: The request; the second value of its result is True if the reply came from the memo.
+            read: Parses the answer from the text; returns None if the text has none.
             fields: Further fields of the step.
         """
         step = self.start(call, query, **fields)
@@ -155,32 +157,30 @@ class ProgramRun:
     async def _recover(
         self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading
     ) -> list[Attempt]:
-        """Climbs the ladder until the answer is known, from the searches that this step's passages came from."""
-        searches = {self.retrieved[one][0]: self.retrieved[one][1] for one in self.sources(call, passages)}
+        """Go through the recovery ladder until the answer is known, beginning with this step's searches."""
+        searches = dict(self.retrieved[key][:2] for key in self.sources(call, passages))
         if not searches:
             return []
         assert step.id is not None, "the step was dropped"
         return await RecoveryRunner(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
-        """Return the sandbox's ids of the retrievals of this run that the passages came from.
+        """Return the call ids of the retrievals of this run that the passages came from.
 
         Args:
             call: The program's call; only retrievals that it depends on count.
-            passages: The evidence; if empty, the retrieval that found nothing is meant.
+            passages: Passages to trace back; if empty, the retrieval that returned nothing is meant.
 
         Returns:
-            The one that found exactly these passages, otherwise all that found some of them.
+            The retrieval that returned exactly these passages, otherwise all that returned some of them.
         """
-        given = {passage.id for passage in passages}
-        found = {
-            one: {passage.id for passage in self.retrieved[one][2]} for one in call.depends_on if one in self.retrieved
-        }
-        exact = [one for one, ids in found.items() if ids == given]
-        return exact[:1] or [one for one, ids in found.items() if ids & given]
+        wanted, known = {passage.id for passage in passages}, self.retrieved
+        returned = {key: {passage.id for passage in known[key][2]} for key in call.depends_on if key in known}
+        exact = [key for key, ids in returned.items() if ids == wanted]
+        return exact[:1] or [key for key, ids in returned.items() if ids & wanted]
 
     def passages_of(self, docs: Any) -> list[Passage]:
-        """Flattens what a program passed as documents. Only passages from `retrieve` are evidence."""
+        """Return a program's `docs` argument as a flat list of passages. Only passages from `retrieve` are accepted."""
         if isinstance(docs, Record):
             docs = [docs]
         if not isinstance(docs, list):
@@ -200,14 +200,14 @@ class ProgramRun:
         return merge(flat)
 
     def refuse_unknown(self, call: Call, query: str) -> None:
-        """Keep an unknown answer from leaking into a later query as if it were a name (paper, failure F2).
+        """Refuse a query that holds an unknown answer as if it were a name (paper, failure F2).
 
         Args:
             call: The program's call; only answers that it depends on count.
-            query: The query, refused where it holds the word "unknown".
+            query: The query; checked if it holds the word "unknown".
 
         Raises:
-            PrimitiveError: an answer in the query is unknown.
+            PrimitiveError: An answer in the query is unknown.
         """
         if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return
@@ -221,23 +221,24 @@ class ProgramRun:
                 )
 
     def _rests_on_unknown(self, call: Call, query: str) -> bool:
-        """Return True if all facts of a synthesis are unknown; warn if some are."""
+        """Return True if all facts of a synthesis are unknown; warn if only some are."""
         if self.without_recovery or self.episode.unknown_policy == "allow" or not _UNKNOWN_WORD.search(query):
             return False
-        answers = {self._steps[one].query: self._answers[one] for one in call.depends_on if one in self._answers}
-        passages = (one.text for key in call.depends_on if key in self.retrieved for one in self.retrieved[key][2])
+        answers = {self._steps[key].query: self._answers[key] for key in call.depends_on if key in self._answers}
+        retrieved = [self.retrieved[key][2] for key in call.depends_on if key in self.retrieved]
+        passages = (passage.text for passages in retrieved for passage in passages)
         facts = facts_in(query.replace(self.episode.question, ""), answers, passages)
         if facts.unknown and facts.has_known:
             self.episode.warn(facts.warning)
         return bool(facts.unknown) and not facts.has_known
 
     def start(self, call: Call, query: str, **fields: Any) -> OpenStep:
-        """Begin a step. `finish` completes it for the trace, which otherwise has it as it began.
+        """Begin a step. If `finish` never completes it, the trace shows it as it began.
 
         Args:
             call: The program's call.
-            query: What is asked.
-            fields: Further fields of the `Step`, as far as they are known.
+            query: Query of the step.
+            fields: Further fields of the `Step`.
         """
         known = {
             "primitive": call.name,
@@ -256,17 +257,17 @@ class ProgramRun:
 
     def begun(self, calls: Iterable[int]) -> tuple[int, ...]:
         """Return the ids of the steps that have begun for these calls, while the program runs."""
-        return tuple(number for one in calls if one in self._open and (number := self._open[one].id) is not None)
+        return tuple(number for call in calls if call in self._open and (number := self._open[call].id) is not None)
 
     async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
-        """Await work, and leave a service's failure on the step that it happened at.
+        """Await work, and record a failure of a service on the step at which it happened.
 
         Args:
-            step: The step that the work is for.
-            work: Its result is returned.
+            step: Step that the work belongs to.
+            work: Work to await; its result is returned.
 
         Raises:
-            PyRAGError: that of the work, once the step is finished with its text.
+            PyRAGError: The work failed; the step is finished with the error's text.
         """
         token = asking_step.set(step)
         try:
@@ -281,8 +282,8 @@ class ProgramRun:
         """End a step now and report it.
 
         Args:
-            step: One that `start` returned.
-            fields: Fields of the `Step`, in place of those that it began with.
+            step: Step that `start` returned.
+            fields: Fields of the `Step`, replacing those that it began with.
         """
         done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
         self._steps[step.call] = done
@@ -290,50 +291,49 @@ class ProgramRun:
         self.episode.observer(StepFinished(done if needs == done.depends_on else replace(done, depends_on=needs)))
 
     def finished(self, order: list[int] | None) -> list[Step]:
-        """The steps in program order (`order` holds call ids), renumbered; without an order, as they began."""
-        kept = list(self._open) if order is None else [one for one in order if one in self._open]
-        numbers = {call_id: self.first + position for position, call_id in enumerate(kept)}
+        """Return the steps renumbered in program order, given as call ids; None keeps the order in which they began."""
+        call_ids = list(self._open) if order is None else [call_id for call_id in order if call_id in self._open]
+        numbers = {call_id: self.first + position for position, call_id in enumerate(call_ids)}
         self._ids = {number: call_id for call_id, number in numbers.items()}
-        steps = [self._steps.get(call_id) or self._open[call_id].step() for call_id in kept]
+        steps = [self._steps.get(call_id) or self._open[call_id].step() for call_id in call_ids]
         for call_id, step in self._open.items():
             step.id = numbers.get(call_id)
-        return [_renumbered(one, number, numbers) for one, number in zip(steps, numbers.values(), strict=True)]
+        return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
 
     def answer_of(self, call_id: int) -> Answer:
-        """The answer that an `answer` call of this run came to."""
+        """Return the answer of an `answer` call of this run."""
         return self._answers[call_id]
 
     @property
     def source(self) -> str:
-        """The program of this run; empty for a method that writes none."""
+        """Source code of this run's program; empty for a method that writes no program."""
         programs = self.episode.programs
         return programs[self.index].source if self.index < len(programs) else ""
 
     def is_unknown(self, calls: Iterable[int] | None = None) -> bool:
-        """True where one of these calls (of all, where none are given) came to an unknown answer."""
-        unknown = {one for one, answer in self._answers.items() if not answer.known}
+        """Return True if the answer of one of these calls, or of any call if None, is unknown."""
+        unknown = {call_id for call_id, answer in self._answers.items() if not answer.known}
         return bool(unknown) if calls is None else not unknown.isdisjoint(calls)
 
     def step_ids(self, calls: Sequence[int]) -> list[int]:
-        """Step ids of the sandbox's call ids, after the run has ended."""
+        """Return the step ids of calls, once the run has ended."""
         numbers = {call_id: number for number, call_id in self._ids.items()}
-        return sorted(numbers[one] for one in calls if one in numbers)
+        return sorted(numbers[call] for call in calls if call in numbers)
 
 
 async def run_program(episode: Episode, program: Program) -> tuple[Outcome, ProgramRun]:
     """Execute a program in the sandbox and add its steps to the episode, in program order.
 
+    If its process is killed from outside, the program runs again: the memo answers the requests already made, and
+    the record of effects answers the calls with effects.
+
     Args:
         episode: The question; its `more` primitives are callable beside `retrieve` and `answer`.
-        program: The program; it is added to the episode's programs.
-
-    A program whose process is killed from outside runs again: the memo answers what it has asked already, and the
-    record its calls with effects.
+        program: Program to run; it is added to the episode's programs.
 
     Raises:
-        PyRAGError: What a primitive raised because of a failing service or a spent budget; the steps made so far are
-            kept.
-        SandboxError: The sandbox cannot do its work, or its processes were killed again and again.
+        PyRAGError: A primitive failed because of a service or a spent budget; the steps made so far are kept.
+        SandboxError: The sandbox cannot work, or its processes were killed repeatedly.
     """
     for _ in range(_RUNS_AGAIN):
         try:
@@ -362,7 +362,7 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
         "answer": program_run.answer,
         **{name: partial(work, program_run) for name, work in episode.more.items()},
     }
-    # The calls limit is the sandbox's own, against floods; the ledger's budget is what users set.
+    # The sandbox's limit on calls guards against floods; the ledger enforces the budget that users set.
     budget = episode.ledger.budget
     limits = Limits(calls=max(100, budget.calls + budget.retrievals + budget.tool_calls))
     parallel = episode.parallel and not _has_effects(program.source, episode.tools)
@@ -384,7 +384,7 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
 
 
 def _has_effects(source: str, tools: Mapping[str, bool]) -> bool:
-    """True for a program that may call a tool with effects: its calls keep their order, and none is made early."""
+    """Return True if a program may call a tool with effects: its calls then run in order, and none is made early."""
     if not any(tools.values()):
         return False
     names = unicodedata.normalize("NFKC", source)  # as Python reads names
@@ -392,9 +392,8 @@ def _has_effects(source: str, tools: Mapping[str, bool]) -> bool:
 
 
 def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:
-    needs = tuple(sorted(numbers[one] for one in step.depends_on if one in numbers))
+    needs = tuple(sorted(numbers[source] for source in step.depends_on if source in numbers))
     return step if (step.id, step.depends_on) == (number, needs) else replace(step, id=number, depends_on=needs)
 
 
-# Serves a call of a program, in the run of that program.
-Primitive = Callable[[ProgramRun, Call], Awaitable[Any]]
+Primitive = Callable[[ProgramRun, Call], Awaitable[Any]]  # serves a call within its program's run

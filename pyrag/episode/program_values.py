@@ -1,5 +1,7 @@
-"""Values between programs and primitives: arguments, checked as Python would with errors that their author understands;
-passages as records, answers and unknown answers as texts, variables as JSON.
+"""Values passed between programs and primitives.
+
+Arguments are checked as Python would check them, with errors that a program's author understands. Passages become
+records, answers become texts, and variables become JSON.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ def answer_text(answer: Answer, asked: str, source: str) -> Text:
 
     Args:
         answer: The answer.
-        asked: The query that it answers.
-        source: The program, whose lines an unknown answer is marked for.
+        asked: Query that it answers.
+        source: Source code of the program; its texts decide what an unknown answer compares equal to.
     """
     fields = {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
     return Text(answer.text, fields, None if answer.known else absent_answer(source, asked))
 
 
 def record(passage: Passage) -> Record:
-    """A passage as programs see it: `doc.text`, `doc["title"]`."""
+    """Return a passage as programs see it: `doc.text`, `doc["title"]`."""
     fields = {"id": passage.id, "title": passage.title, "text": passage.text, "score": passage.score}
     return Record(fields)
 
@@ -59,7 +61,7 @@ def _without_handles(value: Any) -> Any:
 UNKNOWN_ERROR = UnknownAnswerError.__name__
 _MAX_TEXT = 200  # characters; a longer text in a program is a prompt
 _WORD = re.compile(r"[a-z/']+")
-# Texts that say "nothing" where a program compares an answer with them. An answer of these words may be one.
+# Texts that mean "nothing" if a program compares an answer with them. A real answer may consist of these words.
 _NOTHING = frozenset(("none", "null", "nil", "nan", "na", "n.a.", "nothing", "missing", "empty", "undefined", "error"))
 # Words that refusals consist of: a program that looks for some of them in an answer looks for a refusal.
 _REFUSING = frozenset((
@@ -77,17 +79,17 @@ _FILLING = frozenset((
 
 
 def is_no_answer(text: str) -> bool:
-    """True for a text that, as the end of a program, says that there is no answer ("None" is how Python writes it)."""
+    """Return True if a program that ends with this text gives no answer ("None" is how Python writes it)."""
     return not text.strip() or text.strip().casefold() in ("none", "null") or is_unknown(text)
 
 
 def _spells_unknown(text: str) -> bool:
-    """True where comparing an answer with this text is a test for unknown."""
+    """Return True if comparing an answer with this text is a test for an unknown answer."""
     return text.strip(" .!?-–—").casefold() in _NOTHING or is_no_answer(text)
 
 
 def _hints_at_unknown(text: str) -> bool:
-    """True where looking for this text in an answer is a search for a refusal."""
+    """Return True if looking for this text in an answer is a search for a refusal."""
     words = _WORD.findall(text.casefold().replace("’", "'"))
     return not _REFUSING.isdisjoint(words) and _REFUSING.union(_FILLING).issuperset(words)
 
@@ -96,8 +98,8 @@ def absent_answer(source: str, asked: str) -> Absent:
     """Return the marks of an unknown answer.
 
     Args:
-        source: The program that gets it.
-        asked: The query that it would answer.
+        source: Source code of the program that receives the answer.
+        asked: Query that has no answer.
     """
     spellings, parts = _words_of(source)
     message = f"the answer to {asked!r} is unknown, so it cannot be compared or computed with"
@@ -106,7 +108,7 @@ def absent_answer(source: str, asked: str) -> Absent:
 
 @lru_cache(maxsize=256)
 def _words_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The texts of a program that mean unknown, and those that it may look for in a refusal."""
+    """Return the texts of a program that mean "unknown", and those that it may look for in a refusal."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -125,11 +127,11 @@ def check_query(query: Any, name: str) -> str:
     """Return a primitive's query as plain text.
 
     Args:
-        query: The program's argument: a str, or a `Text` that an answer came as.
-        name: The primitive's name, for errors.
+        query: The program's argument: a str, or a `Text` from an earlier answer.
+        name: Name of the primitive, for errors.
 
     Raises:
-        PrimitiveError: it is no text, is blank or has more than `MAX_QUERY_BYTES` bytes.
+        PrimitiveError: The query is not a text, is blank or has more than `MAX_QUERY_BYTES` bytes.
     """
     text = query.text if isinstance(query, Text) else query
     if not isinstance(text, str):
@@ -150,25 +152,25 @@ def check_topk(topk: Any) -> int:
 
 
 def check_where(where: Any, retriever: object) -> Filter:
-    """Return the filter of a program.
+    """Return a program's filter, parsed.
 
     Args:
-        where: A text or a dict.
-        retriever: The retriever that is to search.
+        where: The filter as a str or dict.
+        retriever: Retriever that is to search with it.
 
     Raises:
-        PrimitiveError: it is no filter, or the retriever takes none.
+        PrimitiveError: The value is not a filter, or the retriever takes no filters.
     """
-    given = plain(where)
-    if not isinstance(given, str | dict):
+    value = plain(where)
+    if not isinstance(value, str | dict):
         raise PrimitiveError(f"where must be a filter as a str or dict, not {kind_of(where)}", "TypeError")
     try:
         check_filters(retriever)
-        found = filter_of(given)
+        narrowed = filter_of(value)
     except FilterError as error:
         raise PrimitiveError(str(error), "ValueError") from None
-    assert found is not None
-    return found
+    assert narrowed is not None
+    return narrowed
 
 
 def kind_of(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""Look-ups that a question needs at least, by its wording: the measure of a program with too few of them.
+"""Minimum number of look-ups of a question, estimated from its wording.
 
-The patterns are narrow: they hold for questions that nest one description in another, or compare two named things.
-Everything else counts as one look-up. They are in English; other questions count as one look-up as well.
+The patterns are narrow: they match questions that nest one description in another, or compare two named things.
+Every other question, and every question in a language other than English, counts as one look-up.
 """
 
 from __future__ import annotations
@@ -47,18 +47,23 @@ _COMPARATIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """The fewest look-ups of a question. `chained`: a later one needs the answer of an earlier one."""
+    """Minimum number of look-ups of a question.
 
-    least: int = 1
+    Attributes:
+        minimum: Number of look-ups, at least 1.
+        chained: Whether a later look-up needs the answer of an earlier one.
+    """
+
+    minimum: int = 1
     chained: bool = False
 
 
 @lru_cache(maxsize=256)
 def hops_of(question: str) -> Hops:
-    """Return the fewest look-ups that a question needs.
+    """Return the minimum number of look-ups that a question needs.
 
     Args:
-        question: As it was asked.
+        question: The original question.
     """
     text = " ".join(question.split())
     if _COMPARATIVE.search(text) and _COMPARED.search(text):

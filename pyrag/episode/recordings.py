@@ -1,8 +1,8 @@
-"""Exchanges of a question in place of its engines: recordings and journals, failures included.
+"""Recordings and journals: exchanges of a question that replace its engines, including failures.
 
-A failure is an exchange too, since a method may have coped with it: its reply holds `error`, and what it cost. A
-request that was cut short holds the error `cancelled`; if it was the deadline, a replay ends by the deadline as well,
-once the other exchanges were answered.
+A failure is an exchange too, since a method may have coped with it: its reply holds `error` and the cost. A request
+that was cut short has the error `cancelled`. If the deadline cut it short, a replay also ends by the deadline, once
+all other exchanges were answered.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _Queue = deque[Exchange]
 
 
 class ReplayedDeadlineError(TimeoutError):
-    """The deadline of a recorded question passed while this request was under way."""
+    """Error for a request during which the deadline of the recorded question passed."""
 
 
 class Recording:
-    """Exchanges to answer from instead of an engine. Equal requests are answered in the order recorded."""
+    """Exchanges that answer in place of an engine. Equal requests are answered in recorded order."""
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
         self._replies: dict[tuple[str, str], _Queue] = defaultdict(deque)
-        self._unserved: set[int] = set()  # ids of the exchanges that were not cut short
+        self._unserved: set[int] = set()  # ids of unanswered exchanges, without those cut short
         for exchange in exchanges:
             self._replies[exchange.role, exchange.key].append(exchange)
             if failure_of(exchange).get("type") != CANCELLED:
@@ -41,7 +41,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: Path) -> Recording:
-        """Reads what `--record` wrote: one exchange a line. Raises `DataError`."""
+        """Read a file written by `--record`, one exchange per line. Raises `DataError`."""
         try:
             lines = path.read_bytes().splitlines()
         except OSError as error:
@@ -60,21 +60,21 @@ class Recording:
 
     @property
     def tools(self) -> dict[str, bool]:
-        """The tools that programs could call, by name; True for those with effects."""
+        """Tools that programs could call, by name, mapped to True if the tool has effects."""
         requests = (exchange.request for queue in self._replies.values() for exchange in queue)
         offered = [request["tools"] for request in requests if isinstance(request.get("tools"), dict)]
         return {str(name): bool(effects) for tools in offered for name, effects in tools.items()}
 
     def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
-        """Return the next reply to this request; the last one stays for good.
+        """Return the next reply to this request; the last reply repeats.
 
         Args:
             role: The agent's role, or `retrieve`.
             key: Digest of the request.
-            request: The request itself, for the message.
+            request: The request itself, for the error message.
 
         Raises:
-            ReplayError: the recording does not hold it.
+            ReplayError: The recording does not hold the request.
         """
         queue = self._replies.get((role, key))
         if not queue:
@@ -85,10 +85,10 @@ class Recording:
         return exchange
 
     async def until_served(self, seconds: float) -> None:
-        """Wait until all exchanges were answered that were not cut short.
+        """Wait until all exchanges that were not cut short have been answered.
 
         Args:
-            seconds: The longest to wait: the recording may hold further questions.
+            seconds: Maximum time to wait, since the recording may hold further questions.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -97,7 +97,7 @@ class Recording:
 
 
 class Journal(Protocol):
-    """Exchanges of one question kept as they happen, so that the question can go on where its process ended."""
+    """Exchanges of one question, stored as they happen so that another process can continue the question."""
 
     @property
     def spent(self) -> float:
@@ -105,7 +105,7 @@ class Journal(Protocol):
         ...
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """Return what an earlier process got for this request, once each; None if nothing.
+        """Return the exchange that an earlier process had for this request, or None. Each exchange is returned once.
 
         Args:
             role: The agent's role, or `retrieve`.
@@ -117,37 +117,37 @@ class Journal(Protocol):
 
 
 def failure_of(exchange: Exchange) -> dict[str, Any]:
-    """Return the recorded failure of an exchange; empty if it has a reply."""
+    """Return the recorded failure of an exchange; empty if the exchange has a reply."""
     failure = exchange.reply.get("error")
     return failure if isinstance(failure, dict) else {}
 
 
 def as_failure(error: BaseException, spent: Usage, *, deadline: bool) -> dict[str, Any]:
-    """Return the reply of an exchange that failed, as plain data.
+    """Return the reply of a failed exchange, as plain data.
 
     Args:
-        error: What the request raised.
-        spent: What it cost.
-        deadline: Whether the question's deadline has passed, for a request that was cut short.
+        error: Error that the request raised.
+        spent: Cost of the request.
+        deadline: Whether the question's deadline has passed, if the request was cut short.
     """
     usage = msgspec.to_builtins(spent)
     if isinstance(error, asyncio.CancelledError):
         return {"error": {"type": CANCELLED, "deadline": deadline}, "usage": usage}
     fields = {name: value for name, value in vars(error).items() if isinstance(value, str | int | float | bool | None)}
-    fields.pop("detail", None)  # the start of a server's reply, which agents alone look at
+    fields.pop("detail", None)  # the start of a server's reply, which only agents read
     kinds = [kind.__name__ for kind in type(error).__mro__ if issubclass(kind, Exception)]
     return {"error": {"type": kinds[0], "kinds": kinds, "message": str(error), "fields": fields}, "usage": usage}
 
 
 async def raise_again(exchange: Exchange, recording: Recording | None) -> None:
-    """Raise the recorded failure of an exchange; without a failure, return.
+    """Raise the recorded failure of an exchange, if it has one.
 
     Args:
         exchange: The exchange.
-        recording: Where it comes from; None for a journal.
+        recording: Recording that holds the exchange; None for a journal.
 
     Raises:
-        Exception: What the request raised when it was recorded.
+        Exception: The request raised this when it was recorded.
     """
     failure = failure_of(exchange)
     if not failure:
@@ -162,7 +162,7 @@ async def raise_again(exchange: Exchange, recording: Recording | None) -> None:
 
 
 def spent_of(exchange: Exchange) -> Usage:
-    """Return what a failed exchange cost. Raises `ReplayError` where that is not in form."""
+    """Return the cost of a failed exchange. Raises `ReplayError` if it is malformed."""
     try:
         return msgspec.convert(exchange.reply.get("usage", {}), Usage)
     except msgspec.ValidationError as error:
@@ -189,5 +189,5 @@ def _error_of(failure: dict[str, Any], spent: Usage) -> Exception:
 
 def _kinds(kind: type[PyRAGError]) -> Iterator[type[PyRAGError]]:
     yield kind
-    for one in kind.__subclasses__():
-        yield from _kinds(one)
+    for subclass in kind.__subclasses__():
+        yield from _kinds(subclass)

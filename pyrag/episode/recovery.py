@@ -1,7 +1,7 @@
-"""Recovery ladders: what is tried at a step whose answer is unknown, before anything consumes it.
+"""Recovery ladders: what is tried for a step whose answer is unknown, before anything uses it.
 
-PyRAG's ladder has one rung (its paper, section 2.6): the same step on more passages. OPERA's has another: a rewritten
-query. A rung is plain data; a `RecoveryRunner` tries them in order.
+PyRAG's ladder has one rung (its paper, section 2.6): the same step with more passages. OPERA's ladder has another: a
+rewritten query. A rung is plain data; a `RecoveryRunner` tries the rungs in order.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Recovery = Literal["none", "boost", "rewrite", "boost+rewrite", "rewrite+boost"]
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Retrieve again with a larger top-k, for the documents that were passed to the step."""
+    """Rung that retrieves again with a larger top-k, for the step's own documents."""
 
     topk: int
 
     def deeper(self, used: int) -> int:
-        """The top-k to use where `used` was not enough; always more than `used`."""
+        """Return the top-k to use after `used` was not enough; always more than `used`."""
         return self.topk if self.topk > used else 2 * used
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Retrieve with rewritten queries, as many as there are `topks` (OPERA: 5 at first, then 10 and 15)."""
+    """Rung that retrieves with rewritten queries, one per entry of `topks` (OPERA: 5 at first, then 10 and 15)."""
 
     topks: tuple[int, ...] = (10, 15)
 
@@ -43,33 +43,33 @@ Rung = Boost | Rewrite
 Ladder = tuple[Rung, ...]
 
 
-_HOPS = 4  # of the longest questions that the QA sets ask
+_HOPS = 4  # hops of the longest questions in the QA sets
 _MIN_CALLS = 20
 
 
 def calls_for(ladder: Ladder) -> int:
-    """Return the model calls of a plan with four hops that use the whole ladder, a synthesis, and the same revised."""
+    """Return the model calls of a four-hop plan that uses the whole ladder, and of one revision of it."""
     return max(_MIN_CALLS, 2 * (2 + _HOPS * calls_of_step(ladder)))
 
 
 def calls_of_step(ladder: Ladder) -> int:
-    """Return the most model calls of one answer: its own and those of the whole ladder."""
+    """Return the maximum number of model calls of one answer, including the whole ladder."""
     return 1 + sum(1 if isinstance(rung, Boost) else 2 * len(rung.topks) for rung in ladder)
 
 
 def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:
-    """Return the rungs that a recovery names, in its order.
+    """Return the rungs of a recovery setting, in order.
 
     Args:
         recovery: Names of rungs, joined by `+`.
-        boost_topk: Passages that the boost asks for; 0 leaves it out.
+        boost_topk: Number of passages that the boost retrieves; 0 leaves it out.
     """
     rungs: dict[str, Ladder] = {"boost": (Boost(boost_topk),) if boost_topk else (), "rewrite": (Rewrite(),)}
     return tuple(rung for name in recovery.split("+") for rung in rungs.get(name, ()))
 
 
 class RecoveryContext(Protocol):
-    """The part of an episode that a recovery needs."""
+    """Part of an episode that a recovery needs."""
 
     @property
     def observer(self) -> Observer: ...
@@ -80,41 +80,41 @@ class RecoveryContext(Protocol):
     def warn(self, message: str) -> None: ...
 
     async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
-        """Return the passages found, best first, and True if the same search was made before.
+        """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
-            query: Words to search for.
-            topk: Number of passages, from 1 to `MAX_TOPK`.
+            query: Search text.
+            topk: Number of passages, 1 to `MAX_TOPK`.
             where: Filter of the program's search.
         """
         ...
 
     async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]:
-        """Return what the Answer agent says, and True if the same was asked before.
+        """Return the Answer agent's reading, and True if the same request had been made before.
 
         Args:
-            query: The sub-query.
-            passages: The evidence; None has it aggregate the facts in the query.
+            query: Sub-query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
         """
         ...
 
     async def rewrite(
         self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
     ) -> tuple[Rewritten, bool]:
-        """Return another query of the Rewrite agent, and True if the same was asked before.
+        """Return a rewritten query, and True if the same request had been made before.
 
         Args:
-            query: The sub-query that has no answer yet.
-            tried: The queries searched for so far.
-            passages: Those that were found.
-            missing: The information that they lack.
+            query: Sub-query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A search of a program: its query, and its filter if it has one of its own."""
+    """Search of a program: its query, and its own filter if it has one."""
 
     query: str
     where: Filter | None = None
@@ -122,7 +122,7 @@ class Search:
 
 @dataclass(slots=True)
 class RecoveryRunner:
-    """One step on its way up. `searches` are those that its passages came from, with the top-k of each."""
+    """Recovery of one step. `searches` maps the searches that its passages came from to their top-k."""
 
     desk: RecoveryContext
     step: int
@@ -134,7 +134,7 @@ class RecoveryRunner:
     _tried: list[str] = field(default_factory=list)
 
     async def up(self, ladder: Ladder) -> list[Attempt]:
-        """The attempts made, the last of them known if any is."""
+        """Return the attempts made; the last one is known if any is."""
         self._tried = [*(search.query for search in self.searches), self.query]
         for rung in ladder:
             match rung:
@@ -169,9 +169,9 @@ class RecoveryRunner:
             self._tried.append(query)
             self.desk.observer(Recovering(self.step, "rewrite", topk, query))
             filters = {str(search.where): search.where for search in self.searches}
-            found = await self._fetched({Search(query, where): topk for where in filters.values()})
-            # What the first search brought stays: the analysis may need both.
-            await self._read(merge(*found, self.passages), "rewrite", query, topk, rewritten)
+            results = await self._fetched({Search(query, where): topk for where in filters.values()})
+            # The first search's passages stay, since the analysis may need both.
+            await self._read(merge(*results, self.passages), "rewrite", query, topk, rewritten)
             if self.reading.known:
                 return
 
@@ -184,8 +184,10 @@ class RecoveryRunner:
             return None
 
     async def _fetched(self, topks: Mapping[Search, int]) -> list[list[Passage]]:
-        found = await asyncio.gather(*(self.desk.fetch(one.query, topk, one.where) for one, topk in topks.items()))
-        return [passages for passages, _ in found]
+        results = await asyncio.gather(
+            *(self.desk.fetch(search.query, topk, search.where) for search, topk in topks.items())
+        )
+        return [passages for passages, _ in results]
 
     async def _read(
         self, passages: list[Passage], policy: str, query: str, topk: int, rewritten: Rewritten | None = None
@@ -203,15 +205,15 @@ def attempt(
     topk: int | None = None,
     rewritten: Rewritten | None = None,
 ) -> Attempt:
-    """Return the attempt that a reading makes.
+    """Return the attempt that a reading stands for.
 
     Args:
         policy: "first", "boost" or "rewrite".
-        query: What was asked.
-        passages: What it was asked of.
-        reading: What the answerer said.
-        topk: Passages that were searched for; None for the first attempt.
-        rewritten: How the query was rewritten before, if it was.
+        query: Query that was searched for or answered.
+        passages: Passages that were read.
+        reading: The answerer's reading.
+        topk: Number of passages searched for; None for the first attempt.
+        rewritten: The rewritten query, if there was one.
     """
     cited = tuple(passages[i].id for i in reading.citations if 0 <= i < len(passages))
     return Attempt(
@@ -229,12 +231,12 @@ def attempt(
 
 
 def plain(query: str) -> str:
-    """Return the words of a query, equal for queries that differ in case and order alone."""
+    """Return the words of a query in a form that ignores case and order."""
     return " ".join(sorted("".join(char if char.isalnum() else " " for char in query.casefold()).split()))
 
 
 def merge(*groups: Sequence[Passage]) -> list[Passage]:
-    """All passages once each, in order of first appearance."""
+    """Return all passages once each, in order of first appearance."""
     return list({passage.id: passage for group in groups for passage in group}.values())
 
 

@@ -1,4 +1,4 @@
-"""Requests to agents, retriever and tools: what equal ones have in common, and what one costs."""
+"""Requests to agents, retriever and tools: their canonical form and their cost."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from pyrag.trace.model import Usage
 from pyrag.trace.plain import jsonable
 
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
-TOOL = "tool."  # begins the role of a tool's calls
+TOOL = "tool."  # prefix of the role of a tool's calls
 
 
 def cost_of(role: str) -> Usage:
-    """The least that a request costs."""
+    """Return the minimum cost of a request."""
     if role.startswith(TOOL):
         return _TOOL_CALL
     return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
 
 
 def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:
-    """Return the cost of a request: what its agent reports, and at least what its model calls cost.
+    """Return the cost of a request: the agent's own report, and at least the cost of its model calls.
 
     Args:
-        reply: What the agent or retriever replied, or what it raised; its `usage` counts where it has one.
-        cost: What a request of its role costs at least.
-        metered: The model calls of the request, which are exact if a model was asked through it.
+        reply: Reply of the agent or retriever, or the error it raised; its `usage` counts if it has one.
+        cost: Minimum cost of a request of its role.
+        metered: Account of the request's model calls, which is exact if a counted model was called.
     """
     reported = getattr(reply, "usage", None)
     spent = reported if isinstance(reported, Usage) else None
@@ -39,7 +39,7 @@ def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:
         return cost
     calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
     if (spent.model_calls, spent.retrievals, spent.seconds, spent.cost) == (calls, cost.retrievals, 0.0, None):
-        return spent  # as most agents say it
+        return spent  # the usual case
     return replace(spent, model_calls=calls, retrievals=cost.retrievals, seconds=0.0, cost=None)
 
 
@@ -47,15 +47,15 @@ def lost_on(error: BaseException, metered: Spending) -> Usage:
     """Return the cost of a failed request.
 
     Args:
-        error: What it raised.
-        metered: Its model calls.
+        error: Error that the request raised.
+        metered: Account of the request's model calls.
     """
     reported = getattr(error, "usage", None)
     return _largest(reported if isinstance(reported, Usage) else Usage(), metered.usage)
 
 
 def _largest(reported: Usage, counted: Usage) -> Usage:
-    """Return the larger of both counts: an agent may ask a model that is not counted."""
+    """Return the larger of both counts, field by field: an agent may call a model that is not counted."""
     return Usage(
         max(reported.model_calls, counted.model_calls),
         prompt_tokens=max(reported.prompt_tokens, counted.prompt_tokens),
@@ -70,7 +70,7 @@ def canonical(role: str, request: dict[str, Any]) -> bytes:
 
     Args:
         role: The agent's role, or `retrieve`.
-        request: What is asked, as plain data.
+        request: The request as plain data.
     """
     try:
         return msgspec.json.encode([role, request], order="sorted")
@@ -79,10 +79,10 @@ def canonical(role: str, request: dict[str, Any]) -> bytes:
 
 
 def request_key(role: str, request: dict[str, Any]) -> str:
-    """Return a digest of the canonical form.
+    """Return a digest of a request's canonical form, 32 hexadecimal digits.
 
     Args:
         role: The agent's role, or `retrieve`.
-        request: What is asked, as plain data.
+        request: The request as plain data.
     """
     return hashlib.sha256(canonical(role, request)).hexdigest()[:32]

@@ -1,8 +1,8 @@
-"""Requests of a question made before anybody asks for them, because a program that is being written will.
+"""Speculative requests: made before the running program asks for them, because the program being written will.
 
-A speculative call is not counted until the program asks for it: then it counts, is recorded and is shown as if it was
-made in that moment, so that a trace does not tell whether anything was speculated. Unused calls are added to the usage
-at the end. Left out: which calls to make (`pyrag.methods.pyrag.speculative_execution`).
+A speculative call is not counted until the program asks for it. Then it is counted, recorded and shown as if it were
+made at that moment, so a trace does not show whether anything was speculated. Unused calls are added to the usage at
+the end. `pyrag.methods.pyrag.speculative_execution` decides which calls to make.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """Counts of sub-queries that programs searched for word for word, as foreseen, and of the others. For planners
-    that have words of their own, nothing is foreseen any more after a few questions."""
+    """Counts of sub-queries that programs used word for word (`hits`) and that they changed (`misses`).
+
+    If a planner words its own queries, prefetching stops after a few questions.
+    """
 
     hits: int = 0
     misses: int = 0
 
     @property
     def pays(self) -> bool:
+        """True if enough sub-queries are used word for word to make prefetching worthwhile."""
         return self.misses <= 2 + self.hits / 4
 
 
@@ -44,16 +47,19 @@ class _SpeculativeCall:
 
 
 class SpeculativeCalls(Ledger):
-    """The ledger of programs that run ahead. It begins a request where the budget has room for it beside all that was
-    asked for and speculated so far; a speculative call never takes room from what is asked for."""
+    """Ledger of programs that run ahead.
+
+    A request begins only if the budget has room for it on top of everything requested and speculated so far; a
+    speculative call never takes room from a real request.
+    """
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger.budget)
         self.started = ledger.started
-        self.on_wait: Callable[[], None] = _nothing  # called when a program begins to wait for a speculative call
+        self.on_wait: Callable[[], None] = _nothing  # called when a program starts to wait for a speculative call
         self._real = ledger
         self._pending: dict[bytes, _SpeculativeCall] = {}
-        self._failed = Usage()  # of calls that nobody claimed
+        self._failed = Usage()  # cost of failed calls that nobody claimed
         ledger.speculative = self
 
     async def once(
@@ -63,12 +69,12 @@ class SpeculativeCalls(Ledger):
 
         Args:
             role: The agent's role, or `retrieve`.
-            request: What is asked, as plain data; equal requests are one.
+            request: The request as plain data; equal data means the same request.
             run: Makes the request.
-            reply_type: Not used: a speculative call is never replayed.
+            reply_type: Ignored: a speculative call is never replayed.
 
         Raises:
-            BudgetExceededError: there is no room for a speculative call.
+            BudgetExceededError: The budget has no room for a speculative call.
         """
         key = canonical(role, request)
         if (asked := self._real.asked(key)) is not None:
@@ -81,16 +87,16 @@ class SpeculativeCalls(Ledger):
         return await asyncio.shield(call.task), False
 
     async def until_certain(self) -> None:
-        """Wait until the program that runs ahead is dropped: what a tool does cannot be taken back."""
+        """Wait until the program that runs ahead is dropped, because a tool's effect cannot be undone."""
         self.on_wait()
         await asyncio.Event().wait()
 
     def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """Return a function that gives the reply to a request that counts from now on.
+        """Return a function that gives the reply to a request, which counts from now on.
 
         Args:
-            key: The canonical form of the request.
-            run: Makes the request; returned where there is no speculative call, or a failed one.
+            key: Canonical form of the request.
+            run: Makes the request; returned if there is no speculative call, or if it failed.
         """
         call = self._pending.get(key)
         if call is None or _failed(call.task):
@@ -100,7 +106,7 @@ class SpeculativeCalls(Ledger):
         return partial(_result, call)
 
     async def unused(self) -> Usage:
-        """Cancel the unused calls, and return their cost with that of the failed ones."""
+        """Cancel the unused calls, and return their cost together with the cost of the failed calls."""
         unused = list(self._pending.values())
         for call in unused:
             call.task.cancel()
@@ -112,7 +118,7 @@ class SpeculativeCalls(Ledger):
     def _begin(self, key: bytes, cost: Usage, run: Callable[[], Awaitable[Any]]) -> _SpeculativeCall:
         self._check_room(cost)
         own = Spending(self._admit_retry)
-        token = spending.set(own)  # which the task gets a copy of
+        token = spending.set(own)  # the task inherits a copy of the context
         try:
             task = asyncio.ensure_future(run())
         finally:
@@ -122,12 +128,12 @@ class SpeculativeCalls(Ledger):
         return call
 
     def _admit_retry(self, asking: Spending) -> None:
-        """Refuse a further model call of a speculative request that the budget has no room for."""
+        """Refuse a further model call of a speculative request if the budget has no room for it."""
         if asking.calls:
             self._check_room(Usage(model_calls=1))
 
     def _check_room(self, cost: Usage) -> None:
-        """Raise `BudgetExceededError` where there is no room beside all that was asked for and speculated so far."""
+        """Raise `BudgetExceededError` if there is no room on top of everything requested and speculated so far."""
         pending = sum(map(_spent, self._pending.values()), start=self._failed)
         if not self._real.has_room_for(pending + cost):
             raise BudgetExceededError("there is no room in the budget for a speculative call")
@@ -144,7 +150,7 @@ def _nothing() -> None:
 
 
 async def _result(call: _SpeculativeCall) -> Any:
-    """Return the reply of a claimed call, whose expenses are those of the request that claimed it."""
+    """Return the reply of a claimed call, and charge its cost to the request that claimed it."""
     if (owner := spending.get()) is not None:
         owner.adopt(call.spending)
     return await call.task

@@ -1,4 +1,4 @@
-"""Facts of a synthesis: the earlier answers that stand in the query of an `answer` without documents."""
+"""Facts of a synthesis: the earlier answers that appear in the query of an `answer` without documents."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from pyrag.trace.model import Answer
 
-_LONG_ENOUGH = 3  # characters of a word that can identify a fact; shorter ones stand in any text
-_QUOTED = 60  # characters of a passage that must stand in the query
+_LONG_ENOUGH = 3  # minimum characters of a word that identifies a fact; shorter words appear in any text
+_QUOTED = 60  # characters of a passage that must appear in the query
 
 
 @dataclass(frozen=True, slots=True)
 class SynthesisFacts:
-    """The earlier answers in a query.
+    """Earlier answers that appear in a query.
 
     Attributes:
-        unknown: Queries of the answers that are unknown.
-        has_known: True if a known answer or a passage stands in the query too.
+        unknown: Queries whose answers are unknown.
+        has_known: True if the query also holds a known answer or a passage.
     """
 
     unknown: tuple[str, ...] = ()
@@ -31,11 +31,11 @@ class SynthesisFacts:
 
 
 def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str]) -> SynthesisFacts:
-    """Return which facts a query for a synthesis holds.
+    """Return the facts in a synthesis query.
 
     Args:
         query: Text with the facts and the question.
-        answers: Earlier answers that flowed into the query, by what was asked.
+        answers: Earlier answers that flowed into the query, by their own query.
         passages: Texts of passages that flowed into the query.
     """
     text = query.casefold()
@@ -47,7 +47,7 @@ def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str])
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return True if the answer, or a word that a program may have taken from it, stands in the text."""
+    """Return True if the answer, or a word that a program may have extracted from it, appears in the text."""
     folded = answer.casefold().strip()
     words = [word for word in folded.split() if len(word) >= _LONG_ENOUGH]
     return bool(folded) and (folded in text or any(word in text for word in words))

@@ -1,7 +1,7 @@
 """The caller's functions as primitives of a program: each call is a step with budget, memo, recording and sources.
 
-A recording replays a question without its tools: what it holds is a call's arguments as the program wrote them, and the
-reply. Left out: checking arguments and results, and running the function (`pyrag.tools.calls`).
+A recording holds each call's arguments as the program wrote them, and the reply, so a replay needs no tools.
+`pyrag.tools.calls` checks arguments and results and runs the function.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from pyrag.tools.calls import ToolReply, call_tool
 from pyrag.tools.tool import Tool
 from pyrag_sandbox import Call, PrimitiveError, Record, Text
 
-MAX_ARGUMENT_BYTES = 256 * 1024  # of all arguments of one call
+MAX_ARGUMENT_BYTES = 256 * 1024  # all arguments of one call together
 MAX_OUTPUT = 2_000  # characters of a result that a step shows
-_MAX_QUERY = 500
+_MAX_QUERY = 500  # characters of the arguments that a step shows
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """A tool that programs of a question may call; without `tool`, one that a recording replays."""
+    """Tool that programs of a question may call. Without `tool`, its calls are replayed from a recording."""
 
     name: str
     effects: bool = False
@@ -39,8 +39,8 @@ class OfferedTool:
 
 
 def offered_tools(tools: Iterable[Tool[..., Any]]) -> tuple[OfferedTool, ...]:
-    """Return tools as those that programs may call."""
-    return tuple(OfferedTool(one.name, one.effects, one, one.repeatable) for one in tools)
+    """Return tools in the form that `offer` takes."""
+    return tuple(OfferedTool(tool.name, tool.effects, tool, tool.repeatable) for tool in tools)
 
 
 def recorded_tools(names: Mapping[str, bool]) -> tuple[OfferedTool, ...]:
@@ -49,30 +49,28 @@ def recorded_tools(names: Mapping[str, bool]) -> tuple[OfferedTool, ...]:
 
 
 def offer(episode: Episode, tools: Sequence[OfferedTool]) -> None:
-    """Let programs of an episode call tools.
+    """Let the programs of an episode call tools.
 
     Args:
         episode: The question under way.
-        tools: The tools.
+        tools: Tools to offer.
     """
-    primitives: dict[str, Primitive] = {one.name: partial(_call, one) for one in tools}
-    episode.tools = {one.name: one.effects for one in tools}
+    primitives: dict[str, Primitive] = {tool.name: partial(_call, tool) for tool in tools}
+    episode.tools = {tool.name: tool.effects for tool in tools}
     episode.more = {**episode.more, **primitives}
 
 
 async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> Any:
     episode = program_run.episode
-    args = [_plain(episode, call, one) for one in call.args]
-    kwargs = {name: _plain(episode, call, one) for name, one in call.kwargs.items()}
+    args = [_plain(episode, call, arg) for arg in call.args]
+    kwargs = {name: _plain(episode, call, value) for name, value in call.kwargs.items()}
     query = _shown(call.name, args, kwargs)
     program_run.refuse_unknown(call, query)
     await episode.ledger.until_certain()
     step = program_run.start(call, query)
     request = {"args": args, "kwargs": kwargs}
-    asked = (
-        _with_effects(episode, offered, request, query) if offered.effects else _looked_up(episode, offered, request)
-    )
-    reply, memo = await program_run.watched(step, asked)
+    work = _with_effects(episode, offered, request, query) if offered.effects else _looked_up(episode, offered, request)
+    reply, memo = await program_run.watched(step, work)
     if reply.error:
         program_run.finish(step, error=reply.error, memo=memo)
         raise PrimitiveError(reply.error, reply.error_type)
@@ -80,11 +78,11 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
     output = "" if reply.documents else _clipped(msgspec.json.encode(reply.value).decode(), MAX_OUTPUT)
     mode = "documents" if reply.documents else "data"
     program_run.finish(step, output=output, passages=ids_of(passages), mode=mode, memo=memo)
-    return [record(one) for one in passages] if reply.documents else reply.value
+    return [record(passage) for passage in passages] if reply.documents else reply.value
 
 
 async def _looked_up(episode: Episode, offered: OfferedTool, request: dict[str, Any]) -> tuple[ToolReply, bool]:
-    """Return the reply, and True if the memo had it. Failures are not remembered."""
+    """Return the reply of a tool without effects, and True if it came from the memo. Failures are not remembered."""
     role = f"{TOOL}{offered.name}"
     reply, memo = await episode.ledger.once(role, request, partial(_run, offered, request), ToolReply)
     if reply.error:
@@ -96,10 +94,10 @@ async def _looked_up(episode: Episode, offered: OfferedTool, request: dict[str, 
 async def _with_effects(
     episode: Episode, offered: OfferedTool, request: dict[str, Any], shown: str
 ) -> tuple[ToolReply, bool]:
-    """Return the reply, and True if it is that of the same call of an earlier program, whose effect is not repeated.
+    """Return a tool's reply, and True if it repeats the reply of an earlier program's call.
 
     Raises:
-        RepeatedEffectError: The call would repeat another that has happened.
+        RepeatedEffectError: The call would repeat an earlier effect.
     """
     role = f"{TOOL}{offered.name}"
     key = canonical(role, request)
@@ -135,7 +133,7 @@ def _warn(episode: Episode, reply: ToolReply) -> None:
 
 
 def _plain(episode: Episode, call: Call, value: Any) -> Any:
-    """A program's value as plain data: answers as texts, passages as dicts. Raises `PrimitiveError`."""
+    """Return a program's value as plain data: answers as texts, passages as dicts. Raises `PrimitiveError`."""
     if isinstance(value, Text):
         if value.absent is not None:
             raise PrimitiveError(
@@ -146,16 +144,16 @@ def _plain(episode: Episode, call: Call, value: Any) -> Any:
         passage = episode.passages.get(str(value.fields.get("id")))
         return dict(value.fields) if passage is None else msgspec.to_builtins(passage)
     if isinstance(value, list | tuple):
-        return [_plain(episode, call, one) for one in value]
+        return [_plain(episode, call, item) for item in value]
     if isinstance(value, dict):
         if not all(isinstance(key, str) for key in value):
             raise PrimitiveError(f"{call.name}() takes dicts with text as keys only", "TypeError")
-        return {key: _plain(episode, call, one) for key, one in value.items()}
+        return {key: _plain(episode, call, item) for key, item in value.items()}
     return value
 
 
 def _shown(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
-    """The arguments as a step shows them. Raises `PrimitiveError` where they are too large."""
+    """Return the arguments as a step shows them. Raises `PrimitiveError` if they are too large."""
     try:
         size = len(msgspec.json.encode([args, kwargs]))
     except (UnicodeEncodeError, TypeError, OverflowError) as error:
@@ -164,8 +162,8 @@ def _shown(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
         raise PrimitiveError(f"{name}() takes at most {MAX_ARGUMENT_BYTES} bytes of arguments", "ValueError")
     if len(args) == 1 and not kwargs and isinstance(args[0], str):
         return _clipped(args[0], _MAX_QUERY)
-    return _clipped(", ".join((*map(repr, args), *(f"{key}={one!r}" for key, one in kwargs.items()))), _MAX_QUERY)
+    return _clipped(", ".join((*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items()))), _MAX_QUERY)
 
 
-def _clipped(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+def _clipped(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"

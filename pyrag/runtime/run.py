@@ -195,7 +195,7 @@ async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None
     if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
         episode.warn("the follow-up was asked as it is: as a question of its own it became too long")
     elif found.question != said:
-        episode.said, episode.question = said, found.question
+        episode.user_message, episode.question = said, found.question
         episode.observer(FollowUp(found.question))
 
 
@@ -340,7 +340,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         extensions=dict(episode.extensions),
         roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
-        said=episode.said,
+        said=episode.user_message,
     )
 
 
