@@ -1,1 +1,1 @@
-"""Agent roles: protocols, their LLM implementations, and the parsers of what models reply."""
+"""Agent roles: protocols, implementations over language models, and parsers of model replies."""

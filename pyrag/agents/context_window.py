@@ -1,11 +1,10 @@
-"""Passages fitted to the window of the model that reads them, before it is asked or after it said "too long".
+"""Passages fitted to the context window of the model that reads them.
 
 A `ContextWindow` belongs to one agent, and a wrapper puts it around each role whose prompt holds passages. If the
-window is known, passages are trimmed to it in advance. If it is unknown or was misjudged, `ContextLengthError` causes
-one retry with half of the passages; a second error is raised. The reply's `note` says what was left out, and the trace
-repeats it as a warning. Positions of passages in a reply count the passages that the agent was given.
-
-Left out: agents whose prompts hold no passages.
+window's size is known, passages are trimmed in advance. If it is unknown or was misjudged, a `ContextLengthError`
+causes one retry with half of the passages; a second error is raised. The reply's `note` says which passages were
+left out, and becomes a warning in the trace. Positions of passages in a reply refer to the passages that the caller
+passed.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.trace.model import Passage
 
 T = TypeVar("T")
-SHOWN = 5  # of what was found, a Rewrite agent sees this much
-_A_PASSAGE = 8  # tokens of its number and the blank lines around it
-_MIN_TOKENS = 32  # tokens; a shorter rest of a passage says nothing
+SHOWN = 5  # passages that a Rewrite agent sees
+_A_PASSAGE = 8  # tokens of a passage's number and the blank lines around it
+_MIN_TOKENS = 32  # minimum tokens of a cut passage; a shorter text is useless
 _MARGIN = 64  # tokens of the chat template
-_UNUSUAL = 4096  # tokens; no server is asked for its window while a prompt with its reply is shorter
+_UNUSUAL = 4096  # tokens of prompt and reply above which the server's window is looked up
 _WORD_END = re.compile(r"\s+\S*\Z")
 
 
@@ -37,57 +36,61 @@ class Fitted:
     """Passages that fit into a window.
 
     Attributes:
-        positions: the former position of each passage.
-        note: a sentence about what an agent was not shown; empty if it was shown everything.
+        positions: Original position of each passage.
+        cut: Number of passages that were shortened.
+        total: Number of passages before fitting.
+        note: Sentence about what the agent was not shown; empty if it was shown everything.
     """
 
     passages: tuple[Passage, ...]
     positions: tuple[int, ...]
-    cut: int = 0  # how many of them are shorter than they were
-    given: int = 0
+    cut: int = 0
+    total: int = 0
     note: str = ""
 
     @property
     def whole(self) -> bool:
-        return not self.cut and len(self.passages) == self.given
+        return not self.cut and len(self.passages) == self.total
 
     def noted(self, agent: str, why: str) -> Fitted:
-        """Return these passages with a note, if some of them were cut or left out.
+        """Return these passages with a note, if some were cut or left out.
 
         Args:
             agent: Name of the agent in the note.
-            why: The reason, as a clause.
+            why: Reason, as a clause.
         """
         cut = f", {self.cut} of them cut short," if self.cut else ""
-        said = f"the {agent} agent read {len(self.passages)} of {self.given} passages{cut} because {why}"
-        return self if self.whole else replace(self, note=said)
+        note = f"the {agent} agent read {len(self.passages)} of {self.total} passages{cut} because {why}"
+        return self if self.whole else replace(self, note=note)
 
     def places(self, among: Sequence[int]) -> tuple[int, ...]:
-        """Return the former positions of passages that a reply names by their positions here."""
-        return tuple(self.positions[one] for one in among)
+        """Return the original positions of passages that a reply names by their positions here."""
+        return tuple(self.positions[place] for place in among)
 
 
 def fit_passages(passages: Sequence[Passage], tokens: int, count: CountTokens = about_tokens) -> Fitted:
-    """Cut long passages to twice the median length, leave out the lowest-ranked, and cut the last one to what fits.
+    """Shorten passages, or leave out the lowest-ranked, until all fit into a number of tokens.
+
+    Passages are cut to twice the median length; then the lowest-ranked are left out, and the last one is cut to fit.
 
     Args:
-        passages: Those of several searches one after the other, each best first; a score that rises begins another
-            search, and ranks are taken within each.
-        tokens: Most that the passages may take together.
-        count: Counts the tokens of a text.
+        passages: Results of one or several searches, one after the other, each best first. A rising score marks the
+            beginning of another search; passages are ranked within their search.
+        tokens: Maximum number of tokens of all passages together.
+        count: Returns the number of tokens of a text.
     """
     lengths = [_length(passage, count) for passage in passages]
     everything = tuple(range(len(passages)))
     if sum(lengths) <= tokens:
         return Fitted(tuple(passages), everything, 0, len(passages))
-    most = int(2 * median(lengths))
-    kept = list(_by_rank(passages))
-    while len(kept) > 1 and sum(min(lengths[one], most) for one in kept) > tokens:
-        kept.pop()
-    shown = {one: _cut(passages[one], min(most, tokens), count) for one in kept}
-    order = tuple(sorted(kept))
-    fitted = tuple(shown[one] for one in order)
-    return Fitted(fitted, order, sum(shown[one] is not passages[one] for one in order), len(passages))
+    limit = int(2 * median(lengths))
+    positions = list(_by_rank(passages))
+    while len(positions) > 1 and sum(min(lengths[position], limit) for position in positions) > tokens:
+        positions.pop()
+    shown = {position: _cut(passages[position], min(limit, tokens), count) for position in positions}
+    order = tuple(sorted(positions))
+    fitted = tuple(shown[position] for position in order)
+    return Fitted(fitted, order, sum(shown[position] is not passages[position] for position in order), len(passages))
 
 
 def _length(passage: Passage, count: CountTokens) -> int:
@@ -95,17 +98,17 @@ def _length(passage: Passage, count: CountTokens) -> int:
 
 
 def _by_rank(passages: Sequence[Passage]) -> list[int]:
-    """Positions, the first of every search before the second of any."""
+    """Return positions ordered by rank: the first passage of every search before the second of any."""
     searches: list[list[int]] = []
     for position, passage in enumerate(passages):
         if not searches or passage.score > passages[position - 1].score:
             searches.append([])
         searches[-1].append(position)
-    return [one for rank in zip_longest(*searches) for one in rank if one is not None]
+    return [position for rank in zip_longest(*searches) for position in rank if position is not None]
 
 
 def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
-    """The beginning of a passage, ended at a word."""
+    """Return the beginning of a passage, cut at the end of a word."""
     length = _length(passage, count)
     if length <= tokens:
         return passage
@@ -118,15 +121,15 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
-    """Fits the passages of one agent's prompts into its model's window.
+    """Limit that fits the passages of an agent's prompts into its model's window.
 
     Attributes:
-        agent: name of the agent in notes.
-        model: asked for its window if `window` is None and a prompt is unusually long.
-        window: tokens of prompt and reply.
-        prompt: returns the agent's prompt without passages and query.
-        reply_tokens: most that a reply may take.
-        count: counts the tokens of a text.
+        agent: Name of the agent in notes.
+        model: Model whose window is looked up if `window` is None and a prompt is unusually long.
+        window: Maximum tokens of prompt and reply together, if known.
+        prompt: Returns the agent's prompt without passages and query.
+        reply_tokens: Maximum tokens of a reply.
+        count: Returns the number of tokens of a text.
     """
 
     agent: str = "Answer"
@@ -142,12 +145,12 @@ class ContextWindow:
         """Ask an agent, and ask again with half of the passages if the server finds the prompt too long.
 
         Args:
-            query: All texts of the prompt besides the passages.
-            passages: What the agent should be shown.
+            query: All text of the prompt except the passages.
+            passages: Passages for the agent.
             ask: Asks the agent with the passages that fit.
 
         Returns:
-            Its reply and the passages that it was shown.
+            The reply, and the passages that the agent was shown.
         """
         fitted = await self._fitted(query, passages)
         try:
@@ -165,34 +168,45 @@ class ContextWindow:
         window = await self._window(around + sum(_length(passage, self.count) for passage in passages))
         if window is None or not passages:
             return Fitted(tuple(passages), tuple(range(len(passages))), 0, len(passages))
-        # Where replies alone take half of a small window, passages get the other half: the server has the last word.
+        # If replies take more than half of a small window, passages still get half: the server may accept them.
         fitted = fit_passages(passages, max(window - around, window // 2 - overhead, _MIN_TOKENS), self.count)
         return fitted.noted(self.agent, "more would not fit into the model's window")
 
     async def _window(self, wanted: int) -> int | None:
         if self.window is not None or wanted <= _UNUSUAL:
             return self.window
-        asked = getattr(self.model, "context_tokens", None)
-        return await asked() if asked else None
+        read_window = getattr(self.model, "context_tokens", None)
+        return await read_window() if read_window else None
 
 
 @dataclass(frozen=True, slots=True)
 class WindowedAnswerer:
+    """Answerer whose passages are fitted to its model's window.
+
+    Attributes:
+        question: The user's question, which is shown beside every query.
+    """
+
     inner: Answerer
     window: ContextWindow = ContextWindow()
     question: str = ""  # shown beside every query
 
     def about(self, question: str) -> WindowedAnswerer:
         """Return this answerer for the queries of one question, if it takes the question into account."""
-        tell = getattr(self.inner, "about", None)
-        return self if tell is None else replace(self, inner=tell(question), question=question)
+        about = getattr(self.inner, "about", None)
+        return self if about is None else replace(self, inner=about(question), question=question)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the answer; its citations are positions in `passages`. Args: those of `Answerer.answer`."""
+        """Return the answer; its citations are positions in `passages`.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+        """
         if not passages:
             return await self.inner.answer(query, passages)
-        asked = f"{query}\n{self.question}" if self.question else query
-        reading, fitted = await self.window.ask(asked, passages, partial(self.inner.answer, query))
+        text = f"{query}\n{self.question}" if self.question else query
+        reading, fitted = await self.window.ask(text, passages, partial(self.inner.answer, query))
         if not fitted.note:
             return reading
         return replace(
@@ -205,11 +219,20 @@ class WindowedAnswerer:
 
 @dataclass(frozen=True, slots=True)
 class WindowedRewriter:
+    """Rewriter whose passages are fitted to its model's window."""
+
     inner: Rewriter
     window: ContextWindow = ContextWindow()
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        """Return another query. Args: those of `Rewriter.rewrite`."""
+        """Return another search query.
+
+        Args:
+            query: Query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
+        """
 
         async def ask(shown: Sequence[Passage]) -> Rewritten:
             return await self.inner.rewrite(query, tried, shown, missing)

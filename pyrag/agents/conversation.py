@@ -1,7 +1,7 @@
-"""One agent's exchange with its model: asks, asks again after a bad reply, and adds up what that costs.
+"""Exchange of one agent with its model: it asks, asks again after a bad reply, and adds up the cost.
 
-Left out: what a reply means. A caller passes `asked()` a parser, or itself parses `ask()` and calls `retry()` with what
-was wrong.
+A caller either passes a parser to `asked()`, or parses the reply of `ask()` itself and calls `retry()` with its
+fault.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from pyrag.trace.model import Usage
 T = TypeVar("T")
 Watch = Callable[[], Callable[[str], None]]
 
-_SHOWN = 8_000  # characters of a bad reply that its author sees again
+_SHOWN = 8_000  # characters of a bad reply shown to the model again
 _LEFT_OUT = "(a reply too long to show)"
-_MIN_ROOM = 256  # tokens of a reply where the window is too small for the prompt and the room that was asked for
+_MIN_ROOM = 256  # minimum tokens of a reply if the window is too small for prompt and reply
 COPIED = "it copies the example or the form of the prompt: write a reply of your own, about what you are asked"
 CUT_OFF = "it was cut off at the limit of {tokens} tokens: be shorter"
 FILTERED = "it was cut off by a content filter"
@@ -33,10 +33,17 @@ BROKEN_OFF = "its server broke it off ({reason})"
 
 
 class Conversation:
-    """State of one agent call: its replies, the bad ones included. Where the model can show a reply while it
-    writes, `watch` is called for each, and what it returns with each piece. `request` is what the agent is asked and
-    shown, without the prompt's own text; with it, a reply that copies the prompt's example is refused. `shorter` is the
-    user's message without what can be spared, for windows that are too small, and `question` what no retry there lacks.
+    """State of one agent call, with all replies including bad ones.
+
+    Args:
+        model: Model to ask.
+        sampling: Parameters of the replies.
+        system: System message.
+        user: User message.
+        watch: Called for each reply if the model can stream; its result is called with each piece of the reply.
+        request: Variable text of the prompt. If set, a reply that copies the prompt's example is refused.
+        shorter: User message without dispensable text, for windows that are too small.
+        question: The user's question, which is repeated in retries that lack it.
     """
 
     def __init__(
@@ -61,37 +68,38 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """Costs of the replies."""
+        """Cost of all replies."""
         return reduce(add, map(usage_of, self._replies)) if self._replies else Usage()
 
     @property
     def note(self) -> str:
-        """Warnings of the replies about their server."""
+        """Warnings about the server, from all replies."""
         return "; ".join(reply.note for reply in self._replies if reply.note)
 
-    def noted(self, said: str) -> str:
-        """A note of the agent's own, with that of the server."""
-        return "; ".join(filter(None, (said, self.note)))
+    def noted(self, note: str) -> str:
+        """Return an agent's own note joined with the server's warnings."""
+        return "; ".join(filter(None, (note, self.note)))
 
     @property
     def note_of_answers(self) -> str:
-        """The note without what it says of patterns: answers are read as well where a server knows none."""
+        """Note without warnings about unsupported patterns, since answers can be parsed without them."""
         return "; ".join(part for part in self.note.split("; ") if PATTERNS not in part)
 
     @property
     def raw(self) -> tuple[str, ...]:
+        """Texts of all replies."""
         return tuple(reply.text for reply in self._replies)
 
     async def asked(self, parse: Callable[[str], T], again: Callable[[str, str], str], retries: int) -> T:
-        """Return the value of the first reply in form.
+        """Return the value of the first well-formed reply.
 
         Args:
-            parse: Reads a reply; raises `BadOutputError` with its fault.
-            again: Writes the next message to the model, from a bad reply and its fault.
-            retries: Most further replies.
+            parse: Parses a reply; raises `BadOutputError` with its fault.
+            again: Returns the next message to the model, from a bad reply and its fault.
+            retries: Maximum number of further replies.
 
         Raises:
-            BadOutputError: No reply was in form; the message is the last one's fault.
+            BadOutputError: No reply was well-formed; the message is the last reply's fault.
         """
         reply = await self.ask()
         for retries_left in reversed(range(retries + 1)):
@@ -105,43 +113,44 @@ class Conversation:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """The replies that were not cut off."""
+        """Texts of the replies that were not cut off."""
         return tuple(reply.text for reply in self._replies if not reply.cut_off)
 
     @property
     def hanging(self) -> str:
-        """The fault of a last reply whose answer may lack its end; else an empty text."""
+        """Fault of a last reply whose answer may be incomplete; empty if it is complete."""
         last = self._replies[-1]
         return "its answer is not whole" if last.cut_off and not closes_answer(last.text) else ""
 
     @property
     def cut_off(self) -> str:
-        """A warning where the last reply was cut off; else an empty text."""
+        """Warning if the last reply was cut off; empty otherwise."""
         if not self._replies or not self._replies[-1].cut_off:
             return ""
         return f"a reply of {self._model.name} was not taken: {self._cut()} (see the request option max_tokens)"
 
-    def read(self, parse: Callable[[str], T], essence: Callable[[T], object] = lambda one: one) -> T:
-        """Return a value read from the last reply.
+    def read(self, parse: Callable[[str], T], essence: Callable[[T], object] = lambda value: value) -> T:
+        """Return a value parsed from the last reply.
 
         Args:
-            parse: Reads a reply; raises `BadOutputError` with its fault.
-            essence: The part of the value that must not depend on the missing end of a reply that was cut off.
+            parse: Parses a reply; raises `BadOutputError` with its fault.
+            essence: Returns the part of the value that must not depend on the missing end of a reply that was cut
+                off.
 
         Raises:
-            BadOutputError: The reply has a fault, lacks its end, or copies the prompt's example.
+            BadOutputError: The reply has a fault, is incomplete or copies the prompt's example.
         """
         last = self._replies[-1]
         return self.own(read_whole(last, last.text, parse, essence))
 
     def own(self, value: T) -> T:
-        """A value read from a reply. Raises `BadOutputError` where it copies the prompt's example or form."""
+        """Return a parsed value. Raises `BadOutputError` if it copies the prompt's example or form."""
         if self._request is not None and copies_example(value, self._request):
             raise BadOutputError(COPIED)
         return value
 
     async def ask(self) -> str:
-        """Ask, where the window is too small with the shorter message, then without the system message."""
+        """Ask. If the window is too small, ask with the shorter message, then without the system message."""
         return await self._first_that_fits(self._opening, *self._spared(self._shorter))
 
     async def retry(self, user: str) -> str:
@@ -153,20 +162,20 @@ class Conversation:
         shown = last.text[:_SHOWN] if last.text.strip() else "(an empty reply)"
         try:
             return await self._complete((*self._opening, Message("assistant", shown), Message("user", user)))
-        except ContextLengthError:  # the question itself fitted: show less, and ask for no more than then
+        except ContextLengthError:  # the first request fitted: show less, and go back to its reply limit
             self._sampling = before
-        told = user if self._question in user else f"Question: {self._question}\n\n{user}"
-        spared = self._spared(told) if self._question else ()
+        repeated = user if self._question in user else f"Question: {self._question}\n\n{user}"
+        spared = self._spared(repeated) if self._question else ()
         return await self._first_that_fits(
             (*self._opening, Message("assistant", _LEFT_OUT), Message("user", user)), *spared
         )
 
     def _spared(self, user: str) -> tuple[tuple[Message, ...], ...]:
-        """The messages that are left of a request in a small window, most first."""
+        """Return the shortened forms of a request for a small window, longest first."""
         return ((self._opening[0], Message("user", user)), (Message("user", user),)) if user else ()
 
     async def _first_that_fits(self, *requests: tuple[Message, ...]) -> str:
-        """Make the first request that the window has room for; each further one asks for a reply half as long."""
+        """Make the first request that fits into the window; each further request asks for a reply half as long."""
         for request in requests[:-1]:
             try:
                 return await self._complete(request)
@@ -176,7 +185,7 @@ class Conversation:
         return await self._complete(requests[-1])
 
     def blame(self, problem: str) -> str:
-        """Return the fault of the last reply, and that it was cut off if it was."""
+        """Return the fault of the last reply, including that it was cut off."""
         return f"{problem}; {self._cut()}" if self._replies[-1].cut_off else problem
 
     def _cut(self) -> str:

@@ -1,8 +1,8 @@
-"""The three agents of the paper over chat models: Decompose Agent, Plan Agent, Answer Agent.
+"""The paper's three agents over language models: Decompose Agent, Plan Agent and Answer Agent.
 
-Each is a prompt, a parser and a bounded retry. They keep no state of a question. Prompts are template files
-(`pyrag.agents.prompts`); what replies mean is in `pyrag.agents.parsing`. Left out: when to repair a program, what to
-do about an unknown answer, and every fault of a service, which passes through unchanged.
+Each agent is a prompt, a parser and a bounded number of retries, without state of a question. Prompts are template
+files (`pyrag.agents.prompts`); replies are parsed in `pyrag.agents.parsing`. The caller decides when to repair a
+program and how to treat an unknown answer. Errors of services pass through unchanged.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.llm.spending import counted
 from pyrag.trace.model import UNKNOWN, Passage
 
-RETRIES = 3  # of the Decompose and the Plan agent (paper, appendix E.1)
+RETRIES = 3  # further replies of the Decompose and the Plan agent (paper, appendix E.1)
 _ERROR_NAME = re.compile(r"\w*(?:Error|Exception)\b")
 _TRACEBACK = "Traceback (most recent call last)"
 _NOT_LISTED = "(left out: see the program)"
-_MAX_ERROR = 400  # characters that a repair shows where the window is small
+_MAX_ERROR = 400  # characters of an error shown in a repair if the window is small
 
 
 @dataclass(frozen=True, slots=True)
 class LLMDecomposer:
-    """Decompose Agent: question → JSON list of atomic sub-queries.
+    """Decompose Agent: turns a question into a JSON list of atomic sub-queries.
 
-    After a bad list and `retries` further ones, the question itself.
+    If no reply within `retries` further tries holds a usable list, the question itself is the only sub-query.
     """
 
     model: ChatModel
@@ -55,6 +55,7 @@ class LLMDecomposer:
     retries: int = RETRIES
 
     async def decompose(self, question: str) -> Decomposition:
+        """Return the sub-queries of a question, or the question itself as a fallback."""
         render = self.prompts.render
         system, user = render("decompose.system"), render("decompose.user", question=question)
         sampling = replace(self.sampling, schema=SUB_QUERIES if asks_for(SUB_QUERIES, system + user) else None)
@@ -64,8 +65,8 @@ class LLMDecomposer:
             return render("decompose.retry", reason=problem, question=question)
 
         try:
-            found = await talk.asked(parse_sub_queries, again, self.retries)
-            return Decomposition(found, usage=talk.usage, raw=talk.raw, note=talk.note)
+            sub_queries = await talk.asked(parse_sub_queries, again, self.retries)
+            return Decomposition(sub_queries, usage=talk.usage, raw=talk.raw, note=talk.note)
         except BadOutputError as error:
             note = f"the question was not decomposed: no usable list in {self.retries + 1} replies ({error})"
             return Decomposition((question,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
@@ -73,30 +74,48 @@ class LLMDecomposer:
 
 @dataclass(frozen=True, slots=True)
 class LLMPlanner:
-    """Plan Agent: a program, with syntax errors repaired within the generation (at most `retries` times).
+    """Plan Agent: writes a program, and repairs syntax errors within the same call (at most `retries` times).
 
-    `repair` shows the failing program: with its traceback if it ran into an exception, else with what was found
-    against it (a plan check, a refusal of the sandbox, a limit).
+    `repair` shows the failing program with its traceback, or with the objection to it (a plan check, a refusal of
+    the sandbox, a limit).
+
+    Attributes:
+        on_draft: Called with the finished statements of each program while it is written.
+        on_text: Called with all lines of each program while it is written.
+        tools: Description of further functions that programs may call.
+        retries: Maximum number of further replies after a syntax error.
     """
 
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
-    on_draft: OnDraft | None = None  # called with each program as far as its statements are finished
-    on_text: OnDraft = ignore_draft  # called with each program as far as it is written
-    tools: str = ""  # description of the functions that programs may call besides
+    on_draft: OnDraft | None = None
+    on_text: OnDraft = ignore_draft
+    tools: str = ""
     retries: int = RETRIES
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
-        """Return this planner, showing its programs while it writes them. Args: those of `DraftingPlanner.drafting`."""
+        """Return this planner, reporting its programs while it writes them.
+
+        Args:
+            on_draft: Called with the beginning of a program whenever more statements that call primitives are
+                finished.
+            on_text: Called with the lines of a program whenever there are more of them, finished or not.
+        """
         return replace(self, on_draft=on_draft, on_text=on_text)
 
     def with_tools(self, tools: str) -> LLMPlanner:
-        """This planner, told of functions that its programs may call."""
+        """Return this planner with a description of functions that its programs may call."""
         return replace(self, tools=tools)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
-        """Return a program that compiles. Args: those of `Planner.plan`."""
+        """Return a program that compiles.
+
+        Args:
+            question: The user's question.
+            sub_queries: The Decompose agent's sub-queries; None to write sub-queries and program in one call (joint
+                mode).
+        """
         if sub_queries is None:
             return await self._joint_plan(question)
         listed = numbered(sub_queries)
@@ -106,7 +125,14 @@ class LLMPlanner:
         return await self._program(talk, question)
 
     async def repair(self, question: str, sub_queries: Sequence[str], source: str, error: str) -> Plan:
-        """Return a corrected program that compiles. Args: those of `Planner.repair`."""
+        """Return a corrected program that compiles.
+
+        Args:
+            question: The user's question.
+            sub_queries: Sub-queries of the question.
+            source: Program that failed.
+            error: Traceback, refusal of the sandbox or failed plan check.
+        """
         template = "plan.runtime_repair" if _TRACEBACK in error else "plan.check_repair"
 
         def shown(listed: str, error: str) -> str:
@@ -127,7 +153,7 @@ class LLMPlanner:
         user = self.prompts.render("joint.user", question=question)
         talk = self._talk("joint.system", user, question, question=question)
         plan = await self._program(talk, question)
-        for reply in plan.raw:  # a reply to a syntax error holds the program alone
+        for reply in plan.raw:  # a reply to a syntax error holds only the program
             try:
                 return replace(plan, sub_queries=parse_sub_queries(_without_program(reply)))
             except BadOutputError:
@@ -140,8 +166,10 @@ class LLMPlanner:
         self, system: str, user: str, request: str | None = None, *, shorter: str = "", question: str
     ) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
-        said = self.prompts.render_planner(system, self.tools)
-        return Conversation(self.model, self.sampling, said, user, watch, request, shorter=shorter, question=question)
+        system_message = self.prompts.render_planner(system, self.tools)
+        return Conversation(
+            self.model, self.sampling, system_message, user, watch, request, shorter=shorter, question=question
+        )
 
     async def _program(self, talk: Conversation, question: str) -> Plan:
         def again(reply: str, problem: str) -> str:
@@ -165,18 +193,18 @@ class LLMPlanner:
 
 
 def _error_line(error: str) -> str:
-    """The line of an error that names it: the last one of a traceback, the first one of a syntax error."""
+    """Return the line of an error that names it: the last line of a traceback, the first line of a syntax error."""
     lines = lines_of(error.strip()) or [""]
     return next((line for line in reversed(lines) if _ERROR_NAME.match(line)), lines[-1])
 
 
 def _end(error: str) -> str:
-    """The end of an error, which names it; frames of a traceback come before."""
+    """Return the end of an error, which names it; a traceback's frames come before."""
     return error if len(error) <= _MAX_ERROR else "…" + error[-_MAX_ERROR:]
 
 
 def _without_program(reply: str) -> str:
-    """A reply without its code blocks, whose lists and f-strings are not what the question was broken into."""
+    """Return a reply without its code blocks, whose lists and f-strings are not sub-queries."""
     if "```" not in reply and "retrieve(" in reply and not syntax_error(reply):
         return ""
     return "```".join(
@@ -189,7 +217,7 @@ def _reading_drafts(on_draft: OnDraft, on_text: OnDraft) -> Callable[[str], None
 
 
 def _compiled(reply: str) -> str:
-    """The program of a reply. Raises `BadOutputError` where it has none, or one with a syntax error."""
+    """Return the program of a reply. Raises `BadOutputError` if there is none, or if it has a syntax error."""
     try:
         source = parse_program(reply)
     except BadOutputError as error:
@@ -200,7 +228,7 @@ def _compiled(reply: str) -> str:
 
 
 def _source(reply: str) -> str:
-    """The program of a reply as it stands; empty where it has none."""
+    """Return the program of a reply unchanged, or an empty text if there is none."""
     try:
         return parse_program(reply)
     except BadOutputError:
@@ -209,10 +237,11 @@ def _source(reply: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LLMAnswerer:
-    """Answer Agent: evidence mode over passages, aggregation mode over the facts in the query.
+    """Answer Agent: answers from passages, or aggregates the facts in the query.
 
-    A reply out of form is asked for once more: one without an answer, a sentence where a span was asked for, yes or no
-    to a question for something else. Then what can be made of the replies is taken, and where that is nothing, unknown.
+    It asks once more after a malformed reply: one without an answer, a sentence instead of a span, or yes or no to a
+    question that asks for something else. If the second reply is malformed as well, it uses the best reading of
+    either reply, or unknown.
     """
 
     model: ChatModel
@@ -220,7 +249,12 @@ class LLMAnswerer:
     sampling: Sampling = Sampling()
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return an answer; unknown without passages. Args: those of `Answerer.answer`."""
+        """Return an answer; unknown if the list of passages is empty.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+        """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
         talk = self._talk(query, passages)
@@ -259,7 +293,7 @@ def _tagged(sampling: Sampling) -> Sampling:
 
 
 def _salvaged(talk: Conversation, documents: int, query: str) -> ParsedAnswer | None:
-    """The best reading of the last reply, unless that is the prompt's example or was cut off."""
+    """Return the best reading of the last reply, unless it is the prompt's example or was cut off."""
     try:
         return talk.read(lambda text: salvage_answer(text, documents, query), _essence)
     except BadOutputError:
@@ -288,25 +322,25 @@ def make_llm_agents(
     count_tokens: CountTokens = about_tokens,
     retries: int = RETRIES,
 ) -> Agents:
-    """Return all agents over chat models.
+    """Return all agents over language models.
 
     Args:
-        answer_model: The model of every role without one of its own.
-        plan_model: The Plan agent's.
-        decompose_model: The Decompose agent's.
+        answer_model: Model of every role that has no model of its own.
+        plan_model: Model of the Plan agent.
+        decompose_model: Model of the Decompose agent.
         prompts: Prompts to use in place of a folder's.
-        prompts_dir: A folder of prompts; the package's if None.
+        prompts_dir: Folder of prompts; None for the package's.
         sampling: Parameters of all replies.
-        context_tokens: The window of `answer_model`, if known.
-        count_tokens: Counts the tokens of a text.
+        context_tokens: Context window of `answer_model` in tokens, if known.
+        count_tokens: Returns the number of tokens of a text.
         retries: Maximum number of further replies after a bad list of sub-queries or a syntax error.
 
     Raises:
         ConfigError: The prompts folder lacks a file or a placeholder.
     """
     prompts = prompts or load_prompts(prompts_dir)
-    given = {id(one): one for one in (answer_model, plan_model, decompose_model) if one is not None}
-    models = {key: counted(one) for key, one in given.items()}  # roles of one model share its wrapper, too
+    distinct = {id(model): model for model in (answer_model, plan_model, decompose_model) if model is not None}
+    models = {key: counted(model) for key, model in distinct.items()}  # roles that share a model share its wrapper
     answer_model = models[id(answer_model)]
     plan_model = None if plan_model is None else models[id(plan_model)]
     decompose_model = None if decompose_model is None else models[id(decompose_model)]

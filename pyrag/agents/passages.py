@@ -1,8 +1,9 @@
-"""Passages, sub-queries and facts as they are written into a prompt.
+"""Passages, sub-queries and facts as text for a prompt.
 
-Retrieved text is hostile: it may hold the marks that fence it, headings that pretend to be another document, or the
-control tokens of chat templates, which servers read as such inside a message too and which could end it. The fence is
-chosen so that no passage holds it; false headings and control tokens are written with other brackets; all else stays.
+Retrieved text is hostile. It may hold the marks that fence it, headings that imitate another document, or control
+tokens of chat templates, which servers interpret inside a message too. The fence is therefore chosen so that no
+passage holds it, and false headings and control tokens are written with other brackets. Everything else is
+unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pyrag.trace.model import Passage
 
 _HEADING = re.compile(r"(\n[^\S\n]*+)\[(Doc(?:ument)?\s*\d+)\]", re.IGNORECASE)
-# Of ChatML, Llama 3, gpt-oss, DeepSeek; of Gemma, Llama 2 and Mistral.
+# Control tokens of ChatML, Llama 3, gpt-oss and DeepSeek, then of Gemma, Llama 2 and Mistral.
 _CONTROL_TOKEN = re.compile(
     r"<([|｜][^<>\n]{1,40}[|｜])>|<(/?(?:s|bos|eos|(?:start|end)_of_turn))>|<<(/?SYS)>>"
     r"|\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]"
@@ -22,7 +23,7 @@ _CONTROL_TOKEN = re.compile(
 
 
 def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
-    """A fence that none of the passages holds, and the passages as `[Doc 1]`, `[Doc 2]`, …"""
+    """Return a fence that no passage holds, and the passages as `[Doc 1]`, `[Doc 2]`, …"""
     documents = "\n\n".join(f"[Doc {number}]{_written(passage)}" for number, passage in enumerate(passages, start=1))
     folded = documents.casefold()
     names = itertools.chain(["documents"], (f"documents-{i}" for i in itertools.count(2)))
@@ -31,24 +32,25 @@ def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
 
 
 def numbered(sub_queries: Sequence[str]) -> str:
+    """Return sub-queries as a numbered list, one per line."""
     return "\n".join(f"{number}. {query}" for number, query in enumerate(sub_queries, start=1))
 
 
 def given(facts: str, question: str) -> str:
-    """Return a query for the Answer agent's aggregation mode, which the embedded reader takes apart again.
+    """Return a query for the Answer agent's aggregation mode. The embedded reader splits it again.
 
     Args:
-        facts: Earlier answers, each behind its question.
-        question: What the answer is to be concluded for.
+        facts: Earlier answers, each after its question.
+        question: Question to answer from the facts.
     """
     return f"Given: {facts}. Answer the question: {question}"
 
 
 def _written(passage: Passage) -> str:
-    """A passage from the end of the line above it on, since a heading begins behind one."""
+    """Return a passage preceded by a line break, since a heading begins after one."""
     title, text = passage.title.strip(), passage.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"
     shown = f"\n{whole}"
     if "[" not in shown and "<" not in shown:
         return shown
-    return _CONTROL_TOKEN.sub(lambda found: f"({found[found.lastindex or 0]})", _HEADING.sub(r"\1(\2)", shown))
+    return _CONTROL_TOKEN.sub(lambda token: f"({token[token.lastindex or 0]})", _HEADING.sub(r"\1(\2)", shown))

@@ -1,7 +1,4 @@
-"""Base of the agents of methods: a prompt with a schema, a parser, and a bounded number of further tries.
-
-Left out: what a reply means (`parsing_*`), and what an agent that stays out of form comes to.
-"""
+"""Base of the agents of methods: a prompt with a schema, a parser and a bounded number of retries."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PromptedAgent:
-    """A model with its prompts, and the loop that asks again after a reply out of form."""
+    """Model with its prompts, which is asked again after a malformed reply."""
 
     model: ChatModel
     prompts: Prompts
@@ -35,32 +32,32 @@ class PromptedAgent:
         system: str = "",
         optional: Collection[str] = (),
     ) -> Conversation:
-        """Begin a conversation.
+        """Start a conversation.
 
         Args:
             template: Name of the prompt template.
             values: Texts for its placeholders.
-            schema: JSON schema of the replies; enforced only if the prompt asks for its form.
-            system: Name of the template whose system message is used instead of its own.
+            schema: JSON schema of the replies; enforced only if the prompt asks for this form.
+            system: Name of the template whose system message replaces the template's own.
             optional: Names among `values` that the template may leave out.
         """
         own, user = self.prompts.render_method(template, values, optional)
-        said = self.prompts.notice(f"{system}.system") if system else own
+        system_message = self.prompts.notice(f"{system}.system") if system else own
         request = "\n".join(values.values())
-        enforced = schema if asks_for(schema, said + user) else None
-        return Conversation(self.model, replace(self.sampling, schema=enforced), said, user, request=request)
+        enforced = schema if asks_for(schema, system_message + user) else None
+        return Conversation(self.model, replace(self.sampling, schema=enforced), system_message, user, request=request)
 
     async def asked(self, talk: Conversation, parse: Callable[[str], T], retry: str, retries: int) -> T:
-        """Return the value of the first reply in form.
+        """Return the value of the first well-formed reply.
 
         Args:
             talk: The conversation.
-            parse: Reads a reply; raises `BadOutputError` with its fault.
+            parse: Parses a reply; raises `BadOutputError` with its fault.
             retry: Name of the template that tells the model the fault.
-            retries: Most further replies.
+            retries: Maximum number of further replies.
 
         Raises:
-            BadOutputError: No reply was in form; the message is the last one's fault.
+            BadOutputError: No reply was well-formed; the message is the last reply's fault.
         """
         return await talk.asked(
             parse, lambda _, problem: self.prompts.render_method(retry, {"reason": problem})[1], retries
@@ -69,7 +66,12 @@ class PromptedAgent:
 
 @dataclass(frozen=True, slots=True)
 class PromptedEngine:
-    """Parts of agents over a chat model; `context_tokens` is the model's window, if known."""
+    """Parts from which agents over a language model are built.
+
+    Attributes:
+        context_tokens: The model's context window in tokens, if known.
+        count_tokens: Returns the number of tokens of a text.
+    """
 
     model: ChatModel
     prompts: Prompts
@@ -81,20 +83,20 @@ class PromptedEngine:
         """Return a `ContextWindow` for the passages of an agent.
 
         Args:
-            agent: Its name in messages.
-            prompt: Returns its prompt without passages and query.
+            agent: Name of the agent in messages.
+            prompt: Returns the agent's prompt without passages and query.
         """
         return ContextWindow(
             agent, self.model, self.context_tokens, prompt, self.sampling.max_tokens, self.count_tokens
         )
 
     def context_window_of(self, agent: str, system: str, user: str) -> ContextWindow:
-        """Return the same for an agent of that name with a prompt of the folder `methods`.
+        """Return a `ContextWindow` for an agent whose prompt is in the folder `methods`.
 
         Args:
-            agent: Its name in messages.
-            system: Name of the template with its system message.
-            user: Name of the template with its user message.
+            agent: Name of the agent in messages.
+            system: Name of the template with the system message.
+            user: Name of the template with the user message.
         """
         return self.context_window(
             agent, lambda: self.prompts.notice(f"{system}.system") + self.prompts.notice(f"{user}.user")

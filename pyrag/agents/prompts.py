@@ -1,24 +1,21 @@
-"""Prompt templates: read from `pyrag_prompts` or from a user's folder, checked once, filled without surprises.
+"""Prompt templates, read from `pyrag_prompts` or a user's folder.
 
-A template is a text file with placeholders `{{name}}`. Only these are special: single braces, `$` and `%` are plain
-text, and whatever is filled in is never looked at again, so that braces in a question or a passage stay as they are.
-`{{contract}}`, `{{helpers}}` and `{{example}}` stand for the files `plan.contract.txt`, `plan.helpers.txt` and
-`plan.example.txt`, so that what several prompts share has one source.
+A template is a text file with placeholders `{{name}}`. Single braces, `$` and `%` are plain text, and inserted
+values are never expanded again, so braces in a question or a passage stay as they are. `{{contract}}`, `{{helpers}}`
+and `{{example}}` stand for the files `plan.contract.txt`, `plan.helpers.txt` and `plan.example.txt`, so text that
+several prompts share has one source.
 
-The folder `methods` inside holds what single methods ask a writer: `NAME.user.txt`, and `NAME.system.txt` where there
-is one. They are read when first needed, so that a new method brings its own files and a folder for one method needs no
-others; their placeholders are those that the method fills, no more and no fewer. One more, `{{guidance}}` in a system
-message, stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles
-in `NAME.principles.txt`, one a line, as far as these files are there (HERA evolves them, a folder at a time).
+The subfolder `methods` holds the prompts of single methods: `NAME.user.txt`, and `NAME.system.txt` if there is a
+system message. They are read when first needed, so a new method brings its own files, and a folder for one method
+needs no others. Their placeholders must be exactly those that the method fills. `{{guidance}}` in a system message
+stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles in
+`NAME.principles.txt`, one per line, if these files exist (HERA evolves them, one folder at a time).
 
-A folder of a user replaces the package's prompts as a whole: a file that it lacks is an error, never a silent mixture.
-Beside its default prompts the package has sets of other ones, which are named where a folder would be (`PROMPT_SETS`);
-what these lack is the default's.
+A user's folder replaces the package's prompts as a whole: a missing file is an error, so that prompts are never
+mixed silently. The package also has named sets of prompts (`PROMPT_SETS`), which fall back to the default prompts.
 
-Forms name what belongs in a place by capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples are about
-invented names, so that `is_placeholder` and `copies_example` can tell when a small model copies them.
-
-Left out: choosing between prompts, and everything that a model replies.
+Forms write placeholders in capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples use invented
+names, so `is_placeholder` and `copies_example` can tell when a small model copies them.
 """
 
 from __future__ import annotations
@@ -37,7 +34,7 @@ from pyrag_prompts import PROMPT_SETS
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _INCLUDES = ("contract", "helpers", "example")
 _FORM_PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]{2,})+\b")
-# Forms of earlier versions, which own folders still have, and of the search agents, which stay as they were trained.
+# Forms of earlier versions, still in users' folders, and of the search agents, which keep the form of their training.
 _FORMER_PLACEHOLDERS = (
     "the answer, or unknown",
     "final answer here",
@@ -48,7 +45,7 @@ _FORMER_PLACEHOLDERS = (
     "first sub-query",
     "second sub-query",
 )
-# Invented for the examples; no text that is asked about has them unless it was taken from there.
+# Invented for the examples: a reply with one of these names copied it from there.
 EXAMPLE_NAMES = (
     "Glass Orchard",
     "Winter Quay",
@@ -59,12 +56,12 @@ EXAMPLE_NAMES = (
     "Halvey",
 )
 _AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
-GUIDANCE = ("rules", "principles")  # the kinds of what an agent learns, each a file beside its template
+GUIDANCE = ("rules", "principles")  # kinds of guidance, each in a file beside the agent's template
 _GUIDANCE = "{{guidance}}"
-_TOOLS = "{{tools}}"  # in the system messages of the Plan agent: stands for `plan.tools.txt` where there are tools
+_TOOLS = "{{tools}}"  # in system messages of the Plan agent: replaced by `plan.tools.txt` if there are tools
 
-# Every template, with the placeholders it must have (one of those that "|" separates) and those it may have. One
-# without its question would be asked for nothing; better to refuse it than to bill for it.
+# Every template, with its required placeholders (one of those separated by "|") and its optional ones. A template
+# without the question would only cost money, so it is refused.
 _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     name: (frozenset(required.split()), frozenset(optional.split()))
     for name, required, optional in (
@@ -88,10 +85,10 @@ _TEMPLATES: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
 
 
 class Prompts:
-    """All templates of one folder. Raises `ConfigError` where the folder does not hold what it must."""
+    """All templates of one folder. Raises `ConfigError` if the folder is incomplete."""
 
     def __init__(self, folder: Traversable, rest: Traversable | None = None) -> None:
-        self._rest = rest  # a packaged set's: what the folder lacks
+        self._rest = rest  # folder with the files that a packaged set lacks
         texts = {name: self._text_of(folder, name) for name in _TEMPLATES}
         mentioned = {name for text in texts.values() for name in _PLACEHOLDER.findall(text)}
         included = {name: self._text_of(folder, f"plan.{name}") for name in _INCLUDES if name in mentioned}
@@ -105,7 +102,7 @@ class Prompts:
 
         Args:
             template: Name of the template, such as "plan.user".
-            values: Texts for placeholders; those that it does not mention are ignored.
+            values: Texts for placeholders; names that the template does not mention are ignored.
         """
         return _filled(self._texts[template], {"tools": "", **values})
 
@@ -114,8 +111,8 @@ class Prompts:
 
         Args:
             template: Name of the template.
-            tools: Description of the functions that programs may call besides; a template of a user's folder that has
-                no place for it is followed by it.
+            tools: Description of further functions that programs may call; appended if a user's template has no
+                place for it.
         """
         text = self._texts[template]
         offered = "\n\n" + _filled(self._text_of(self._folder, "plan.tools"), {"tools": tools}) if tools else ""
@@ -124,7 +121,7 @@ class Prompts:
     def render_method(
         self, template: str, values: Mapping[str, str], optional: Collection[str] = ()
     ) -> tuple[str, str]:
-        """System and user message of a method's template; the system message is empty where there is none.
+        """Return system and user message of a method's template; the system message is empty if there is none.
 
         Args:
             template: Name of the template, such as "rewrite".
@@ -132,13 +129,13 @@ class Prompts:
             optional: Names among `values` that the template may leave out, as folders of earlier versions do.
 
         Raises:
-            ConfigError: The files are missing, or their placeholders are not those that `values` fills.
+            ConfigError: A file is missing, or its placeholders differ from the names in `values`.
         """
         system = self._method_text(f"{template}.system", optional=True)
         user = self._method_text(f"{template}.user")
-        found = set(_PLACEHOLDER.findall(system.replace(_GUIDANCE, "") + user))
-        if wrong := sorted(found ^ (values.keys() - (set(optional) - found))):
-            problem = "has an unknown" if wrong[0] in found else "lacks its"
+        placeholders = set(_PLACEHOLDER.findall(system.replace(_GUIDANCE, "") + user))
+        if wrong := sorted(placeholders ^ (values.keys() - (set(optional) - placeholders))):
+            problem = "has an unknown" if wrong[0] in placeholders else "lacks its"
             known = ", ".join(sorted(values)) or "none"
             raise ConfigError(
                 f"the prompt {self._methods / template}.user.txt {problem} placeholder {{{{{wrong[0]}}}}}: use {known}"
@@ -146,21 +143,21 @@ class Prompts:
         return self._guided(_filled(system, values), template), _filled(user, values)
 
     def has_method(self, template: str) -> bool:
-        """Return whether there is a user message of that name for a method."""
+        """Return True if a method's template of this name has a user message."""
         return bool(self._method_text(f"{template}.user", optional=True))
 
     def retry(self, template: str, reason: str) -> str:
-        """Return the message after a text out of form.
+        """Return the message for a malformed text.
 
         Args:
             template: The method's template; without a retry template of its own, the Answer agent's is used.
-            reason: The fault.
+            reason: Fault of the text.
         """
         own = self._method_text(f"{template}.retry.user", optional=True)
         return _filled(own, {"reason": reason}) if own else self.render("answer.retry", reason=reason)
 
     def notice(self, template: str) -> str:
-        """A method's text without placeholders, such as what a model is told after a turn out of form."""
+        """Return a method's text without placeholders, such as the message after a malformed turn."""
         return self._guided(self._method_text(template), template.removesuffix(".system"))
 
     def taught(self, template: str, rules: Sequence[str], principles: Sequence[str]) -> Prompts:
@@ -168,8 +165,8 @@ class Prompts:
 
         Args:
             template: The agent's template.
-            rules: Its operational rules.
-            principles: Its behavioural principles.
+            rules: Operational rules of the agent.
+            principles: Behavioural principles of the agent.
         """
         other = copy.copy(self)
         learned = zip(GUIDANCE, (rules, principles), strict=True)
@@ -180,7 +177,7 @@ class Prompts:
         return other
 
     def guidance(self, template: str) -> str:
-        """Return what an agent has learned, under headings; empty if that is nothing yet."""
+        """Return an agent's rules and principles under headings; empty if it has none yet."""
         learned = {kind: self._method_text(f"{template}.{kind}", optional=True) for kind in GUIDANCE}
         return "\n\n".join(
             _filled(self._method_text(f"guidance.{kind}"), {"lines": lines}) for kind, lines in learned.items() if lines
@@ -192,7 +189,7 @@ class Prompts:
     def _method_text(self, name: str, *, optional: bool = False) -> str:
         if name not in self._read:
             folders = [self._methods, *([] if self._rest is None else [self._rest / "methods"])]
-            folder = next((one for one in folders if (one / f"{name}.txt").is_file()), None)
+            folder = next((folder for folder in folders if (folder / f"{name}.txt").is_file()), None)
             self._read[name] = "" if optional and folder is None else _read(folder or self._methods, name)
         return self._read[name]
 
@@ -202,14 +199,14 @@ class Prompts:
 
 
 def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
-    """The prompts of a folder or of a packaged set; without either the package's own, which are read once."""
+    """Return the prompts of a folder or packaged set; without a name, the package's own, which are read once."""
     if prompts_dir is None or str(prompts_dir) in PROMPT_SETS:
         return _packaged("" if prompts_dir is None else str(prompts_dir))
     return Prompts(prompts_folder(prompts_dir))
 
 
 def prompts_folder(prompts_dir: str | Path | None = None) -> Traversable:
-    """Return the folder that the setting `prompts` names. Raises `ConfigError` where there is none."""
+    """Return the folder that the setting `prompts` names. Raises `ConfigError` if it does not exist."""
     if prompts_dir is None:
         return files("pyrag_prompts")
     if str(prompts_dir) in PROMPT_SETS:
@@ -224,33 +221,33 @@ def prompts_folder(prompts_dir: str | Path | None = None) -> Traversable:
 
 
 def is_placeholder(text: str) -> bool:
-    """True if a reply's value is only what a form shows in its place, as small models copy it."""
+    """Return True if a value is only the placeholder that a form shows, as small models copy it."""
     return bool(text.strip()) and _plain(text) in placeholders()
 
 
 def copies_example(value: object, request: str) -> bool:
-    """True if a value read from a reply names what only the prompts' examples and forms name.
+    """Return True if a parsed value names something that only the prompts' examples and forms name.
 
     Args:
-        value: What a parser made of the reply, in any type whose `repr` shows its texts.
-        request: What the agent was asked and shown, without the prompt's own text.
+        value: Value parsed from a reply, of any type whose `repr` shows its texts.
+        request: Variable text of the prompt.
     """
-    said = repr(value)
-    return any(name in said and name not in request for name in (*EXAMPLE_NAMES, *_form_names()))
+    shown = repr(value)
+    return any(name in shown and name not in request for name in (*EXAMPLE_NAMES, *_form_names()))
 
 
 @functools.cache
 def placeholders() -> frozenset[str]:
-    """All texts that forms of the package's prompts show in place of a value, in lower case without underscores.
+    """Return all placeholder texts of the package's forms, in lower case without underscores.
 
-    The empty one stands for "…" and the like.
+    The empty text stands for "…" and the like.
     """
     return frozenset(map(_plain, (*_form_names(), *_FORMER_PLACEHOLDERS, "…")))
 
 
 @functools.cache
 def _form_names() -> frozenset[str]:
-    """The placeholders in forms of the package's prompts, as they are written there."""
+    """Return the placeholders in forms of the package's prompts, as written there."""
     folder = files("pyrag_prompts")
     paths = (*folder.iterdir(), *(path for name in ("methods", *PROMPT_SETS) for path in (folder / name).iterdir()))
     texts = [path.read_text(encoding="utf-8") for path in paths if path.name.endswith(".txt")]
@@ -274,7 +271,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _pieces(template: str) -> tuple[str, ...]:
-    """A template's texts and, between them, the names of its placeholders."""
+    """Return a template's texts, with the names of its placeholders between them."""
     return tuple(_PLACEHOLDER.split(template))
 
 
@@ -291,15 +288,15 @@ def _read(folder: Traversable, name: str) -> str:
 
 
 def _checked(folder: Traversable, name: str, text: str) -> str:
-    found = set(_PLACEHOLDER.findall(text))
+    placeholders = set(_PLACEHOLDER.findall(text))
     required, optional = _TEMPLATES[name]
-    choices = [one.split("|") for one in sorted(required)]
-    offered = {one for choice in choices for one in choice} | optional
-    if unknown := sorted(found - offered):
-        known = ", ".join(sorted(offered | set(_INCLUDES)))
+    choices = [names.split("|") for names in sorted(required)]
+    allowed = {placeholder for choice in choices for placeholder in choice} | optional
+    if unknown := sorted(placeholders - allowed):
+        known = ", ".join(sorted(allowed | set(_INCLUDES)))
         raise ConfigError(
             f"the prompt {folder / name}.txt has an unknown placeholder {{{{{unknown[0]}}}}}: use {known}"
         )
-    if missing := [choice[0] for choice in choices if found.isdisjoint(choice)]:
+    if missing := [choice[0] for choice in choices if placeholders.isdisjoint(choice)]:
         raise ConfigError(f"the prompt {folder / name}.txt lacks its placeholder {{{{{missing[0]}}}}}: add it")
     return text

@@ -1,8 +1,7 @@
-"""The agent roles. An engine is a set of agents; an LLM implements them by prompts, the embedded engine by code.
+"""Agent roles. An engine is a set of agents, implemented by prompts (language models) or by code (the embedded engine).
 
-Agents hold no state of a question: all they need is passed in, so one set serves many questions at once. They
-raise `pyrag.errors.ServiceError` where their model cannot be used and `BadOutputError` where it cannot be made to
-reply in form; nothing else.
+Agents hold no state of a question, so one set serves many questions at once. They raise `pyrag.errors.ServiceError`
+if their model cannot be used and `BadOutputError` if it does not give a well-formed reply, and nothing else.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from pyrag.trace.model import Passage, Usage
 T = TypeVar("T")
 
 MAX_TURNS = 20
-"""Maximum number of earlier messages that a Standalone Agent reads: the last ones."""
+"""Maximum number of earlier messages that a Standalone Agent reads; older ones are left out."""
 
 MAX_TURN = 4000
-"""Maximum number of characters of each."""
+"""Maximum number of characters of each message that a Standalone Agent reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentReply:
-    """A reply of an agent: what it cost, and how it came about.
+    """Reply of an agent, with its cost and origin.
 
     Attributes:
-        usage: The model calls and tokens behind it, those of bad replies included.
-        raw: The model's replies as it wrote them, bad ones included.
-        note: Why a fallback was taken, or anything else that the user is to know.
-        doubt: The note casts doubt on the answer, and is of no use beside a confident one.
+        usage: Model calls and tokens, including those of bad replies.
+        raw: The model's replies as written, including bad ones.
+        note: Reason for a fallback, or anything else the user should know.
+        doubt: Whether the note casts doubt on the answer, and is useless beside a confident answer.
     """
 
     usage: Usage = Usage()
@@ -42,15 +41,19 @@ class AgentReply:
 
 @dataclass(frozen=True, slots=True)
 class Decomposition(AgentReply):
-    """Atomic sub-queries, each answerable by one retrieval."""
+    """Atomic sub-queries, each answerable by one retrieval.
+
+    Attributes:
+        fallback: True if no reply held usable sub-queries, so that the question replaces them.
+    """
 
     sub_queries: tuple[str, ...]
-    fallback: bool = False  # no reply held usable sub-queries: the question stands for them
+    fallback: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Plan(AgentReply):
-    """A program. `sub_queries` is set where the planner wrote them in the same call (joint mode)."""
+    """Program of a planner. `sub_queries` is set if the planner wrote them in the same call (joint mode)."""
 
     source: str
     sub_queries: tuple[str, ...] = ()
@@ -58,9 +61,12 @@ class Plan(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Reading(AgentReply):
-    """An answer. `citations` are positions in the passages given, counted from 0; `known` False means unknown.
+    """Answer of an agent.
 
-    `missing` is the kind of information that the passages lack, from answerers that say so.
+    Attributes:
+        known: False if the answer is unknown.
+        citations: Positions in the passages, from 0.
+        missing: Information that the passages lack, if the answerer reports it.
     """
 
     text: str
@@ -73,7 +79,7 @@ class Reading(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten(AgentReply):
-    """Another query for a step whose search did not bring its evidence; `strategy` says what was changed."""
+    """Rewritten query for a step whose search did not return its evidence; `strategy` describes the change."""
 
     query: str
     keywords: tuple[str, ...] = ()
@@ -82,23 +88,30 @@ class Rewritten(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Written(AgentReply):
-    """Free text. What it means is for the method that asked; `cut_off` says that it may lack its end."""
+    """Free text. The method that requested it parses it; `cut_off` is True if the text may be incomplete."""
 
     text: str
     cut_off: bool = False
 
 
 class Decomposer(Protocol):
-    async def decompose(self, question: str) -> Decomposition: ...
+    """Agent that breaks a question into sub-queries."""
+
+    async def decompose(self, question: str) -> Decomposition:
+        """Return the sub-queries of a question."""
+        ...
 
 
 class Planner(Protocol):
+    """Agent that writes programs."""
+
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a program.
 
         Args:
             question: The user's question.
-            sub_queries: Those of the Decompose agent; None asks for sub-queries and program in one call (joint).
+            sub_queries: The Decompose agent's sub-queries; None to write sub-queries and program in one call (joint
+                mode).
         """
         ...
 
@@ -107,77 +120,84 @@ class Planner(Protocol):
 
         Args:
             question: The user's question.
-            sub_queries: Those of the question.
-            source: The program that failed.
-            error: A traceback, a refusal of the sandbox or a failed plan check.
+            sub_queries: Sub-queries of the question.
+            source: Program that failed.
+            error: Traceback, refusal of the sandbox or failed plan check.
         """
         ...
 
 
 class DraftingPlanner(Planner, Protocol):
-    """A planner that can show a program while it writes it."""
+    """Planner that can report a program while it writes it."""
 
     def drafting(self, on_draft: Callable[[str], None], on_text: Callable[[str], None]) -> Planner:
-        """Return this planner, showing its programs while it writes them.
+        """Return this planner, reporting its programs while it writes them.
 
         Args:
-            on_draft: Called with the beginning of a program whenever more statements that work are finished.
+            on_draft: Called with the beginning of a program whenever more statements that call primitives are
+                finished.
             on_text: Called with the lines of a program whenever there are more of them, finished or not.
         """
         ...
 
 
 class ToolPlanner(Planner, Protocol):
-    """A planner whose programs may call the caller's own functions."""
+    """Planner whose programs may call the caller's own functions."""
 
     def with_tools(self, tools: str) -> Planner:
-        """Return this planner, told of these functions: their signatures and descriptions, as text for a prompt."""
+        """Return this planner with the signatures and descriptions of these functions, as text for a prompt."""
 
 
 class SizedPlanner(Planner, Protocol):
-    """A planner that writes the number of passages into its programs."""
+    """Planner that writes the number of passages into its programs."""
 
     def with_topk(self, topk: int) -> Planner:
-        """Return this planner with another number of passages for each search, from 1 to 100."""
+        """Return this planner with another number of passages per search, 1 to 100."""
 
 
 class Answerer(Protocol):
+    """Agent that answers queries."""
+
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return an answer, which may be unknown.
 
         Args:
-            query: What is asked.
-            passages: The evidence; None for aggregation mode, where `query` holds the facts.
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
         """
         ...
 
 
 class Rewriter(Protocol):
+    """Agent that rewrites search queries."""
+
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
         """Return another search query.
 
         Args:
-            query: What is asked.
-            tried: The queries searched for so far.
-            passages: Those that were found.
-            missing: The information that they lack.
+            query: Query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Standalone(AgentReply):
-    """A question that can be understood without the conversation before it."""
+    """Question that can be understood without the conversation before it."""
 
     question: str
 
 
 class FollowUpAgent(Protocol):
+    """Agent that resolves the last question of a conversation."""
+
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
-        """Return the last question of a conversation as one of its own.
+        """Return the last question of a conversation as a question that stands on its own.
 
         Args:
-            earlier: The messages before it, the oldest first.
+            earlier: Messages before the question, oldest first.
             question: The last message.
         """
         ...
@@ -188,6 +208,8 @@ FindFault = Callable[[str], str]
 
 
 class Writer(Protocol):
+    """Agent that writes free text."""
+
     async def write(
         self,
         template: str,
@@ -196,22 +218,24 @@ class Writer(Protocol):
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
-        """Have a language model write after a prompt template.
+        """Return a text that a language model writes after a prompt template.
 
         Args:
             template: Name of the template.
             values: Texts for its placeholders.
             stop: Strings that end the text and are left out.
             prefix: Beginning of the text, which the model continues.
-            fault: Returns the fault of a text, or an empty text. A text with a fault is asked for once more.
+            fault: Returns the fault of a text, or an empty text. After a fault the model is asked once more.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RoleEngines:
-    """The engine of each role, which methods with agents of their own build them from: a `PromptedEngine`, an
-    `EmbeddedEngine`, or an object of somebody else's that a method may know."""
+    """Engine of each role, from which methods build agents of their own.
+
+    Each is a `PromptedEngine`, an `EmbeddedEngine`, or another object that a method may know.
+    """
 
     answer: Any
     plan: Any
@@ -221,14 +245,14 @@ class RoleEngines:
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """One engine, ready for use.
+    """Agents of one engine, ready for use.
 
     Attributes:
-        name: The engine as traces and the command line show it.
-        writer: Writes free text; None without a language model.
-        rewriter: Writes another query for a failed one; None where the engine has none.
-        follow_up: Makes the last question of a conversation one of its own; None where the engine has none.
-        engines: What `team` builds from; None where nothing can be built.
+        name: Name of the engine in traces and on the command line.
+        writer: Agent that writes free text; None without a language model.
+        rewriter: Agent that rewrites a failed query; None if the engine has none.
+        follow_up: Agent that resolves follow-up questions; None if the engine has none.
+        engines: Engines from which `team` builds agents; None if nothing can be built.
         teams: Agents of single methods, by the function that builds them.
     """
 
@@ -243,17 +267,17 @@ class Agents:
     teams: dict[Any, Any] = field(default_factory=dict, compare=False)
 
     def team(self, build: Callable[[RoleEngines], T | None]) -> T | None:
-        """Return the agents that a method has beside these, built at its first call; None where the engine has none."""
+        """Return a method's own agents, built at the first call; None if the engine cannot provide them."""
         if build not in self.teams and self.engines is not None:
             self.teams[build] = build(self.engines)
-        found: T | None = self.teams.get(build)
-        return found
+        existing: T | None = self.teams.get(build)
+        return existing
 
     def with_team(self, build: Callable[[RoleEngines], T | None], team: T) -> Agents:
-        """Return these agents with a team given for a method.
+        """Return these agents with a method's team replaced.
 
         Args:
-            build: The function that would build the method's team.
-            team: The team to use instead.
+            build: Function that would build the method's team.
+            team: Team to use instead.
         """
         return replace(self, teams={**self.teams, build: team})

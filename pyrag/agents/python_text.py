@@ -1,4 +1,4 @@
-"""Text as Python source: string literals, and text inside f-strings, that no content can break out of."""
+"""Text as Python source: string literals and parts of f-strings, escaped so that no content can break out."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 
 def literal(text: str) -> str:
-    """A string literal in double quotes; whatever is not printable is escaped."""
+    """Return a string literal in double quotes, with everything unprintable escaped."""
     return f'"{_escape(text)}"'
 
 
 def braced(text: str) -> str:
-    """Text inside an f-string in double quotes."""
+    """Return text for the inside of an f-string in double quotes."""
     return _escape(text).replace("{", "{{").replace("}", "}}")
 
 

@@ -1,8 +1,8 @@
-"""Room for replies: a token limit that grows where a model was cut off while it thought, and stays grown.
+"""Token limits of replies, which grow if a model is cut off while it thinks.
 
-How long a model thinks is the model's, not the prompt's, so the limit is remembered for the client and holds for every
-agent that asks it. A limit is no cost: a model that needs less writes less. Left out: replies that were cut off after
-the thinking, which their agents ask for again in words (`pyrag.agents.conversation`).
+How long a model thinks depends on the model, not on the prompt, so the raised limit is remembered for the client and
+applies to every agent that uses it. A higher limit costs nothing if a model needs less. Replies cut off after the
+thinking are handled by their agents (`pyrag.agents.conversation`).
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from pyrag.trace.model import UNKNOWN, Answer
 T = TypeVar("T")
 
 ROOMS = (8_192, 16_384)
-"""Tokens of a reply that is cut off in thought, at the second and the third try."""
+"""Token limits of the second and third try of a reply that is cut off while the model thinks."""
 
 _NOTHING = r"(?!)"
 _FORMS = ("<answer", "```", '["', '{"', "final_answer", "</think")
 _BEGINNINGS = (
     *("okay", "ok,", "ok so", "alright", "hmm", "let me", "let's", "let us", "we need to", "we have to", "so,", "wait"),
     *("the user", "first, i", "i need to", "i should", "i have to", "好的", "嗯", "首先", "我需要", "用户"),
-)  # of thinking whose opening mark the chat template wrote
-_LOOPED = 200  # characters at the end that stand elsewhere, too, in a reply that goes round in circles
+)  # beginnings of thinking whose opening tag the chat template wrote
+_LOOPED = 200  # characters at the end that also occur earlier in a reply that repeats itself
 _MAX_LOOPS = 3
-_MORE = "zq"  # the beginning of an unwritten rest: it changes whatever was still open
+_MORE = "zq"  # imagined continuation of a reply that was cut off: it changes any value that was still open
 
 _needed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def roomy(model: object, sampling: Sampling) -> Sampling:
-    """Return a sampling with the room that this model's thinking was seen to need.
+    """Return sampling parameters with the reply limit that this model's thinking was seen to need.
 
     Args:
-        model: The client whose need is remembered.
-        sampling: What an agent asks for.
+        model: Client for which the limit is remembered.
+        sampling: Parameters that an agent asks for.
     """
     try:
         needed = _needed.get(uncounted(model), 0)
-    except TypeError:  # neither hashable nor weakly referenced: a caller's own
+    except TypeError:  # a caller's own client, which cannot be hashed or weakly referenced
         return sampling
     return replace(sampling, max_tokens=needed) if needed > sampling.max_tokens else sampling
 
@@ -55,20 +55,20 @@ def roomy(model: object, sampling: Sampling) -> Sampling:
 async def asked_with_room(
     model: object, sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
 ) -> Sampling:
-    """Ask until a reply is not cut off in thought, or there is no more room.
+    """Ask until a reply is not cut off while the model thinks, or the limit cannot grow further.
 
     Args:
-        model: The client whose need is remembered.
-        sampling: What the agent asks for.
+        model: Client for which the limit is remembered.
+        sampling: Parameters that the agent asks for.
         ask: Makes the request.
-        replies: Gets every reply, since each was paid for; the last one counts.
+        replies: List that receives every reply, since each was paid for; the last reply counts.
 
     Returns:
-        The sampling of the last reply.
+        The sampling parameters of the last reply.
     """
     sampling, before = await _first(roomy(model, sampling), sampling, ask, replies), sampling
-    for most in ROOMS:
-        room = min(most, _window(model) or most)
+    for limit in ROOMS:
+        room = min(limit, _window(model) or limit)
         if room < 2 * sampling.max_tokens or not _is_worth_more(replies[-1]):
             continue
         try:
@@ -87,9 +87,9 @@ async def with_twice_the_room(
     """Ask once more if the last reply was cut off inside its answer.
 
     Args:
-        sampling: The sampling of the last reply.
+        sampling: Sampling parameters of the last reply.
         ask: Makes the request.
-        replies: Gets the further reply.
+        replies: List that receives the further reply.
     """
     if replies[-1].finish_reason == "length" and _is_open(replies[-1].text):
         with contextlib.suppress(ContextLengthError):
@@ -97,20 +97,20 @@ async def with_twice_the_room(
 
 
 async def _first(
-    roomy: Sampling, given: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
+    roomy: Sampling, sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
 ) -> Sampling:
     try:
         replies.append(await ask(roomy))
     except ContextLengthError:
-        if roomy is given:
+        if roomy is sampling:
             raise
-        replies.append(await ask(given))
-        return given
+        replies.append(await ask(sampling))
+        return sampling
     return roomy
 
 
 def _window(model: object) -> int | None:
-    """The window of a model of this machine, which clips limits to what its prompt leaves; servers say theirs."""
+    """Return the window of a local model, which clips limits to what its prompt leaves; servers report their own."""
     window = getattr(model, "window", None)
     return window if isinstance(window, int) else None
 
@@ -130,7 +130,7 @@ def _remember(model: object, tokens: int) -> None:
 
 
 def is_cut_in_thought(reply: Reply) -> bool:
-    """True for a reply that was cut off before it came to what its agent asked for, or because it had thought long."""
+    """Return True if a reply was cut off before it reached the requested text, or because of long thinking."""
     if not reply.cut_off:
         return False
     thinking, rest = split_thinking(reply.text, _NOTHING)
@@ -143,28 +143,28 @@ def is_cut_in_thought(reply: Reply) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """True where the last answer that begins does not end."""
+    """Return True if the last answer that begins does not end."""
     return text.rfind("<answer>") > text.rfind("</answer>")
 
 
 def closes_answer(text: str) -> bool:
-    """True where an answer ends, and no other one begins after it."""
+    """Return True if an answer ends, and no other answer begins after it."""
     return "</answer>" in text and not _is_open(text)
 
 
 def read_whole(
-    reply: Reply, text: str, read: Callable[[str], T], essence: Callable[[T], object] = lambda one: one
+    reply: Reply, text: str, read: Callable[[str], T], essence: Callable[[T], object] = lambda value: value
 ) -> T:
-    """A value read from a reply, if it does not hang on what a reply that was cut off lacks.
+    """Return a value parsed from a reply, if it does not depend on the missing end of a reply that was cut off.
 
     Args:
-        reply: The reply, which says whether it was cut off.
-        text: Its text, as `read` takes it.
-        read: The parser.
-        essence: What of its value must not hang on the missing rest.
+        reply: The reply, which reports whether it was cut off.
+        text: Text of the reply in the form that `read` takes.
+        read: Parser of the text.
+        essence: Returns the part of the value that must not depend on the missing end.
 
     Raises:
-        BadOutputError: `read` refused it, or the value would be another one if the reply went on.
+        BadOutputError: `read` refused the text, or the value could change if the reply went on.
     """
     value = read(text)
     if not reply.cut_off:
@@ -185,7 +185,7 @@ def written_answer(written: Written, read: Callable[[str], Answer | None]) -> An
 
     Args:
         written: The text.
-        read: Reads the answer of a text; None if it has none.
+        read: Parses the answer from a text; returns None if there is none.
     """
     answer = read(written.text)
     if answer is None or not written.cut_off:

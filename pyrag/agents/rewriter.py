@@ -1,4 +1,4 @@
-"""The Rewrite agent over a chat model: its prompt, its schema and what its replies mean."""
+"""Rewrite Agent over a language model: its prompt, its schema and the parser of its replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyrag_helpers.unknown import is_unknown
 
 RETRIES = 1
 _MAX_QUERY = 500  # characters
-_MIN_WORDS, _MAX_WORDS = 3, 25  # of a reply that may be a query alone
+_MIN_WORDS, _MAX_WORDS = 3, 25  # words of a reply that may be only a query
 _SPEAKING = frozenset(
     ("i", "i'm", "i’m", "sorry", "unfortunately", "please", "here", "the", "let", "to", "we", "sure", "my")
 )
@@ -33,13 +33,20 @@ _LABEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class LLMRewriter(PromptedAgent):
-    """Rewrite Agent: a failed query, what it found and what is missing → another query."""
+    """Rewrite Agent: turns a failed query, its passages and the missing information into another query."""
 
     template: str = "rewrite"
     retry: str = "rewrite.retry"
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        """Return another query. Args: those of `Rewriter.rewrite`."""
+        """Return another search query.
+
+        Args:
+            query: Query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
+        """
         fence, documents = fenced_passages(passages)
         values = {
             "query": query,
@@ -59,7 +66,7 @@ class LLMRewriter(PromptedAgent):
 
 
 def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
-    """The query, its keywords and the strategy of a reply. Raises `BadOutputError`."""
+    """Return the query, keywords and strategy of a reply. Raises `BadOutputError`."""
     try:
         value = object_with(text, "query")
     except BadOutputError:
@@ -77,7 +84,7 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
 
 
 def salvage_rewrite(text: str) -> str:
-    """A reply that is one line of search terms and nothing else, when asking again did not help; else an empty text."""
+    """Return a reply that is one line of search terms and nothing else; otherwise an empty text."""
     lines = [line.strip(' *`"“”') for line in lines_of(split_thinking(text, "(?!)")[1]) if line.strip()]
     line = lines[0] if len(lines) == 1 else ""
     words = line.split()
@@ -85,19 +92,19 @@ def salvage_rewrite(text: str) -> str:
     return line if plain and words and words[0].casefold().strip(",") not in _SPEAKING and not is_unknown(line) else ""
 
 
-def _query_of(said: Any) -> str:
-    """One query: the first of several."""
-    if isinstance(said, list):
-        said = next((one for one in said if one), "")
-    if isinstance(said, dict):
-        said = next((said[key] for key in ("query", "text", "q") if key in said), next(iter(said.values()), ""))
-    return " ".join(said.split()) if isinstance(said, str) else ""
+def _query_of(value: Any) -> str:
+    """Return one query; of several, the first."""
+    if isinstance(value, list):
+        value = next((item for item in value if item), "")
+    if isinstance(value, dict):
+        value = next((value[key] for key in ("query", "text", "q") if key in value), next(iter(value.values()), ""))
+    return " ".join(value.split()) if isinstance(value, str) else ""
 
 
 def _bare_query(text: str) -> str:
-    """A reply that is a query alone, in quotes or behind a label; empty where it may be anything else."""
+    """Return a query that stands in quotes or after a label; empty if the reply may be anything else."""
     lines = [line.strip() for line in lines_of(split_thinking(text, r"(?i)\bquery\s?[:：]")[1]) if line.strip()]
-    labelled = [line[found.end() :] for line in lines if (found := _LABEL.match(line))]
+    labelled = [line[label.end() :] for line in lines if (label := _LABEL.match(line))]
     line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""
     quoted = _QUOTED.match(line.strip("* "))
     return quoted[1] if quoted else line.strip("*` ") if labelled else ""

@@ -1,8 +1,8 @@
-"""JSON schemas and patterns of what agents reply, for servers that enforce them (`Sampling.schema`, `.pattern`).
+"""JSON schemas and patterns of agents' replies, for servers that enforce them (`Sampling.schema`, `.pattern`).
 
-Every field is required and no other allowed, since OpenAI takes no other schema; a field that does not apply is empty.
-Each has the fields of its prompt's example, in that order (a test compares them). Where a schema begins with
-"analysis", that is the only place where a model can think before it decides; it is kept in the trace.
+Every field is required and no other is allowed, since OpenAI accepts no other schema; a field that does not apply is
+empty. Each schema has the fields of its prompt's example, in that order (a test compares them). In a schema that
+begins with "analysis", this is the only place where a model can think before it decides; it is kept in the trace.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 Schema = dict[str, Any]
 
-# Anything may come before, thinking in tags of any family included: it only forbids to end without an answer.
+# Anything may come before the answer, including thinking in any tags; only ending without an answer is forbidden.
 TAGGED_ANSWER = r"[\s\S]*<answer>[\s\S]+</answer>"
 
 TEXT: Schema = {"type": "string"}
@@ -25,7 +25,7 @@ def closed(title: str, properties: Schema) -> Schema:
 
     Args:
         title: Name of the schema in requests.
-        properties: Schemas of the fields, in their order.
+        properties: Schemas of the fields, in order.
     """
     return {
         "title": title,
@@ -37,9 +37,9 @@ def closed(title: str, properties: Schema) -> Schema:
 
 
 def asks_for(schema: Schema, prompt: str) -> bool:
-    """Return whether a prompt names every field of a schema, in quotes.
+    """Return True if a prompt names every field of a schema, in quotes.
 
-    Prompts of another set or folder may ask for replies of another form, which no server must be made to refuse.
+    Prompts of another set or folder may ask for another form, which a server must not be made to refuse.
 
     Args:
         schema: Schema of an object.
@@ -48,5 +48,5 @@ def asks_for(schema: Schema, prompt: str) -> bool:
     return all(f'"{name}"' in prompt for name in schema["properties"])
 
 
-SUB_QUERIES = closed("sub_queries", {"sub_queries": TEXTS})  # an object around the list: the parser finds it there
+SUB_QUERIES = closed("sub_queries", {"sub_queries": TEXTS})  # an object around the list, which the parser finds inside
 REWRITE = closed("rewrite", {"strategy": TEXT, "query": TEXT, "keywords": TEXTS})

@@ -1,8 +1,8 @@
-"""The Writer and the Standalone Agent over a chat model.
+"""Writer and Standalone Agent over a language model.
 
-The Writer writes free text after a method's prompt template, for methods that are no programs. A text that its reader
-finds a fault with, and one that was cut off in thought or inside its answer, is asked for once more. Left out: what the
-text means.
+The Writer writes free text after a method's prompt template, for methods that are not programs. It asks once more
+for a text with a fault, or one that was cut off while the model was thinking or inside its answer. The method parses
+the text.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.spending import usage_of
 
-RETRIES = 1  # of a question of its own
+RETRIES = 1  # further replies of the Standalone Agent
 _TEMPLATE = "standalone"
-_MIN_SHOWN = 100  # characters of a conversation, and of a message; fewer say nothing
-_SHRINK = 3  # a prompt that is too long is asked again with so much less of the conversation
+_MIN_SHOWN = 100  # minimum characters of a conversation and of a message worth showing
+_SHRINK = 3  # divides the shown part of a conversation if the prompt is too long
 _MARGIN = 64  # tokens of the chat template
 _TRIMMED = "the Standalone agent read parts of {shown} of {all} messages: more would not fit into the model's window"
 _FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)
@@ -33,8 +33,11 @@ _FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class LLMWriter:
-    """Templates are those of the folder `methods` among the prompts. A `prefix` becomes an unfinished message of the
-    assistant, which servers go on writing (vLLM, SGLang, Ollama); others reply with a message of their own."""
+    """Writer that uses the templates in the prompts' folder `methods`.
+
+    A `prefix` becomes an unfinished message of the assistant, which some servers continue (vLLM, SGLang, Ollama);
+    others reply with a separate message.
+    """
 
     model: ChatModel
     prompts: Prompts
@@ -48,13 +51,21 @@ class LLMWriter:
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
-        """Return a text written after a template. Args: those of `Writer.write`."""
+        """Return a text written after a template.
+
+        Args:
+            template: Name of the template.
+            values: Texts for its placeholders.
+            stop: Strings that end the text and are left out.
+            prefix: Beginning of the text, which the model continues.
+            fault: Returns the fault of a text, or an empty text. After a fault the model is asked once more.
+        """
         system, user = self.prompts.render_method(template, values)
         if fault is not None and system and not prefix:
             talk = Conversation(self.model, replace(self.sampling, stop=stop), system, user)
             return await self._checked(talk, template, fault)
-        said = (Message("system", system), Message("user", user), Message("assistant", prefix))
-        messages = [message for message in said if message.content]
+        prompt = (Message("system", system), Message("user", user), Message("assistant", prefix))
+        messages = [message for message in prompt if message.content]
 
         async def ask(sampling: Sampling) -> Reply:
             return await self.model.complete(messages, sampling)
@@ -76,13 +87,13 @@ class LLMWriter:
 
 @dataclass(frozen=True, slots=True)
 class LLMFollowUp:
-    """Standalone Agent: a conversation and its last question → a question of its own.
+    """Standalone Agent: turns the last question of a conversation into a question that stands on its own.
 
-    A conversation that is longer than the model's window is shown by its end.
+    If a conversation is longer than the model's window, only its end is shown.
 
     Attributes:
-        context_tokens: the model's window, if known.
-        count_tokens: counts the tokens of a text.
+        context_tokens: The model's context window in tokens, if known.
+        count_tokens: Returns the number of tokens of a text.
     """
 
     model: ChatModel
@@ -92,8 +103,12 @@ class LLMFollowUp:
     count_tokens: CountTokens = about_tokens
 
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
-        """Return a question of its own; the last question as it is where no reply is in form. Args: those of
-        `FollowUpAgent.standalone`."""
+        """Return a question that stands on its own, or the last question unchanged if no reply is well-formed.
+
+        Args:
+            earlier: Messages before the question, oldest first.
+            question: The last message.
+        """
         turns = _shown(earlier[-MAX_TURNS:], MAX_TURNS * MAX_TURN)
         characters, sampling = self._room(turns, question), self.sampling
         while characters >= _MIN_SHOWN:
@@ -107,18 +122,18 @@ class LLMFollowUp:
         return Standalone(question, note="the follow-up was asked as it is: the model's window is too small for more")
 
     async def _asked(self, shown: Sequence[str], question: str, sampling: Sampling, trimmed: str) -> Standalone:
-        """Return the reply about a conversation. Raises `ContextLengthError` where the window is too small."""
+        """Return the reply about a conversation. Raises `ContextLengthError` if the window is too small."""
         values = {"conversation": "\n".join(shown), "question": question}
         system, user = self.prompts.render_method(_TEMPLATE, values)
         talk = Conversation(self.model, sampling, system, user, request="\n".join(values.values()))
         try:
-            found = await talk.asked(_parse, lambda _, problem: self.prompts.retry(_TEMPLATE, problem), RETRIES)
+            standalone = await talk.asked(_parse, lambda _, problem: self.prompts.retry(_TEMPLATE, problem), RETRIES)
         except BadOutputError as error:
-            found, trimmed = question, f"the follow-up was asked as it is: {error}"
-        return Standalone(found, usage=talk.usage, raw=talk.raw, note=talk.noted(trimmed))
+            standalone, trimmed = question, f"the follow-up was asked as it is: {error}"
+        return Standalone(standalone, usage=talk.usage, raw=talk.raw, note=talk.noted(trimmed))
 
     def _room(self, turns: Sequence[str], question: str) -> int:
-        """Return the characters of a conversation that the window has room for, as far as it is known."""
+        """Return the number of characters of a conversation that fit into the window, as far as its size is known."""
         everything = max(sum(map(len, turns)), _MIN_SHOWN)
         tokens = self.count_tokens("\n".join(turns))
         if self.context_tokens is None or not tokens:
@@ -144,8 +159,8 @@ def _shown(turns: Sequence[Message] | Sequence[str], characters: int) -> list[st
 
 
 def _parse(text: str) -> str:
-    found = _FORM.findall(text)
-    question = " ".join(found[-1].split()) if found else ""
+    questions = _FORM.findall(text)
+    question = " ".join(questions[-1].split()) if questions else ""
     if not question:
         raise BadOutputError("it holds no <question>…</question>")
     return question

@@ -1,1 +1,1 @@
-"""Parsers of model replies: thinking, JSON values, programs, answers, sub-queries."""
+"""Parsers of model replies: thinking, JSON values, programs, answers and sub-queries."""

@@ -1,7 +1,7 @@
-"""The place of the answer in a reply: between tags, in JSON, in a box, behind a label, in bold.
+"""Place of the answer in a reply: between tags, in JSON, in a box, behind a label or in bold.
 
-One function for every agent and baseline. Each form is found by searches that go through the text once. A form's own
-placeholder is passed over: it is no answer.
+All agents and baselines use `extracted`. Each form is searched for in one pass over the text. A form's own
+placeholder is skipped, since it is not an answer.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_SHORT = 200  # characters of an answer that stands for itself
+_SHORT = 200  # maximum characters of a text that may be an answer as it is
 _MAX_BOXES = 20
 _MAX_LINE = 2_000  # characters of a line
-_MAX_LINES = 300  # from the end, in which a label is looked for
+_MAX_LINES = 300  # lines at the end that are searched for a label
 
 _NAMES = r"(?:final|short|best|my|the)?[ _-]?(?:answer|ans)(?:[ _-]?(?:text|span|final))?"
 _TAG = re.compile(
@@ -102,22 +102,22 @@ _FORM_SIGNS = _words("your here goes insert put write place or shortest")
 
 
 def extracted(rest: str, query: str = "") -> str | None:
-    """The answer of a reply without its thinking, as far as a form shows where it stands; None where none does.
+    """Return the answer of a reply if a form marks its place, otherwise None.
 
     Args:
-        rest: The reply.
-        query: What was asked: words in bold that repeat it are no answer.
+        rest: Reply without its thinking.
+        query: Query that was asked; words in bold that repeat it are not an answer.
     """
     plain = _plain_marks(rest)
     for find in (_tagged, _from_json, boxed, _labelled):
-        found = find(plain)
-        if found is not None:
-            return found
+        answer = find(plain)
+        if answer is not None:
+            return answer
     return _bold(plain, query)
 
 
 def is_form(text: str) -> bool:
-    """True if a value is only what a form shows in its place, as "your answer here"."""
+    """Return True if a value is only the placeholder of a form, such as "your answer here"."""
     words = re.findall(r"[^\W_]+", text.casefold())
     if not words:
         return False
@@ -131,9 +131,9 @@ def is_form(text: str) -> bool:
 
 
 def without_label(text: str) -> str:
-    """A line without the label that it begins with."""
+    """Return a line without the label at its beginning."""
     text = re.sub(rf"\A{_EDGE}", "", text[:_MAX_LINE])
-    return text[found.end() :] if (found := _LABEL.match(text)) else text
+    return text[label.end() :] if (label := _LABEL.match(text)) else text
 
 
 def _plain_marks(text: str) -> str:
@@ -144,15 +144,15 @@ def _plain_marks(text: str) -> str:
 
 
 def _tagged(text: str) -> str | None:
-    """The text in the last pair of tags, else behind the last tag that was opened, else before one only closed."""
-    if within := [found[1] for found in _WITHIN.finditer(text) if not is_form(found[1])]:
+    """Return the text in the last pair of tags, or next to the last unpaired tag."""
+    if within := [match[1] for match in _WITHIN.finditer(text) if not is_form(match[1])]:
         return within[-1]
     marks = list(_TAG.finditer(text))
     strong = [mark for mark in marks if "ans" in mark["name"].lower()]
     square = list(_SQUARE.finditer(text))
     if not marks and any(mark["slash"] for mark in square):
         strong = square
-    return _between(text, strong or [mark for mark in marks if any(one["slash"] for one in marks)])
+    return _between(text, strong or [mark for mark in marks if any(other["slash"] for other in marks)])
 
 
 def _between(text: str, marks: list[re.Match[str]]) -> str | None:
@@ -170,7 +170,7 @@ def _between(text: str, marks: list[re.Match[str]]) -> str | None:
 
 
 def _spans(text: str, marks: list[re.Match[str]]) -> tuple[list[str], list[str], list[str]]:
-    """The texts of complete pairs, those behind a tag that was opened only, and before one that was closed only."""
+    """Return the texts in pairs of tags, after unclosed opening tags, and before unopened closing tags."""
     pairs: list[str] = []
     opened: list[str] = []
     closed: list[str] = []
@@ -193,10 +193,10 @@ def _spans(text: str, marks: list[re.Match[str]]) -> tuple[list[str], list[str],
 
 
 def _unclosed(text: str) -> str:
-    """The text of a tag that is never closed: all up to a foreign closing tag, and a paragraph of what is long."""
-    found = _CLOSING.search(text)
-    if found is not None and (found[1] is None or f"<{found[1]}" not in text[: found.start()]):
-        text = text[: found.start()]
+    """Return the text after a tag that is never closed: up to another closing tag, and one paragraph of a long text."""
+    mark = _CLOSING.search(text)
+    if mark is not None and (mark[1] is None or f"<{mark[1]}" not in text[: mark.start()]):
+        text = text[: mark.start()]
     return text if len(text) <= _SHORT else text.strip().split("\n\n", 1)[0]
 
 
@@ -206,79 +206,79 @@ def _from_json(text: str) -> str | None:
     for value in reversed(list(values_in(text, "{["))):
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        if isinstance(value, dict) and (found := answer_of(value)) is not None and not is_form(found):
-            return found
+        if isinstance(value, dict) and (answer := answer_of(value)) is not None and not is_form(answer):
+            return answer
     stripped = text.strip().removeprefix("```json").strip("`\n ")
     if stripped.startswith("[") and stripped.endswith("]"):
-        listed = next(iter(values_in(stripped, "[")), None)
-        if isinstance(listed, list) and listed and all(isinstance(one, str) for one in listed):
-            return ", ".join(listed)
+        items = next(iter(values_in(stripped, "[")), None)
+        if isinstance(items, list) and items and all(isinstance(item, str) for item in items):
+            return ", ".join(items)
     return None
 
 
 def answer_of(value: dict[Any, Any]) -> str | None:
-    """The answer that an object holds under a name for it, or as its only text; None where there is none."""
-    for key, said in value.items():
+    """Return the answer that an object holds under a known name or as its only text, otherwise None."""
+    for key, field in value.items():
         if re.sub(r"[\s_-]", "", str(key).casefold()) in _KEYS:
-            return text_of(said)
-    inner = [one for one in value.values() if isinstance(one, dict)]
+            return text_of(field)
+    inner = [inner_value for inner_value in value.values() if isinstance(inner_value, dict)]
     if len(inner) == 1 and len(value) <= 2:
         return answer_of(inner[0])
-    said = next(iter(value.values())) if len(value) == 1 else None
-    return said if isinstance(said, str) and len(said) <= _SHORT else None
+    field = next(iter(value.values())) if len(value) == 1 else None
+    return field if isinstance(field, str) and len(field) <= _SHORT else None
 
 
-def text_of(said: Any) -> str:
-    """A value of JSON as an answer: yes or no, lists with commas, and nothing for null."""
-    if said is None:
+def text_of(value: Any) -> str:
+    """Return a JSON value as an answer: yes or no, lists joined by commas, and an empty text for null."""
+    if value is None:
         return ""
-    if isinstance(said, bool):
-        return "yes" if said else "no"
-    if isinstance(said, list):
-        return ", ".join(filter(None, map(text_of, said)))
-    if isinstance(said, dict):
-        named = next((said[key] for key in _VALUE_KEYS if key in said), None)
-        return answer_of(said) or "" if named is None else text_of(named)
-    return str(said)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return ", ".join(filter(None, map(text_of, value)))
+    if isinstance(value, dict):
+        named = next((value[key] for key in _VALUE_KEYS if key in value), None)
+        return answer_of(value) or "" if named is None else text_of(named)
+    return str(value)
 
 
 def boxed(text: str) -> str | None:
-    """The content of the last box, \\boxed{…} or \\fbox{…}, as plain text; None where there is none."""
+    """Return the content of the last box, \\boxed{…} or \\fbox{…}, as plain text; None without a box."""
     if "box" not in text:
         return None
-    boxes = [found for found in _BOX.finditer(text) if found["brace"] or found[0].startswith("\\")]
-    for found in reversed(boxes[-_MAX_BOXES:]):
-        inner = _box_from(text, found)
+    boxes = [box for box in _BOX.finditer(text) if box["brace"] or box[0].startswith("\\")]
+    for box in reversed(boxes[-_MAX_BOXES:]):
+        inner = _box_from(text, box)
         if inner and not is_form(inner):
             return inner
     return None
 
 
-def _box_from(text: str, found: re.Match[str]) -> str:
-    if not found["brace"]:
-        return unlatexed(text[found.end() :].split("\n", 1)[0].strip(" $."))
+def _box_from(text: str, box: re.Match[str]) -> str:
+    if not box["brace"]:
+        return unlatexed(text[box.end() :].split("\n", 1)[0].strip(" $."))
     depth = 1
-    for brace in _BRACE.finditer(text, found.end()):
+    for brace in _BRACE.finditer(text, box.end()):
         depth += 1 if brace[0] == "{" else -1
         if depth == 0:
-            return unlatexed(text[found.end() : brace.start()])
-    return unlatexed(text[found.end() : found.end() + _SHORT].split("\n", 1)[0].rstrip("}$ "))
+            return unlatexed(text[box.end() : brace.start()])
+    return unlatexed(text[box.end() : box.end() + _SHORT].split("\n", 1)[0].rstrip("}$ "))
 
 
 def unlatexed(text: str) -> str:
-    """Text of a formula, without the commands around words."""
+    """Return the text of a formula without the commands around words."""
     for _ in range(4):
         if "{" not in text:
             break
         text = _LATEX.sub(r"\1", text)
-    if found := _BOX.match(text.strip()):
-        text = text.strip()[found.end() :].removesuffix("}")
+    if box := _BOX.match(text.strip()):
+        text = text.strip()[box.end() :].removesuffix("}")
     text = _LATEX_CHAR.sub(r"\1", _LATEX_SPACE.sub(" ", text)).strip(" $")
     return text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text
 
 
 def _labelled(text: str) -> str | None:
-    """The text behind the last label on its line, on the lines below it, or behind "the answer is"."""
+    """Return the text after the last label on its line, on the lines below it, or after "the answer is"."""
     lines = [line for line in lines_of(text) if line.strip()][-_MAX_LINES:]
     for number in range(len(lines) - 1, -1, -1):
         for value in _values_of(lines, number):
@@ -295,13 +295,13 @@ def _values_of(lines: list[str], number: int) -> Iterator[str]:
         yield _value(stripped[label.end() :]) or _below(lines, number)
     elif _HEADING.match(stripped):
         yield _below(lines, number)
-    said = list(_SAID.finditer(line))
-    if label is None and said:
-        yield _END.sub("", _value(line[said[-1].end() :])) or _below(lines, number)
+    statements = list(_SAID.finditer(line))
+    if label is None and statements:
+        yield _END.sub("", _value(line[statements[-1].end() :])) or _below(lines, number)
 
 
 def _value(text: str) -> str:
-    """One line's answer: without emphasis, and without the sentences that explain it."""
+    """Return one line's answer, without emphasis and without the sentences that explain it."""
     if not text.strip(" *_`.:："):
         return ""
     text = _EMPHASIS.sub(r"\1", text.strip())
@@ -309,29 +309,29 @@ def _value(text: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The sentence that a text begins with, where further ones follow; initials and "St." end none."""
-    for found in _SENTENCE.finditer(text[:1_000]):
-        word = text[: found.start()].rpartition(" ")[2].strip("(\"'“")
-        if len(word) > 1 and word.casefold() not in _ABBREVIATED and "." not in word and " " in text[found.end() :]:
-            return text[: found.start() + 1]
+    """Return the first sentence of a text; initials and abbreviations such as "St." do not end a sentence."""
+    for end in _SENTENCE.finditer(text[:1_000]):
+        word = text[: end.start()].rpartition(" ")[2].strip("(\"'“")
+        if len(word) > 1 and word.casefold() not in _ABBREVIATED and "." not in word and " " in text[end.end() :]:
+            return text[: end.start() + 1]
     return text
 
 
 def _below(lines: list[str], number: int) -> str:
-    """The first line below, or the items of a list there."""
+    """Return the first line below, or the items of a list there."""
     below = [line for line in lines[number + 1 : number + 12] if line.strip("-=_*# ")]
     items: list[str] = []
     for line in below:
-        if (found := _LIST_ITEM.match(line)) is None:
+        if (item := _LIST_ITEM.match(line)) is None:
             break
-        items.append(found[1].strip())
+        items.append(item[1].strip())
     return ", ".join(items) if items else _value(re.sub(rf"\A{_EDGE}", "", below[0])) if below else ""
 
 
 def _bold(text: str, query: str) -> str | None:
-    """The only words in bold, unless they repeat the question or are a heading."""
-    found = dict.fromkeys(one[1].strip() for one in _BOLD.finditer(text))
-    spans = [span for span in found if span and not span.endswith((":", "："))]
-    if len(spans) != 1 or spans[0].casefold() in query.casefold() or is_form(spans[0]):
+    """Return the only words in bold, unless they repeat the query or are a heading."""
+    spans = dict.fromkeys(match[1].strip() for match in _BOLD.finditer(text))
+    candidates = [span for span in spans if span and not span.endswith((":", "："))]
+    if len(candidates) != 1 or candidates[0].casefold() in query.casefold() or is_form(candidates[0]):
         return None
-    return spans[0]
+    return candidates[0]

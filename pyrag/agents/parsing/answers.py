@@ -1,8 +1,8 @@
 """The answer in a model's reply, its form and its citations.
 
-`parse_answer` is strict and says what a model did wrong; `salvage_answer` makes the best of a reply after which nobody
-is asked again; `read_answer` is both, for callers that ask once. Where the answer stands is found by
-`answer_places`; `is_unknown` looks at the whole answer and never at a single word: "Unknown Pleasures" is an answer.
+`parse_answer` is strict and reports what the model did wrong. `salvage_answer` makes the best of a reply if the
+model is not asked again. `read_answer` combines both, for callers that ask once. The answer's place is found by
+`answer_places`. `is_unknown` looks at the whole answer and never at a single word: "Unknown Pleasures" is an answer.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 MAX_ANSWER = 2000
-_SHORT = 200  # characters that an answer without tags may have
+_SHORT = 200  # maximum characters of an answer without tags
 
 _FORM = "it repeats the form, and has no answer in it"
 _PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
@@ -51,12 +51,12 @@ _CONFIDENCE = re.compile(r"(?<=\S)\s{0,2}[(\[]confidence[^()\[\]]{0,30}[)\]]\.?\
 _CLOSING_QUOTES = tuple("\"'”’»")
 _MIN_REMARK_WORDS = 6
 _MIN_SENTENCE_WORDS = 3
-_ANY_DOCUMENT = 1_000  # numbers of documents that count as citations
-_MAX_LAST_WORDS = 10  # of a last line that is taken for the answer
+_ANY_DOCUMENT = 1_000  # highest document number that counts as a citation
+_MAX_LAST_WORDS = 10  # maximum words of a last line that may be the answer
 _CONCLUDES = re.compile(
     r"\W*(?:so|thus|hence|therefore|in conclusion|overall|finally|i|it|the answer)\b", re.IGNORECASE
 )
-_MAX_NAME_WORDS = 4  # of what is no sentence, and loses its full stop
+_MAX_NAME_WORDS = 4  # maximum words of a name, which loses its full stop
 _STOPPED = re.compile(
     r"([^.,;:!?]*\b(?!(?:Inc|Ltd|Corp|Bros|Jun|Sen|Esq|etc|vol)\.)(?:[^\W\d_]{3,}|\d+))\.", re.IGNORECASE
 )
@@ -83,7 +83,7 @@ _BULLET = re.compile(r"\A\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class ParsedAnswer:
-    """An answer read from a reply. `citations` count from 0; `note` says what was done to the text, if anything."""
+    """Answer parsed from a reply. `citations` count from 0; `note` describes changes to the text, if any."""
 
     text: str
     known: bool
@@ -93,21 +93,22 @@ class ParsedAnswer:
 
 
 def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
-    """Read a reply in the form of the answer prompts, or in one that shows as plainly where the answer stands.
+    """Parse a reply in the form of the answer prompts, or in another form that marks the answer as clearly.
 
     Args:
         text: The reply.
-        documents: How many documents it may cite.
-        query: What was asked. Yes or no to a question for something else, and a sentence for a span, are out of form.
+        documents: Number of documents that it may cite.
+        query: Query that was asked. A yes or no to a question that asks for something else, and a sentence instead
+            of a span, are malformed.
 
     Raises:
-        BadOutputError: the reply has another form; the message is for the model.
+        BadOutputError: The reply is malformed; the message is for the model.
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
-    if found is not None and is_form(found):
+    answer = UNKNOWN if _refuses(rest) else extracted(rest, query)
+    if answer is not None and is_form(answer):
         raise BadOutputError(_FORM)
-    parsed = _made(_untagged(rest, documents) if found is None else found, thinking, rest, documents, query)
+    parsed = _made(_untagged(rest, documents) if answer is None else answer, thinking, rest, documents, query)
     if parsed.known:
         checked_span(parsed.text, query)
     return parsed
@@ -118,10 +119,10 @@ def checked_span(answer: str, query: str) -> None:
 
     Args:
         answer: The answer.
-        query: What was asked.
+        query: Query that was asked.
 
     Raises:
-        BadOutputError: It has not; the message is for the model.
+        BadOutputError: The answer has another form; the message is for the model.
     """
     if is_form(answer):
         raise BadOutputError(_FORM)
@@ -134,33 +135,42 @@ def checked_span(answer: str, query: str) -> None:
 
 
 def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
-    """An answer from a field of its own, without labels, emphasis, citations and explanations around it.
+    """Return an answer from a field of its own, without labels, emphasis, citations and explanations.
 
-    Args: those of `parse_answer`.
+    Args:
+        answer: Text of the field.
+        documents: Number of documents that it may cite.
+        query: Query that was asked.
     """
     return _made(answer, "", "", documents, query).text
 
 
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
-    """The best reading of a reply when asking again did not help, shortened; None if it is no answer.
+    """Return the best reading of a reply, shortened, if asking again did not help; None if it has no answer.
 
-    Args: those of `parse_answer`.
+    Args:
+        text: The reply.
+        documents: Number of documents that it may cite.
+        query: Query that was asked.
     """
     thinking, rest = split_thinking(text, _PAYLOAD)
-    found = UNKNOWN if _refuses(rest) else extracted(rest, query)
-    if found is None:
-        found = _last_words(rest) or (extracted(thinking) if thinking and not rest else None)
-    if found is None or is_form(found):
+    answer = UNKNOWN if _refuses(rest) else extracted(rest, query)
+    if answer is None:
+        answer = _last_words(rest) or (extracted(thinking) if thinking and not rest else None)
+    if answer is None or is_form(answer):
         return None
-    parsed = _made(found, thinking, rest, documents, query)
+    parsed = _made(answer, thinking, rest, documents, query)
     short = shortened(query, parsed.text) if parsed.known else parsed.text
     return parsed if short == parsed.text else replace(parsed, text=short, note="the answer was a sentence")
 
 
 def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
-    """The answer of a reply after which nobody is asked again; unknown where there is none.
+    """Return the answer of a reply if the model is not asked again; unknown if there is none.
 
-    Args: those of `parse_answer`.
+    Args:
+        text: The reply.
+        documents: Number of documents that it may cite.
+        query: Query that was asked.
     """
     try:
         return parse_answer(text, documents, query)
@@ -186,20 +196,20 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
 
 
 def _names_none(answer: str, query: str) -> bool:
-    """True if "None" stands where a name, date or place was asked for; it counts things where a number was."""
+    """Return True if "None" answers a query for a name, date or place; as an answer to "how many" it is a number."""
     return answer.casefold() == "none" and bool(query) and not _HOW_MANY.search(query)
 
 
 def _unexplained(answer: str, documents: int) -> str:
-    """An answer without a reason behind it that cites documents."""
-    found = _REASON.search(answer)
-    if found is None or not find_citations(answer[found.end() :], documents):
+    """Return an answer without a trailing reason that cites documents."""
+    reason = _REASON.search(answer)
+    if reason is None or not find_citations(answer[reason.end() :], documents):
         return answer
-    return answer[: found.start()]
+    return answer[: reason.start()]
 
 
 def _refuses(rest: str) -> bool:
-    """True if a reply without tags says that there is no answer."""
+    """Return True if a reply without tags is a refusal."""
     text = rest.strip()
     return (
         bool(text)
@@ -210,7 +220,7 @@ def _refuses(rest: str) -> bool:
 
 
 def _untagged(text: str, documents: int) -> str:
-    """A short clean text is an answer all the same."""
+    """Return a short clean reply, which is an answer although it has no tags."""
     text = text.strip()
     text = strip_citations(text, documents) if len(text) <= 2 * _SHORT else text
     if not text:
@@ -223,7 +233,7 @@ def _untagged(text: str, documents: int) -> str:
 
 
 def _last_words(rest: str) -> str | None:
-    """Return a short reply unchanged, or the lines behind its sentences; of a longer one, a short last line."""
+    """Return a short reply unchanged, or the lines after its sentences; of a longer reply, return a short last line."""
     lines = [line.strip() for line in lines_of(_MARKUP.sub(" ", rest)) if line.strip()]
     whole = " ".join(lines)
     if whole and (is_unknown(whole) or (len(lines) > 1 and _CONCLUDES.match(lines[-1]) and is_unknown(lines[-1]))):
@@ -246,7 +256,7 @@ def _below_sentences(lines: list[str]) -> str:
 
 
 def _is_sentence(line: str, before: list[str]) -> bool:
-    """Return whether a line ends or cites like a sentence, and is not a name that an earlier line holds."""
+    """Return True if a line ends or cites like a sentence, and is not a name that an earlier line holds."""
     words = line.split()
     if len(words) <= _MAX_NAME_WORDS and any(line.rstrip(".") in earlier for earlier in before):
         return False
@@ -255,7 +265,7 @@ def _is_sentence(line: str, before: list[str]) -> bool:
 
 
 def _unwrapped(answer: str, query: str) -> str:
-    """An answer without what models put around it inside the tags: fences, labels, lists, an explanation below."""
+    """Return an answer without the fences, labels, lists and explanations that models put around it inside the tags."""
     answer = answer.strip()
     if fenced := _FENCED.match(answer):
         answer = fenced[1]
@@ -272,14 +282,14 @@ def _unwrapped(answer: str, query: str) -> str:
 
 
 def _first_paragraph(answer: str) -> str:
-    """An answer without the remarks that stand below it, a line between."""
+    """Return an answer without the remarks in later paragraphs."""
     first, _, rest = answer.partition("\n\n")
     remark = rest.strip().startswith("(") or len(rest.split()) >= _MIN_REMARK_WORDS
     return first if first.strip() and len(first) <= _SHORT and remark and not _BULLET.match(first) else answer
 
 
 def _tidy(text: str) -> str:
-    """One line, without Markdown emphasis or quotes around the whole."""
+    """Return a text on one line, without Markdown emphasis or quotes around the whole."""
     text = " ".join(text.translate(_INVISIBLE).split())
     if text[-2:-1] in _CLOSING_QUOTES and text.endswith("."):
         text = text[:-1]

@@ -1,8 +1,9 @@
-"""Citations in what a model writes: found, and taken out of an answer.
+"""Citations in a model's text: how they are found, and removed from an answer.
 
-"Doc [2]", "(Documents 1 and 3)" and "According to Doc 2, …" are citations by their word. A bare "[1]", "【1†source】",
-"<cite>1</cite>" or "¹" is one where such a document exists. A bare "Doc 2" goes only from the end of something: it may
-be a title. Numbers of a list are read one after the other, so a list of any length is read once.
+"Doc [2]", "(Documents 1 and 3)" and "According to Doc 2, …" are citations because of their word. A bare "[1]",
+"【1†source】", "<cite>1</cite>" or "¹" is a citation if the document exists. A bare "Doc 2" is only removed at the end
+of a text, since it may be a title. The numbers of a list are read one after the other, so a list of any length is
+read once.
 """
 
 from __future__ import annotations
@@ -55,12 +56,12 @@ _BEFORE_END = re.compile(
 )
 _LED_BY_NOTHING = re.compile(r"\A(?:according to|based on|as (?:stated|noted) in|per|from|in) ?[,:]\s*", re.IGNORECASE)
 _END = re.compile(r"[\s.]*\Z")
-_REACH = 40  # characters looked at before a citation
+_REACH = 40  # characters before a citation that are examined
 
 
 @dataclass(frozen=True, slots=True)
 class _Cited:
-    """A place that cites documents by a word for them; `marked` where the numbers stand in brackets."""
+    """Place that cites documents by a word for them; `marked` is True if the numbers are in brackets."""
 
     start: int
     end: int
@@ -74,43 +75,43 @@ def find_citations(text: str, documents: int) -> tuple[int, ...]:
 
     Args:
         text: Any text.
-        documents: How many documents there are; higher numbers are ignored.
+        documents: Number of documents; higher numbers are ignored.
     """
     for numbers in (_worded_numbers(text), _bare_numbers(text)):
-        found = tuple(dict.fromkeys(one - 1 for one in numbers if 1 <= one <= documents))
-        if found:
-            return found
+        positions = tuple(dict.fromkeys(number - 1 for number in numbers if 1 <= number <= documents))
+        if positions:
+            return positions
     return ()
 
 
 def strip_citations(text: str, documents: int = 0) -> str:
-    """Take the citations out of an answer.
+    """Return an answer without its citations.
 
     Args:
         text: The answer.
-        documents: How many documents there are; a bare number in brackets is a citation where it is one of theirs.
+        documents: Number of documents; a bare number in brackets is a citation if it is at most this.
     """
     text = text.strip()
     spans = [span for cited in _worded(text) if (span := _span_of(text, cited)) is not None]
     stripped = _without(text, spans)
     if documents:
-        stripped = _without_raised(_BARE.sub(lambda found: _kept(found[0], documents), stripped), documents)
+        stripped = _without_raised(_BARE.sub(lambda match: _unless_cited(match[0], documents), stripped), documents)
         if stripped != text:
             stripped = _LED_BY_NOTHING.sub("", re.sub(r"(?<=\S) {1,9}(?=[.,;]|\Z)", "", stripped))
     return stripped.lstrip(" ,;:").rstrip()
 
 
 def _worded(text: str) -> Iterator[_Cited]:
-    found = _WORDED.search(text)
-    while found is not None:
-        end, further = found.end(), _FURTHER.match(text, found.end())
+    word = _WORDED.search(text)
+    while word is not None:
+        end, further = word.end(), _FURTHER.match(text, word.end())
         while further is not None:
             end = further.end()
             further = _FURTHER.match(text, end)
-        said = text[found.start("number") : end]
-        numbers = tuple(map(int, _DIGITS.findall(said)))
-        yield _Cited(found.start(), end, numbers, found["number"].startswith("["), found["doc"] is not None)
-        found = _WORDED.search(text, end)
+        listed = text[word.start("number") : end]
+        numbers = tuple(map(int, _DIGITS.findall(listed)))
+        yield _Cited(word.start(), end, numbers, word["number"].startswith("["), word["doc"] is not None)
+        word = _WORDED.search(text, end)
 
 
 def _worded_numbers(text: str) -> list[int]:
@@ -118,34 +119,34 @@ def _worded_numbers(text: str) -> list[int]:
 
 
 def _bare_numbers(text: str) -> list[int]:
-    found = [number for one in _BARE.finditer(text) for number in _numbers_of(one[0])]
-    return found + [int(one["digits"].translate(_RAISED_DIGITS)) for one in _RAISED.finditer(text)]
+    numbers = [number for match in _BARE.finditer(text) for number in _numbers_of(match[0])]
+    return numbers + [int(match["digits"].translate(_RAISED_DIGITS)) for match in _RAISED.finditer(text)]
 
 
 def _numbers_of(bare: str) -> list[int]:
-    """The numbers of "[1, 3-5]"; what follows a dagger or colon is a place in the document."""
+    """Return the numbers of "[1, 3-5]"; text after a dagger or colon is a place within the document."""
     listed = re.split(r"[†:*]", re.sub(r"<[^<>]*>", "", bare))
-    body = next((one for one in listed if _DIGITS.search(one)), "")
+    body = next((part for part in listed if _DIGITS.search(part)), "")
     numbers: list[int] = []
     for first, last in re.findall(r"(\d{1,4})(?:\s*[-–]\s*(\d{1,4}))?", body):
         numbers += range(int(first), min(int(last or first), int(first) + 50) + 1)
     return numbers
 
 
-def _kept(bare: str, documents: int) -> str:
-    return "" if all(1 <= one <= documents for one in _numbers_of(bare)) else bare
+def _unless_cited(bare: str, documents: int) -> str:
+    return "" if all(1 <= number <= documents for number in _numbers_of(bare)) else bare
 
 
 def _without_raised(text: str, documents: int) -> str:
-    def kept(found: re.Match[str]) -> str:
-        exists = 1 <= int(found["digits"].translate(_RAISED_DIGITS)) <= documents
-        return found["word"] if exists and found["word"].casefold() not in _UNITS else found[0]
+    def replaced(raised: re.Match[str]) -> str:
+        exists = 1 <= int(raised["digits"].translate(_RAISED_DIGITS)) <= documents
+        return raised["word"] if exists and raised["word"].casefold() not in _UNITS else raised[0]
 
-    return _RAISED.sub(kept, text)
+    return _RAISED.sub(replaced, text)
 
 
 def _span_of(text: str, cited: _Cited) -> tuple[int, int] | None:
-    """The part of an answer that goes with a citation; None where it stays."""
+    """Return the part of an answer to remove with a citation; None if the citation stays."""
     before = text[max(0, cited.start - _REACH) : cited.start]
     opened, closed = _OPENED.search(before), _CLOSED.match(text, cited.end)
     if opened and closed:

@@ -1,9 +1,9 @@
-"""The statements of a program that are finished while its author is still writing.
+"""Finished statements of a program that is still being written.
 
-A `DraftReader` is fed the pieces of a reply as they come. Whenever further statements at the top level are finished,
-and one of them calls a primitive (or a function of the program), it hands out the program as far as it goes. What it
-hands out is how the whole program begins, unless the reply comes to mean something else (another block, thinking that
-ends).
+A `DraftReader` receives the pieces of a reply as they arrive. Whenever further top-level statements are finished and
+one of them calls a primitive (or a function of the program), it reports the program up to there. The reported text
+is the beginning of the final program, unless the reply turns out to mean something else (another code block, the end
+of thinking).
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from pyrag.agents.parsing.programs import parse_draft
 OnDraft = Callable[[str], None]
 
 _PRIMITIVES = frozenset({"retrieve", "answer"})
-_READS = 200  # of a long text in the time that it doubles
-_SHORT = 20  # characters that any text may grow by less than, and is read at each line
-_MAX_LINES = 100  # lines of one statement; what is longer is waited for
+_READS = 200  # number of times a long text is parsed while it doubles in length
+_SHORT = 20  # characters; a text shorter than `_READS` times this is parsed at each line
+_MAX_LINES = 100  # maximum lines of a statement that is parsed before it is complete
 
 
 def ignore_draft(source: str) -> None:
-    """Take a program of which nobody wants to see more."""
+    """Ignore a program."""
 
 
 class DraftReader:
-    """Reads one reply. What it hands out as finished does not depend on how the reply is cut into pieces.
+    """Reader of one reply. The reported statements do not depend on how the reply is cut into pieces.
 
     Args:
-        on_draft: Called with the finished statements whenever there are more that work.
+        on_draft: Called with the finished statements whenever there are more that call primitives.
         on_text: Called with all lines of the program whenever there are more.
     """
 
@@ -39,19 +39,19 @@ class DraftReader:
         self._on_draft, self._on_text = on_draft, on_text
         self._shown = ""
         self._text = ""
-        self._seen = 0  # characters of it when it was read last
+        self._seen = 0  # length of the text when it was last parsed
         self._begin()
 
     def _begin(self) -> None:
-        self._done = ""  # what is handed out, or would be if it called anything
-        self._open: list[str] = []  # lines after that
-        self._working = set(_PRIMITIVES)  # names whose calls are work
+        self._done = ""  # finished statements
+        self._open: list[str] = []  # lines after the finished statements
+        self._working = set(_PRIMITIVES)  # names of primitives and of the program's functions
 
     def feed(self, piece: str) -> None:
         if len(self._text) > MAX_REPLY:
             return
         self._text += piece
-        # All of it is read again: of a long text, not for each line, so that many short lines cost no more than few.
+        # The whole text is parsed again. A long text is not parsed at each line, so many short lines stay cheap.
         unread = len(self._text) - self._seen
         if "\n" in piece and unread > len(self._text) // _READS - _SHORT:
             self._seen = len(self._text)
@@ -69,7 +69,7 @@ class DraftReader:
             self._on_draft(self._done)
 
     def _takes(self, line: str) -> bool:
-        """Return True if a statement that this line shows to be finished calls a primitive."""
+        """Return True if this line completes a statement that calls a primitive."""
         self._open.append(line)
         statements = _statements("".join(self._open)) if len(self._open) <= _MAX_LINES else []
         if statements and hasattr(statements[-1], "body"):
@@ -79,7 +79,9 @@ class DraftReader:
         end = statements[-1].end_lineno or 0
         self._done += "".join(self._open[:end])
         self._open = self._open[end:]
-        self._working |= {one.name for one in statements if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+        self._working |= {
+            statement.name for statement in statements if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        }
         return any(map(self._works, statements))
 
     def _works(self, statement: ast.stmt) -> bool:
@@ -90,7 +92,7 @@ class DraftReader:
 
 
 def _statements(source: str) -> list[ast.stmt]:
-    """Empty where the source is not whole."""
+    """Return the statements of a source, or an empty list if it is incomplete."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
-"""Reading the fields of an object that a model replied; what is not in form raises `BadOutputError`.
+"""Fields of an object in a model's reply; malformed fields raise `BadOutputError`.
 
-Fields go by any of their usual names, in any case, in JSON, as labelled lines (`**Decision:** YES`) or between tags.
-What a reply turns on is read strictly; a side field reads as empty where it says nothing that can be used.
+Fields may have any of their usual names, in any case, in JSON, as labelled lines (`**Decision:** YES`) or between
+tags. Essential fields are parsed strictly; a side field is empty if it has no usable value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DECIDED = re.compile(
     r"[\W_]*(not (?:sufficient|enough|accepted|answerable)|\w+)\b(?![ /]*(?:or|/)[ /]*no\b)", re.IGNORECASE
 )
 
-# Other names of a field, as models use them, without blanks and underscores. Its own name goes before them.
+# Alternative names of a field that models use, without blanks and underscores. The proper name takes precedence.
 _NAMES = {
     "decision": "verdict judgement judgment sufficient issufficient sufficiency answerable isanswerable cananswer "
     "accepted "
@@ -51,8 +51,8 @@ _NAMES = {
     "agents": "agent blamed atfault", "operation": "op action", "entries": "entry ids entryids",
 }  # fmt: skip
 _MAX_OBJECTS = 50
-_LABELLED = re.compile(r"[\s>*_#\-•]{0,12}(?P<key>[^\W\d_][\w /'-]{0,40}?)[\s*_`\"]{0,6}[:：](?P<said>.*)")
-_ENCLOSED = re.compile(r"<(?P<key>[A-Za-z_]{2,40})>(?P<said>[^<>]{0,2000})</(?P=key)>")
+_LABELLED = re.compile(r"[\s>*_#\-•]{0,12}(?P<key>[^\W\d_][\w /'-]{0,40}?)[\s*_`\"]{0,6}[:：](?P<value>.*)")
+_ENCLOSED = re.compile(r"<(?P<key>[A-Za-z_]{2,40})>(?P<value>[^<>]{0,2000})</(?P=key)>")
 _NUMBER = re.compile(r"\d{1,6}")
 _WORDS = {
     "very high": 0.95,
@@ -68,14 +68,14 @@ _RATIO = re.compile(r"(\d{1,3}(?:[.,]\d{1,6})?)\s?(?:(%)|(?:/|out of|von)\s?(\d{
 
 
 def object_with(text: str, key: str) -> dict[str, Any]:
-    """Return the likeliest object of a reply that has a key, its fields under their proper names.
+    """Return the most likely object of a reply that has a key, with its fields under their proper names.
 
     Args:
         text: The reply.
-        key: The proper name of a field.
+        key: Proper name of a field.
 
     Raises:
-        BadOutputError: No object has it.
+        BadOutputError: No object has the key.
     """
     for value in _objects(text):
         named = _named(value)
@@ -86,39 +86,39 @@ def object_with(text: str, key: str) -> dict[str, Any]:
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
     values = parse_json(text, "{")
-    found = [value for value in values if isinstance(value, dict)][:_MAX_OBJECTS]
-    yield from found
-    for value in found:
-        yield from (one for one in value.values() if isinstance(one, dict))
+    objects = [value for value in values if isinstance(value, dict)][:_MAX_OBJECTS]
+    yield from objects
+    for value in objects:
+        yield from (inner for inner in value.values() if isinstance(inner, dict))
     rest = split_thinking(text, r"(?i)\bdecision\b|\bquery\b")[1]
-    yield {one["key"]: one["said"].strip() for one in _ENCLOSED.finditer(rest)}
-    if not found:
+    yield {match["key"]: match["value"].strip() for match in _ENCLOSED.finditer(rest)}
+    if not objects:
         yield _labelled_lines(rest)
 
 
 def _labelled_lines(rest: str) -> dict[str, Any]:
-    """The fields of a reply that is written as lines with labels; a line without one goes on with the field above."""
+    """Return the fields of a reply written as labelled lines; a line without a label continues the field above."""
     fields: dict[str, list[str]] = {}
-    said: list[str] | None = None
+    parts: list[str] | None = None
     for line in lines_of(rest):
         label = _LABELLED.match(line[:4_000])
         if label is not None and _proper(label["key"]) is not None:
-            said = fields.setdefault(label["key"], [])
-            said.append(label["said"].strip(' *_`"'))
-        elif said is not None:
-            said.append(line.strip())
-    return {key: " ".join(parts).strip() for key, parts in fields.items()}
+            parts = fields.setdefault(label["key"], [])
+            parts.append(label["value"].strip(' *_`"'))
+        elif parts is not None:
+            parts.append(line.strip())
+    return {key: " ".join(lines).strip() for key, lines in fields.items()}
 
 
 def _named(value: dict[str, Any]) -> dict[str, Any]:
-    """An object with its fields under their proper names; its other fields stay as they are."""
-    plain = {_plain(key): said for key, said in value.items()}
-    found = dict(value)
+    """Return an object with its fields under their proper names; unknown fields stay as they are."""
+    plain = {_plain(key): field for key, field in value.items()}
+    renamed = dict(value)
     for name, others in _NAMES.items():
-        said = next((plain[one] for one in (name, *others.split()) if one in plain), None)
-        if name not in found and any(one in plain for one in (name, *others.split())):
-            found[name] = said
-    return found
+        field = next((plain[key] for key in (name, *others.split()) if key in plain), None)
+        if name not in renamed and any(key in plain for key in (name, *others.split())):
+            renamed[name] = field
+    return renamed
 
 
 def _proper(key: str) -> str | None:
@@ -130,15 +130,15 @@ def _plain(key: Any) -> str:
     return re.sub(r"[\W_]", "", str(key).casefold())
 
 
-def decision_of(said: Any) -> bool:
-    """True if a decision is YES, however it goes on ("YES - the documents suffice")."""
-    if isinstance(said, list) and len(said) == 1:
-        said = said[0]
-    found = None if isinstance(said, list | dict) else _DECIDED.match(str(said)[:200])
-    word = found[1].casefold() if found else ""
+def decision_of(value: Any) -> bool:
+    """Return True if a decision is YES, whatever follows it ("YES - the documents suffice")."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    word_match = None if isinstance(value, list | dict) else _DECIDED.match(str(value)[:200])
+    word = word_match[1].casefold() if word_match else ""
     if word in _YES or word in _NO:
         return word in _YES
-    raise BadOutputError(f'"decision" must be YES or NO, not {repr(said)[:80]}')
+    raise BadOutputError(f'"decision" must be YES or NO, not {repr(value)[:80]}')
 
 
 def line_of(value: dict[str, Any], key: str) -> str:
@@ -146,10 +146,10 @@ def line_of(value: dict[str, Any], key: str) -> str:
 
     Args:
         value: The object.
-        key: The proper name of the field.
+        key: Proper name of the field.
 
     Raises:
-        BadOutputError: It holds neither a text nor a number.
+        BadOutputError: The field is neither a text nor a number.
     """
     text = value.get(key)
     if text is None:
@@ -162,75 +162,75 @@ def line_of(value: dict[str, Any], key: str) -> str:
 
 
 def loose_line_of(value: dict[str, Any], key: str) -> str:
-    """Return a field of any type as text on one line: lists with commas, yes or no, nothing for null.
+    """Return a field of any type as text on one line: lists joined by commas, yes or no, empty for null.
 
     Args:
         value: The object.
-        key: The proper name of the field.
+        key: Proper name of the field.
     """
     return worded(" ".join(text_of(value.get(key)).split()))
 
 
 def worded(text: str) -> str:
-    """A text that has a letter or digit in it; empty for others, such as the "..." of a form."""
+    """Return a text if it has a letter or digit, otherwise an empty text (such as for the "..." of a form)."""
     return text if _WORD.search(text) else ""
 
 
-def texts_of(said: Any) -> list[str]:
-    """The texts of a list, of an object's values, or of a text that lists them with commas."""
-    if isinstance(said, str):
-        return [one.strip() for one in re.split(r"[,;\n]", said) if one.strip()]
-    values = list(said.values()) if isinstance(said, dict) else said if isinstance(said, list) else []
-    return [text for one in values if (text := " ".join(text_of(one).split()))]
+def texts_of(value: Any) -> list[str]:
+    """Return the texts of a list, of an object's values, or of a text that lists them with commas."""
+    if isinstance(value, str):
+        return [part.strip() for part in re.split(r"[,;\n]", value) if part.strip()]
+    values = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return [text for item in values if (text := " ".join(text_of(item).split()))]
 
 
-def positions_of(said: Any, documents: int) -> tuple[int, ...]:
+def positions_of(value: Any, documents: int) -> tuple[int, ...]:
     """Return the positions (from 0) of the documents that a field lists.
 
     Args:
-        said: The field in any form that `numbers_of` reads.
-        documents: How many documents there are; higher numbers are ignored.
+        value: The field, in any form that `numbers_of` reads.
+        documents: Number of documents; higher numbers are ignored.
     """
-    exact = [one for one in numbers_of(said) if 1 <= one <= documents]
-    return tuple(dict.fromkeys(one - 1 for one in exact))
+    exact = [number for number in numbers_of(value) if 1 <= number <= documents]
+    return tuple(dict.fromkeys(number - 1 for number in exact))
 
 
-def numbers_of(said: Any) -> list[int]:
-    """The numbers in 2, "Doc 2", "1 and 3", [1, "Doc 3"] or [{"id": 1, "title": "…"}]."""
-    if isinstance(said, bool) or said is None:
+def numbers_of(value: Any) -> list[int]:
+    """Return the numbers in 2, "Doc 2", "1 and 3", [1, "Doc 3"] or [{"id": 1, "title": "…"}]."""
+    if isinstance(value, bool) or value is None:
         return []
-    if isinstance(said, int):
-        return [said]
-    if isinstance(said, float):
-        return [int(said)] if said.is_integer() else []
-    if isinstance(said, str):
-        return [int(one) for one in _NUMBER.findall(said[:2_000])]
-    if isinstance(said, list):
-        return [number for one in said for number in numbers_of(one)]
-    return numbers_of(_first_number(said)) if isinstance(said, dict) else []
+    if isinstance(value, int):
+        return [value]
+    if isinstance(value, float):
+        return [int(value)] if value.is_integer() else []
+    if isinstance(value, str):
+        return [int(digits) for digits in _NUMBER.findall(value[:2_000])]
+    if isinstance(value, list):
+        return [number for item in value for number in numbers_of(item)]
+    return numbers_of(_first_number(value)) if isinstance(value, dict) else []
 
 
-def _first_number(said: dict[str, Any]) -> Any:
-    keys = {_plain(key): one for key, one in said.items()}
+def _first_number(value: dict[str, Any]) -> Any:
+    keys = {_plain(key): item for key, item in value.items()}
     names = ("id", "number", "doc", "document", "docid", "documentid", "documentnumber", "index", "position")
     return next((keys[name] for name in names if name in keys), None)
 
 
-def share_of(said: Any) -> float | None:
-    """A confidence from 0 to 1 in 0.9, 95, "95%", "9/10" or "high"; None where it is none of these."""
-    if isinstance(said, bool) or said is None:
+def share_of(value: Any) -> float | None:
+    """Return a confidence of 0 to 1 from 0.9, 95, "95%", "9/10" or "high"; None for any other value."""
+    if isinstance(value, bool) or value is None:
         return None
-    if isinstance(said, int | float):
-        return _share(float(said))
-    if not isinstance(said, str):
+    if isinstance(value, int | float):
+        return _share(float(value))
+    if not isinstance(value, str):
         return None
-    plain = said[:200].casefold().strip(" .*\"'")
+    plain = value[:200].casefold().strip(" .*\"'")
     named = next((share for word, share in _WORDS.items() if plain.startswith(word)), None)
-    found = _RATIO.search(plain)
-    if found is None or named is not None:
+    ratio = _RATIO.search(plain)
+    if ratio is None or named is not None:
         return named
-    value = float(found[1].replace(",", "."))
-    return _share(value / 100) if found[2] else _share(value / (float(found[3]) or 1)) if found[3] else _share(value)
+    share = float(ratio[1].replace(",", "."))
+    return _share(share / 100) if ratio[2] else _share(share / (float(ratio[3]) or 1)) if ratio[3] else _share(share)
 
 
 def _share(value: float) -> float | None:

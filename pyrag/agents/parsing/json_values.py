@@ -1,9 +1,8 @@
-"""Thinking set apart from a model's reply, and the JSON in it.
+"""Thinking and JSON values in a model's reply.
 
-Pure functions from text; lists of sub-queries are read in `sub_queries`, programs in `programs`, answers in
-`answers`, plans of goals in `pyrag.methods.opera`. What cannot be read raises `BadOutputError` with a sentence for the
-model. Replies are texts of strangers: every parser takes time in proportion to their length, and reads `MAX_REPLY`
-characters at most.
+Pure functions of text. Sub-queries are parsed in `sub_queries`, programs in `programs`, answers in `answers`, plans
+of goals in `pyrag.methods.opera`. An unreadable reply raises `BadOutputError` with a sentence for the model. Replies
+are untrusted: every parser takes time proportional to their length, and reads at most `MAX_REPLY` characters.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ from typing import Any
 
 from pyrag.agents.parsing.loose_json import values_in
 
-MAX_REPLY = 100_000  # characters; a longer reply is a runaway, and its end decides
-_BEGUN = 200  # characters at its beginning that may show that it thinks
+MAX_REPLY = 100_000  # characters; of a longer reply, only the end is read
+_BEGUN = 200  # characters at the beginning that are searched for an opening tag of thinking
 
 _FAMILY = r"(?:\w{1,30}[:_])?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)"
-# Both begin with the characters that a mark can begin with, so that a search passes over all others at once.
+# The pattern begins with the characters that can begin a mark, so a search skips all others quickly.
 _MARK = re.compile(
     r"[<\[◁](?:(?P<open>(?<=\[)THINK\]|(?<=◁)think▷"
     rf"|(?<=<)(?:{_FAMILY}>|\|begin_of_thought\|>|\|channel\|>analysis<\|message\|>))"
@@ -33,7 +32,7 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def clipped(text: str) -> str:
-    """The end of a reply that is longer than anyone means, `MAX_REPLY` characters; thinking it began with stays so."""
+    """Return the last `MAX_REPLY` characters of an overlong reply; if it began with thinking, so does the result."""
     if len(text) <= MAX_REPLY:
         return text
     begun = _MARK.match(text[:_BEGUN].lstrip())
@@ -43,15 +42,15 @@ def clipped(text: str) -> str:
 def split_thinking(text: str, payload: str) -> tuple[str, str]:
     """Split a reply into its thinking and the rest, for every common family of tags, closed or not.
 
-    A closing tag that nobody opened ends thinking that the chat template had opened. A reply that is too long is
-    clipped first. Takes linear time.
+    A closing tag without an opening tag ends thinking that the chat template opened. An overlong reply is clipped
+    first. Takes linear time.
 
     Args:
         text: The reply.
-        payload: Pattern of the rest's beginning, for a model that forgot to close its thinking.
+        payload: Pattern of the beginning of the rest, for a model that does not close its thinking.
     """
     text = _CONTROL.sub("", clipped(text))
-    payloads = [found.start() for found in re.finditer(payload, text)]
+    payloads = [match.start() for match in re.finditer(payload, text)]
     thinking: list[str] = []
     rest: list[str] = []
     inside, position, seen, held = False, 0, False, False
@@ -77,28 +76,28 @@ def split_thinking(text: str, payload: str) -> tuple[str, str]:
 
 
 def _any_between(places: list[int], start: int, end: int) -> bool:
-    found = bisect.bisect_left(places, start)
-    return found < len(places) and places[found] < end
+    next_place = bisect.bisect_left(places, start)
+    return next_place < len(places) and places[next_place] < end
 
 
 def _resumed(thinking: str, rest: str, payload: str) -> tuple[str, str]:
-    starts = [] if rest.strip() else [found.start() for found in re.finditer(payload, thinking)]
+    starts = [] if rest.strip() else [match.start() for match in re.finditer(payload, thinking)]
     if not starts:
         return thinking.strip(), rest.strip()
     return thinking[: starts[-1]].strip(), thinking[starts[-1] :].strip()
 
 
 def parse_json(text: str, opening: str) -> list[Any]:
-    """Return the outermost JSON values of a reply, the likeliest first.
+    """Return the outermost JSON values of a reply, most likely first.
 
     Args:
         text: The reply.
-        opening: The bracket that they begin with, "[" or "{".
+        opening: Bracket that opens the values, "[" or "{".
     """
     rest = split_thinking(text, re.escape(opening) + r"\s*[\"'“{]")[1]
     return [value for place in places_of(rest) for value in reversed(list(values_in(place, opening)))]
 
 
 def places_of(rest: str) -> list[str]:
-    """The fences of a reply, the last one first, and the whole of it."""
+    """Return the fenced blocks of a reply, last one first, and the whole reply."""
     return [*reversed(_FENCE.findall(rest)), rest]

@@ -1,8 +1,8 @@
-"""JSON as models write it, read in linear time: comments, commas too many or too few, any quotes, Python's literals.
+"""JSON as models write it, read in linear time: comments, missing or extra commas, any quotes, Python's literals.
 
-A reply is searched for the outermost values that open with a given bracket. Reading one never looks at a character more
-than a few times, and all attempts of one text share a budget of steps, so a text of brackets costs no more than prose.
-Left out: what is cut off. A value that is never closed is none.
+A reply is searched for the outermost values that open with a given bracket. Reading a value never looks at a
+character more than a few times, and all attempts of one text share a budget of steps, so a text full of brackets
+costs no more than prose. A value that is never closed is ignored.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Any
 
 _MAX_DEPTH = 30
-_WORK = 3  # characters read for one of the text, over all attempts
-_LINES = 64  # characters searched for line ends in the time that reading one takes
+_WORK = 3  # characters read per character of the text, over all attempts
+_LINES = 64  # characters searched for line ends in the time that reading one character takes
 _CLOSERS = {
     '"': '"',
     "'": "'",
@@ -37,7 +37,7 @@ _PHRASE = re.compile(r"[^\n,，\]}\[{\"“”]{1,500}")
 _COMMENT = r"//|\#|/\*"
 _QUOTE = "[\"'“„‘`«]"
 _ENDED = rf"\s*+(?:[\]}});；]|\Z|{_COMMENT})|\s+{_QUOTE}(?=[^\s,.?!\]}}])"
-# What goes on behind a quote is the list, and not the sentence that the quote stands in.
+# Text after a closing quote that continues the list, rather than the sentence that contains the quote.
 _AFTER_ITEM = re.compile(
     rf"{_ENDED}|\s*+[:：=]|\s*+[,，、]\s*+(?:{_QUOTE}|[\[{{(\]}})\d.-]|\Z|{_COMMENT}|[fFrRbB][\"']|\w+\s*[,\]])"
 )
@@ -53,11 +53,11 @@ _STRICT = json.JSONDecoder(strict=False)
 
 
 class _UnreadableError(Exception):
-    """No value here."""
+    """Error for a place without a readable value."""
 
 
 class _TooDeepError(_UnreadableError):
-    """No value here, nor within: nobody means brackets that deep."""
+    """Error for brackets nested too deeply, so that nothing inside can be a value either."""
 
 
 def values_in(text: str, opening: str) -> Iterator[Any]:
@@ -65,28 +65,28 @@ def values_in(text: str, opening: str) -> Iterator[Any]:
 
     Args:
         text: Any text.
-        opening: The brackets that a value may begin with: "[", "{" or both.
+        opening: Brackets that a value may begin with: "[", "{" or both.
     """
     begins = re.compile(f"[{re.escape(opening)}]")
-    left, found = _WORK * len(text) + 2_000, begins.search(text)
-    while found is not None and left > 0:
-        value, end, cost = _value_at(text, found.start(), left)
+    remaining, bracket = _WORK * len(text) + 2_000, begins.search(text)
+    while bracket is not None and remaining > 0:
+        value, end, cost = _value_at(text, bracket.start(), remaining)
         if isinstance(value, list | dict):
             yield value
-        left -= cost
-        found = begins.search(text, end)
+        remaining -= cost
+        bracket = begins.search(text, end)
 
 
-def _value_at(text: str, start: int, left: int) -> tuple[Any, int, int]:
-    """The value that begins there or None, where to go on, and how many characters were looked at."""
+def _value_at(text: str, start: int, work: int) -> tuple[Any, int, int]:
+    """Return the value that begins at a position or None, the position after it, and the characters examined."""
     try:
         value, end = _STRICT.raw_decode(text, start)
         return value, end, end - start
     except json.JSONDecodeError as error:
-        cost = error.pos - start + 1 + error.pos // _LINES  # making the error counts the lines before it
-    except (RecursionError, ValueError):  # also for a number of thousands of digits
+        cost = error.pos - start + 1 + error.pos // _LINES  # creating the error counts the lines before it
+    except (RecursionError, ValueError):  # also raised for a number with thousands of digits
         cost = sys.getrecursionlimit()
-    reader = _LooseReader(text, start, left)
+    reader = _LooseReader(text, start, work)
     try:
         return reader.value(), reader.at, cost + reader.at - start
     except _TooDeepError:
@@ -96,16 +96,16 @@ def _value_at(text: str, start: int, left: int) -> tuple[Any, int, int]:
 
 
 class _LooseReader:
-    """A place in a text from which values are read. `furthest` is the end of what was looked at."""
+    """Reader of values at a position in a text. `furthest` is the end of the examined text."""
 
     def __init__(self, text: str, start: int, work: int) -> None:
         self.text, self.at, self.furthest = text, start, start
         self._end = min(len(text), start + work)
         self._depth = 0
-        self._loose = 0  # objects around the place: in them, words need no quotes
+        self._loose = 0  # depth of objects, in which words need no quotes
 
     def value(self, after: re.Pattern[str] = _AFTER_ITEM) -> Any:
-        """Read a value. `after` says what may stand behind it where it is a text."""
+        """Return the next value. `after` is the pattern of the text that may follow a quoted text."""
         char = self._peek()
         if char == "{":
             return self._nested(self._object)
@@ -129,7 +129,7 @@ class _LooseReader:
         return self.text[self.at] if self.at < self._end else ""
 
     def _skip(self) -> bool:
-        """Pass blanks and comments; whether a line ended among them."""
+        """Skip blanks and comments, and return True if a line ended among them."""
         start = self.at
         while self.at < self._end:
             if blank := _BLANK.match(self.text, self.at, self._end):
@@ -144,25 +144,25 @@ class _LooseReader:
         return "\n" in self.text[start : self.at]
 
     def _jump(self, mark: str, width: int) -> None:
-        found = self.text.find(mark, self.at, self._end)
-        self.at = self._end if found < 0 else found + width
+        place = self.text.find(mark, self.at, self._end)
+        self.at = self._end if place < 0 else place + width
 
     def _array(self) -> list[Any]:
         closing = "]" if self._peek() == "[" else ")"
         self.at += 1
-        found: list[Any] = []
+        items: list[Any] = []
         while self._more(closing):
             if self.text.startswith("...", self.at):
                 self.at += 3
             else:
-                found.append(self.value())
+                items.append(self.value())
             self._separated(closing)
-        return found
+        return items
 
     def _object(self) -> Any:
         self.at += 1
         self._loose += 1
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         items: list[Any] = []
         while self._more("}"):
             key = self._key()
@@ -170,17 +170,17 @@ class _LooseReader:
             if self._peek() in (":", "：", "="):
                 self.at += 2 if self.text.startswith("=>", self.at) else 1
                 self._skip()
-                found[str(key)] = self.value(_AFTER_FIELD)
+                fields[str(key)] = self.value(_AFTER_FIELD)
             else:  # a set, as Python writes it
                 items.append(key)
             self._separated("}")
         self._loose -= 1
-        if items and found:
+        if items and fields:
             raise _UnreadableError
-        return items or found
+        return items or fields
 
     def _more(self, closing: str) -> bool:
-        """Pass what stands before an item; False at the end of the list, which is passed too."""
+        """Skip to the next item and return True; at the end of the list, skip it and return False."""
         self._skip()
         while self._peek() and self._peek() in _SEPARATORS:
             self.at += 1
@@ -201,11 +201,11 @@ class _LooseReader:
     def _key(self) -> Any:
         if self._peek() in _CLOSERS:
             return self._string(_AFTER_ITEM)
-        found = _KEY.match(self.text, self.at, self._end) or _ITEM.match(self.text, self.at, self._end)
-        if found is None:
+        key = _KEY.match(self.text, self.at, self._end) or _ITEM.match(self.text, self.at, self._end)
+        if key is None:
             raise _UnreadableError
-        self.at = found.end()
-        return found[0]
+        self.at = key.end()
+        return key[0]
 
     def _string(self, after: re.Pattern[str]) -> str:
         quote = self._peek()
@@ -215,15 +215,15 @@ class _LooseReader:
         self.at += 1
         parts: list[str] = []
         stops = re.compile(rf"[\\{closers}]")
-        while found := stops.search(self.text, self.at, self._end):
-            parts.append(self.text[self.at : found.start()])
-            self.at = found.end()
-            if found[0] == "\\":
+        while stop := stops.search(self.text, self.at, self._end):
+            parts.append(self.text[self.at : stop.start()])
+            self.at = stop.end()
+            if stop[0] == "\\":
                 parts.append(self._escaped())
             elif after.match(self.text, self.at, self._end):
                 return "".join(parts)
             else:
-                parts.append(found[0])
+                parts.append(stop[0])
         self.furthest = self._end
         raise _UnreadableError
 
@@ -244,10 +244,10 @@ class _LooseReader:
         return _ESCAPES.get(char, char)
 
     def _bare(self) -> Any:
-        found = _ITEM.match(self.text, self.at, self._end)
-        if found and (found[0].casefold() in _WORDS or _NUMBER.match(found[0])):
-            self.at = found.end()
-            return _WORDS[found[0].casefold()] if found[0].casefold() in _WORDS else _number(found[0])
+        word = _ITEM.match(self.text, self.at, self._end)
+        if word and (word[0].casefold() in _WORDS or _NUMBER.match(word[0])):
+            self.at = word.end()
+            return _WORDS[word[0].casefold()] if word[0].casefold() in _WORDS else _number(word[0])
         phrase = _PHRASE.match(self.text, self.at, self._end) if self._loose else None
         if phrase is None or not phrase[0].strip():
             raise _UnreadableError

@@ -1,6 +1,6 @@
 """The program in a model's reply, and its syntax errors.
 
-Text only: whether a program is *allowed* is the sandbox's to say, whether it is *sensible* the plan checks'.
+Only text is examined: the sandbox decides whether a program is allowed, and plan checks whether it makes sense.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit
 
-# Possessive, here and below: a reply that degenerates into one character must not cost the cube of its length.
-# The first character is named before what must stand around it, so that a search passes over all others at once.
+# Possessive, here and below: a reply that repeats one character must not cost the cube of its length.
+# The pattern starts with the first character, before its lookarounds, so a search skips all others quickly.
 _FENCE = re.compile(
     r"([`~](?:(?<=`)(?<!``)`{2,}+|(?<=~)(?<!~~)~{2,}+))"
     r"[ \t]*+\{?([\w+-]*)\}?(?:[ \t]{1,4}\w{1,20}=[^\s()]{1,60}){0,3}[ \t]*\n"
@@ -35,7 +35,14 @@ _CODE_LINE = re.compile(
     r"\s*+(?:[^\W\d]\w*+(?:\s*+:[^=\n]++|[\[.,][^=\n]*+|\s*+[-+*/|&]?)=(?!=)|import |from [\w.]+ import |#|@|print\("
     r"|retrieve\(|answer\(|try:|(?:def|for|if|while|with|class) .*:\s*(?:#.*)?$)"
 )
-_WRAPPED = ("{", "[", "'''", '"""', "python\n", "Python\n")  # so no program begins, and all of it may compile
+_WRAPPED = (
+    "{",
+    "[",
+    "'''",
+    '"""',
+    "python\n",
+    "Python\n",
+)  # a text that begins like this is not a bare program, although it may compile
 _DOUBLE = "“”„‟"
 _SINGLE = "‘’‚‛"
 _CODE_KEYS = ("program", "code", "python", "source", "script", "plan", "answer", "content", "solution")
@@ -48,7 +55,7 @@ _MAX_OBJECTS = 10
 
 
 def parse_program(text: str) -> str:
-    """The program of a reply; it may still have syntax errors. Raises `BadOutputError` where there is none."""
+    """Return the program of a reply, which may have syntax errors. Raises `BadOutputError` if there is none."""
     source = _source_in(text, _PAYLOAD)
     if source.startswith(_WRAPPED) or not source.strip() or syntax_error(source) is not None:
         source = unwrapped(split_thinking(text, _PAYLOAD)[1]) or source
@@ -60,13 +67,17 @@ def parse_program(text: str) -> str:
 
 
 def unwrapped(rest: str) -> str:
-    """A program that compiles within a wrapping that is no fence (tags, JSON, prompts …); empty where there is none."""
-    found = (repaired_quotes(one) for one in _candidates(rest) if len(one) <= MAX_SOURCE and _looks_like_code(one))
-    return next((one for one in found if syntax_error(one) is None), "")
+    """Return a program that compiles from a wrapping other than a fence, such as tags or JSON; otherwise an empty text."""
+    programs = (
+        repaired_quotes(candidate)
+        for candidate in _candidates(rest)
+        if len(candidate) <= MAX_SOURCE and _looks_like_code(candidate)
+    )
+    return next((candidate for candidate in programs if syntax_error(candidate) is None), "")
 
 
 def _candidates(rest: str) -> Iterator[str]:
-    """Yield texts of a reply without its thinking that may be its program, the likeliest first."""
+    """Yield texts of a reply without its thinking that may be its program, most likely first."""
     plain = rest.replace("\ufeff", "").replace("\u00a0", " ").replace("\r\n", "\n")
     yield from _in_json(plain)
     for text in dict.fromkeys((plain, html.unescape(plain))):
@@ -76,7 +87,7 @@ def _candidates(rest: str) -> Iterator[str]:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """The texts that objects hold under a name for code."""
+    """Yield the texts that objects hold under a name for code."""
     if "{" not in text:
         return
     for place in places_of(text):
@@ -87,18 +98,18 @@ def _in_json(text: str) -> Iterator[str]:
 
 def _under_keys(value: dict[str, Any]) -> Iterator[str]:
     for key in _CODE_KEYS:
-        said = value.get(key)
-        if isinstance(said, list) and said and all(isinstance(line, str) for line in said):
-            said = "\n".join(said)
-        if isinstance(said, str):
-            yield "\n".join(_code_lines(said[:MAX_SOURCE]))
+        code = value.get(key)
+        if isinstance(code, list) and code and all(isinstance(line, str) for line in code):
+            code = "\n".join(code)
+        if isinstance(code, str):
+            yield "\n".join(_code_lines(code[:MAX_SOURCE]))
     for inner in value.values():
         if isinstance(inner, dict):
-            yield from _under_keys({key: said for key, said in inner.items() if not isinstance(said, dict)})
+            yield from _under_keys({key: code for key, code in inner.items() if not isinstance(code, dict)})
 
 
 def _code_lines(text: str) -> list[str]:
-    """Lines without the tags, fences and names of the language that stand around a program."""
+    """Return lines without the tags, fences and language names around a program."""
     lines = _TAG.sub("", text).strip().strip("`").split("\n")
     return [
         _AROUND_CODE.sub("", line.lstrip(), count=1).lstrip() if _AROUND_CODE.match(line.lstrip()) else line
@@ -107,15 +118,15 @@ def _code_lines(text: str) -> list[str]:
 
 
 def _without_prompts(lines: list[str]) -> list[str]:
-    """The lines that were typed at the prompts of an interpreter, where there are any."""
+    """Return the lines typed at an interpreter's prompts, if there are any."""
     typed = [line.lstrip() for line in lines if _PROMPT.match(line.lstrip())]
     return [_PROMPT.sub("", line, count=1) for line in typed]
 
 
 def parse_draft(text: str) -> str:
-    """Return the beginning of an unfinished reply's program, as far as whole lines show it; else an empty text.
+    """Return the beginning of an unfinished reply's program, in whole lines; empty if there is none yet.
 
-    Thinking that is not closed yet is no program, and prose without a fence is waited for.
+    Unclosed thinking and prose without a fence are not programs.
     """
     if len(text) > MAX_REPLY:
         return ""
@@ -127,13 +138,13 @@ def parse_draft(text: str) -> str:
 
 def _source_in(text: str, payload: str) -> str:
     rest = split_thinking(clipped(text).lstrip("\ufeff").replace("\r\n", "\n"), payload)[1]
-    blocks = [(found[2].lower(), found[3]) for found in _FENCE.finditer(rest)]
+    blocks = [(fence[2].lower(), fence[3]) for fence in _FENCE.finditer(rest)]
     source = (_best(blocks) if blocks else _bare(rest)).strip("\n")
     return (textwrap.dedent(source).strip("\n") if source[:1].isspace() else source).rstrip()
 
 
 def _best(blocks: list[tuple[str, str]]) -> str:
-    """The best of several blocks: one that sets the result, else one that uses primitives; the last of equals."""
+    """Return the best block: one that sets the result, else one that calls primitives; of equals, the last."""
     return max(enumerate(blocks), key=lambda block: (*_rank(*block[1]), block[0]))[1][1]
 
 
@@ -143,7 +154,7 @@ def _rank(language: str, block: str) -> tuple[bool, bool, bool]:
 
 
 def _bare(text: str) -> str:
-    """A program without a fence: the text without prose before and after it."""
+    """Return a program without a fence: the text without the prose before and after it."""
     if syntax_error(text) is None and _looks_like_code(text):
         return text
     lines = text.split("\n")
@@ -164,7 +175,7 @@ def _is_prose(block: str) -> bool:
     return not any(char in block for char in "=()[]{}#") and block.strip()[:1].isupper()
 
 
-@functools.lru_cache(64)  # a program is read, checked and run, and compiling it is most of that
+@functools.lru_cache(64)  # a program is parsed, checked and run, and compiling takes most of that time
 def syntax_error(source: str) -> str | None:
     """Return the syntax error of a program, with line and caret as Python shows it; None if it compiles."""
     try:
@@ -179,26 +190,28 @@ def syntax_error(source: str) -> str | None:
 
 
 def _located(error: SyntaxError) -> str:
-    said = f"SyntaxError: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
+    message = f"SyntaxError: {error.msg}" + (f" (line {error.lineno})" if error.lineno else "")
     line = (error.text or "").rstrip("\n")
     if not line.strip():
-        return said
+        return message
     stripped = line.lstrip()
     column = max((error.offset or 1) - 1 - (len(line) - len(stripped)), 0)
-    return f"{said}\n    {stripped[:200]}\n" + (f"    {' ' * column}^" if column <= 200 else "")
+    return f"{message}\n    {stripped[:200]}\n" + (f"    {' ' * column}^" if column <= 200 else "")
 
 
 def repaired_quotes(source: str) -> str:
-    """The program with its quotes mended, if that and only that makes it compile.
+    """Return the program with its quotes repaired, if this makes it compile; otherwise the program unchanged.
 
-    Those within the one literal of a line are escaped (`q1 = "Who wrote "Lulu"?"`), typographic ones outside of
-    literals are made plain. Typographic quotes inside a literal are text of the question and stay.
+    Quotes inside the only literal of a line are escaped (`q1 = "Who wrote "Lulu"?"`), and typographic quotes outside
+    literals become plain ones. Typographic quotes inside a literal belong to the text and stay.
     """
     if syntax_error(source) is None:
         return source
     plain = _plain_quotes(source) if any(char in source for char in _DOUBLE + _SINGLE) else source
-    mended = (one for one in dict.fromkeys((_escaped(source), plain, _escaped(plain))) if one != source)
-    return next((one for one in mended if syntax_error(one) is None), source)
+    candidates = (
+        candidate for candidate in dict.fromkeys((_escaped(source), plain, _escaped(plain))) if candidate != source
+    )
+    return next((candidate for candidate in candidates if syntax_error(candidate) is None), source)
 
 
 def _escaped(source: str) -> str:
@@ -206,15 +219,15 @@ def _escaped(source: str) -> str:
 
 
 def _escaped_line(line: str) -> str:
-    found = _ONE_LITERAL.fullmatch(line)
-    if found is None or '"' not in found[2] or syntax_error(line.strip()) is None:
+    literal = _ONE_LITERAL.fullmatch(line)
+    if literal is None or '"' not in literal[2] or syntax_error(line.strip()) is None:
         return line
-    return f'{found[1]}"{_BARE_QUOTE.sub(_ESCAPED_QUOTE, found[2])}"'
+    return f'{literal[1]}"{_BARE_QUOTE.sub(_ESCAPED_QUOTE, literal[2])}"'
 
 
 def _plain_quotes(source: str) -> str:
     out: list[str] = []
-    closing = {kind: [found.start() for found in _closing(kind).finditer(source)] for kind in (_DOUBLE, _SINGLE)}
+    closing = {kind: [quote.start() for quote in _closing(kind).finditer(source)] for kind in (_DOUBLE, _SINGLE)}
     position = 0
     while position < len(source):
         char = source[position]
@@ -257,12 +270,12 @@ def _literal_end(source: str, start: int) -> int:
 
 @functools.cache
 def _closing(kind: str) -> re.Pattern[str]:
-    """Quotes of a kind behind which code goes on, or the line ends."""
+    """Return the pattern of quotes of a kind that are followed by code or the end of the line."""
     return re.compile(rf"[{kind}](?=[^\S\n]*+(?:[,)\]}}:+#]|$))", re.MULTILINE)
 
 
 def _typographic_end(source: str, start: int, closing: list[int]) -> int:
-    """The end of a literal in typographic quotes: at the first quote of its kind before code goes on, or at once."""
+    """Return the end of a literal in typographic quotes: the first quote of its kind followed by code, or this one."""
     following = bisect.bisect_right(closing, start)
     if following == len(closing) or source.find("\n", start, closing[following]) >= 0:
         return start + 1

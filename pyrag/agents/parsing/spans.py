@@ -1,7 +1,7 @@
-"""True if an answer is the span that was asked for: not a verdict on another question, not a sentence around it.
+"""Checks that an answer is the requested span: not a verdict on another question, not a sentence around it.
 
-A sentence that only repeats the question around the answer can be made short safely: what is left out stood in the
-question.
+A sentence that only repeats the question around the answer can be shortened safely, since the removed words are in
+the question.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ _MAX_WORDS = 40
 
 
 def is_evasive(query: str, answer: str) -> bool:
-    """True if an answer is yes or no to a question that asks for something else.
+    """Return True if an answer is yes or no to a question that asks for something else.
 
     Args:
-        query: What was asked; only what follows "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     if not _YES_OR_NO.fullmatch(answer.strip(" .!")):
@@ -84,10 +84,10 @@ def is_evasive(query: str, answer: str) -> bool:
 
 
 def repeats_question(query: str, answer: str) -> bool:
-    """Return True if an answer is what was asked, word for word.
+    """Return True if an answer repeats the question word for word.
 
     Args:
-        query: What was asked; only the text behind "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     asked = _asked(query).casefold().split()
@@ -95,39 +95,39 @@ def repeats_question(query: str, answer: str) -> bool:
 
 
 def verdict_of(query: str, answer: str) -> str:
-    """Return the yes or no that an explained answer to a yes-no question begins with; else an empty text.
+    """Return the yes or no at the beginning of an explained answer to a yes-no question, otherwise an empty text.
 
     Args:
-        query: What was asked; only the text behind "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     asked = _asked(query)
     if len(answer.split()) < _MIN_WORDS or not _YES_NO_QUESTION.match(asked) or _EITHER.search(asked[:300]):
         return ""
-    found = _VERDICT.match(answer)
-    return found[1] if found else ""
+    verdict = _VERDICT.match(answer)
+    return verdict[1] if verdict else ""
 
 
 def without_preposition(query: str, answer: str) -> str:
-    """Return an answer without the preposition, or verb and preposition, that the question holds.
+    """Return an answer without a leading preposition, or verb and preposition, that the question already holds.
 
     Args:
-        query: What was asked; only the text behind "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     asked, words = _asked(query), answer.split()
     if len(words) > 2 and words[1] in _PREPOSITIONS and words[0].casefold() in _content(asked.split()):
         return " ".join(words[2:]) if not words[2][0].islower() else answer
     within = _ASKED_WITHIN.match(asked)
-    said = len(words) > 1 and within is not None and words[0].casefold() == within[1].casefold()
-    return " ".join(words[1:]) if said and not words[1][0].islower() else answer
+    repeated = len(words) > 1 and within is not None and words[0].casefold() == within[1].casefold()
+    return " ".join(words[1:]) if repeated and not words[1][0].islower() else answer
 
 
 def is_wordy(query: str, answer: str) -> bool:
-    """Return True if an answer is a sentence but a name, a date, a number or a few words were asked for.
+    """Return True if an answer is a sentence although the question asks for a name, date, number or few words.
 
     Args:
-        query: What was asked; only the text behind "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     asked = _asked(query)
@@ -152,18 +152,18 @@ def is_wordy(query: str, answer: str) -> bool:
 
 
 def shortened(query: str, answer: str) -> str:
-    """Return a sentence without its introduction and the words of the question, unchanged if that is not safe.
+    """Return a sentence without its introduction and the words of the question; unchanged if this is not safe.
 
     Args:
-        query: What was asked; only the text behind "Answer the question:" counts.
+        query: Query that was asked; only the text after "Answer the question:" counts.
         answer: The answer.
     """
     if not is_wordy(query, answer) or _DENIED.search(answer):
         return answer
     while lead := _LEAD.match(answer):
         answer = answer[lead.end() :]
-    if (said := _SAYS_IT.match(answer)) and not answer[said.end()].islower():
-        return _REMARK.split(answer[said.end() :], maxsplit=1)[0].rstrip(" .")
+    if (lead_in := _SAYS_IT.match(answer)) and not answer[lead_in.end()].islower():
+        return _REMARK.split(answer[lead_in.end() :], maxsplit=1)[0].rstrip(" .")
     words, asked = answer.rstrip(" .").split(), _content(_asked(query).split())
     verb = _verb_at(words)
     if not verb:
@@ -172,7 +172,7 @@ def shortened(query: str, answer: str) -> str:
 
 
 def _behind(words: list[str], verb: int, asked: set[str]) -> str:
-    """The words after "Ines Valdoria was born in": all in front of it stood in the question."""
+    """Return the words after "Ines Valdoria was born in", if all words before them are in the question."""
     at = 0
     while at < len(words) and (_plain(words[at]) in asked or _plain(words[at]) in _FUNCTION or at == verb):
         at += 1
@@ -182,7 +182,7 @@ def _behind(words: list[str], verb: int, asked: set[str]) -> str:
 
 
 def _before(words: list[str], verb: int, asked: set[str]) -> str:
-    """The words before "is the town where Ines Valdoria was born": all behind it stood in the question."""
+    """Return the words before "is the town where Ines Valdoria was born", if the words after them are in the question."""
     rest = words[:verb]
     if _plain(words[verb]) not in _BE or _content(rest) & asked or not _content(words[verb:]):
         return ""
@@ -190,7 +190,7 @@ def _before(words: list[str], verb: int, asked: set[str]) -> str:
 
 
 def _named(words: list[str], verb: int) -> str:
-    """The thing that "Her birthplace is" names: a name or number to the end."""
+    """Return the name or number after "Her birthplace is"."""
     rest = words[verb + 1 :]
     names = bool(rest) and not rest[0][0].islower() and not _verb_at(rest) and len(rest) <= _MIN_WORDS
     return " ".join(rest) if names and words[verb] in _BE and words[verb - 1].islower() else ""
@@ -201,7 +201,7 @@ def _asked(query: str) -> str:
 
 
 def _verb_at(words: list[str]) -> int:
-    """The place of the first finite verb in small letters, which titles seldom have; 0 where there is none."""
+    """Return the index of the first finite verb in lower case, which titles seldom have; 0 if there is none."""
     return next((at for at, word in enumerate(words) if at and word.strip(".,;") in _VERBS), 0)
 
 

@@ -1,4 +1,4 @@
-"""Other spellings of a reply that holds no JSON as it stands: JSON in a string, curly quotes, unended thinking."""
+"""Other spellings of a reply that cannot be parsed as JSON: JSON in a string, curly quotes, unclosed thinking."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ _CURLY = str.maketrans("“”„‟«»＂", '"""""""')
 
 
 def first_read(text: str, read: Callable[[str], T | None]) -> T | None:
-    """Return the value of the first spelling of a reply that can be read, in most cases the reply itself; else None.
+    """Return the value of the first spelling of a reply that can be parsed, or None.
 
     Args:
-        text: The reply.
-        read: Reads a spelling; returns None if it cannot.
+        text: The reply, which is the first spelling in most cases.
+        read: Parses a spelling; returns None if it cannot.
     """
-    return next((found for one in _spellings(text) if (found := read(one)) is not None), None)
+    return next((value for spelling in _spellings(text) if (value := read(spelling)) is not None), None)
 
 
 def _spellings(text: str) -> Iterator[str]:
     bare = _TAG.sub("\n", text)
-    ends = [bool(found["end"]) for found in _TAG.finditer(text)]
-    unended = ends.count(False) > ends.count(True)  # nothing says where the reply begins, so all of it is read
+    ends = [bool(tag["end"]) for tag in _TAG.finditer(text)]
+    unended = ends.count(False) > ends.count(True)  # the beginning of the reply is unknown, so all of the text is read
     yield from dict.fromkeys(
         (*([bare] if unended else []), text, bare, text.replace('\\"', '"'), text.translate(_CURLY))
     )
 
 
 def line(text: str) -> str:
-    """A text on one line, without characters that cannot be printed."""
-    return " ".join("".join(one if one.isprintable() else " " for one in text).split())
+    """Return a text on one line, without unprintable characters."""
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())

@@ -1,7 +1,7 @@
-"""The list of sub-queries in a model's reply, in JSON or in any form that people list things in.
+"""The list of sub-queries in a model's reply, in JSON or in any other form of a list.
 
-JSON counts before other forms, a list under a name that says what it is before a list without, and a later one before
-an earlier one, which may be a draft or the example of the prompt. What is found is checked strictly.
+JSON takes precedence over other forms, a list under a telling name over an unnamed list, and a later list over an
+earlier one, which may be a draft or the prompt's example. The list is then checked strictly.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _AROUND = " \t\"'“”‘’`*_|,;"
 
 
 def parse_sub_queries(text: str) -> tuple[str, ...]:
-    """The sub-queries of a reply. Raises `BadOutputError` where it has no list of them, or one that is not in form."""
+    """Return the sub-queries of a reply. Raises `BadOutputError` if there is no list or if it is malformed."""
     rest = _decoded(split_thinking(text, _LIST_START)[1])
     problem = "it holds no JSON list of sub-queries"
     for values in _json_lists(rest):
@@ -76,7 +76,7 @@ def parse_sub_queries(text: str) -> tuple[str, ...]:
 
 
 def _decoded(rest: str) -> str:
-    """The text in a reply that is one JSON string, as where a list was encoded twice; else the reply."""
+    """Return the text of a reply that is one JSON string (a list encoded twice); otherwise the reply."""
     quoted = rest.strip()
     if not (quoted.startswith(('"[', '"{')) and quoted.endswith('"')):
         return rest
@@ -90,7 +90,7 @@ def _json_lists(rest: str) -> Iterator[list[Any]]:
     for place in places_of(rest):
         values = list(values_in(place, "[{"))
         if len(values) > 1 and all(isinstance(value, dict) and _asks(value) for value in values):
-            yield values  # an object a line
+            yield values  # one object per line
         for value in reversed(values):
             if isinstance(value, dict):
                 yield from _named_lists(value)
@@ -103,12 +103,12 @@ def _asks(value: Mapping[str, Any]) -> bool:
 
 
 def _named_lists(value: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """The values that an object holds under a name for them, or under numbered names."""
+    """Yield the values that an object holds under a name for them, or under numbered names."""
     for key, inner in value.items():
         if _NAMED.fullmatch(_bare_key(key)) and not isinstance(inner, str):
             yield from _lists_under(inner)
     numbered = [inner for key, inner in value.items() if _NUMBERED.fullmatch(_bare_key(key)) and inner]
-    if numbered and all(isinstance(one, str | dict) for one in numbered):
+    if numbered and all(isinstance(item, str | dict) for item in numbered):
         yield numbered
     for inner in value.values():
         if isinstance(inner, dict) and any(_NAMED.fullmatch(_bare_key(key)) for key in inner):
@@ -131,9 +131,9 @@ def _lists_under(inner: Any) -> Iterator[list[Any]]:
 
 
 def _flat(values: list[Any]) -> list[Any]:
-    """A list of nothing but lists or objects with numbered keys is one list."""
-    if values and all(isinstance(one, list) for one in values):
-        return [inner for one in values for inner in one]
+    """Return a list that contains only lists, or one object with numbered keys, as one flat list."""
+    if values and all(isinstance(item, list) for item in values):
+        return [inner for inner_list in values for inner in inner_list]
     if len(values) == 1 and isinstance(values[0], dict) and not any(key in values[0] for key in _KEYS):
         return next(iter(_named_lists(values[0])), values)
     return values
@@ -144,19 +144,19 @@ def _bare_key(key: str) -> str:
 
 
 def _tagged_items(rest: str) -> list[str]:
-    """Items between tags of a name that says what they are."""
-    return [found[2] for found in _TAGGED.finditer(rest) if _TAG_NAME.fullmatch(found[1])]
+    """Return the items between tags whose name is that of an item."""
+    return [tag[2] for tag in _TAGGED.finditer(rest) if _TAG_NAME.fullmatch(tag[1])]
 
 
 def _listed_items(rest: str) -> list[str]:
-    """Items of a list in Markdown, of a table, or one a line, where they read like questions."""
+    """Return the items of a Markdown list, of a table, or of lines, if they read like questions."""
     lines = [line for line in lines_of(rest) if line.strip()]
     if any(line.lstrip().startswith(("[", "{")) for line in lines):
         return []  # JSON that cannot be read, and that may be cut off
     items = [item for line in lines for item in _items_of(line)]
-    asked = [text for text, marked in items if marked and text.endswith(("?", "？"))]
-    if asked:
-        return asked
+    questions = [text for text, marked in items if marked and text.endswith(("?", "？"))]
+    if questions:
+        return questions
     if items and all(text.endswith(("?", "？")) for text, _ in items):
         return [text for text, _ in items]
     marked = [text for text, is_item in items if is_item]
@@ -164,13 +164,13 @@ def _listed_items(rest: str) -> list[str]:
 
 
 def _introduced(items: list[tuple[str, bool]]) -> bool:
-    """True if there is nothing but the list, and at most a line that ends with a colon."""
+    """Return True if there is only the list, and at most a line that ends with a colon."""
     others = [text for text, marked in items if not marked]
     return all(text.rstrip("*_ ").endswith((":", "：")) for text in others)
 
 
 def _items_of(line: str) -> list[tuple[str, bool]]:
-    """The texts of a line, and whether it is marked as an item. A row of a table may hold one in any cell."""
+    """Return the texts of a line with True for each marked item. A table row may hold an item in any cell."""
     if line.lstrip().startswith("|"):
         cells = [cell.strip(_AROUND) for cell in line.split("|")]
         return [(cell, True) for cell in cells if cell.endswith(("?", "？"))][:1]
@@ -181,7 +181,7 @@ def _items_of(line: str) -> list[tuple[str, bool]]:
 
 
 def _checked(values: list[Any]) -> tuple[str, ...]:
-    found: dict[str, str] = {}
+    queries: dict[str, str] = {}
     for value in values:
         query = " ".join(_query_of(value).split())
         if not query:
@@ -190,19 +190,19 @@ def _checked(values: list[Any]) -> tuple[str, ...]:
             raise BadOutputError(
                 f"one of the sub-queries has {len(query)} characters; {MAX_QUERY} are the most allowed"
             )
-        found.setdefault(query.casefold(), query)
-    if not found:
+        queries.setdefault(query.casefold(), query)
+    if not queries:
         raise BadOutputError("the list of sub-queries is empty")
-    if len(found) > MAX_SUB_QUERIES:
-        raise BadOutputError(f"it holds {len(found)} sub-queries; {MAX_SUB_QUERIES} are the most allowed")
-    return tuple(found.values())
+    if len(queries) > MAX_SUB_QUERIES:
+        raise BadOutputError(f"it holds {len(queries)} sub-queries; {MAX_SUB_QUERIES} are the most allowed")
+    return tuple(queries.values())
 
 
 def _query_of(value: Any) -> str:
     if isinstance(value, dict):
         keys = {_bare_key(key): key for key in value}
         named = next((keys[_bare_key(key)] for key in _KEYS if _bare_key(key) in keys), None)
-        texts = [one for one in value.values() if isinstance(one, str)]
+        texts = [text for text in value.values() if isinstance(text, str)]
         value = value[named] if named is not None else _only_question(texts) or value
     if not isinstance(value, str):
         raise BadOutputError(f"every sub-query must be a string, but one is {_shown(value)}")
@@ -210,8 +210,8 @@ def _query_of(value: Any) -> str:
 
 
 def _only_question(texts: list[str]) -> str:
-    asked = [text for text in texts if text.rstrip().endswith(("?", "？"))]
-    return asked[0] if len(asked) == 1 else ""
+    questions = [text for text in texts if text.rstrip().endswith(("?", "？"))]
+    return questions[0] if len(questions) == 1 else ""
 
 
 def _shown(value: Any) -> str:
