@@ -1,4 +1,4 @@
-"""The Python interface: one class, asynchronous inside, with a thin synchronous way in for any thread."""
+"""Python interface: one class, asynchronous inside, with synchronous methods for any thread."""
 
 from __future__ import annotations
 
@@ -42,37 +42,37 @@ Where = str | Mapping[str, Any]
 
 
 class PyRAG:
-    """Answers questions by programs over `retrieve` and `answer`.
+    """Question answering by programs over `retrieve` and `answer`.
 
     One object serves any number of threads and event loops. `ask` works in every thread, in notebooks and in
-    synchronous web endpoints: questions of all threads run side by side in one event loop that the object keeps in a
-    thread of its own. `aask` runs in the caller's loop; each loop has connections and sandbox workers of its own, so
-    one object may serve several loops, at the same time or one after another.
+    synchronous web endpoints: questions of all threads run in parallel in one event loop that the object keeps in
+    its own thread. `aask` runs in the caller's loop. Each loop has its own connections and sandbox workers, so one
+    object may serve several loops, at the same time or one after another.
 
-    After a fork (`os.fork`, multiprocessing, a preforking web server) the child opens engines, loop and sandbox anew
-    with its first question; a retriever object of your own is used as it was copied. Under `spawn` the object is
+    After a fork (`os.fork`, multiprocessing, a preforking web server) the child opens its own engines, loop and
+    sandbox with its first question; your own retriever object is used as it was copied. Under `spawn` the object is
     pickled by its settings, if its retriever can be pickled.
 
     Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
 
     Args:
-        llm: the engine, such as `openai:MODEL@http://host:port/v1`, or an object with the `ChatModel` protocol
+        llm: Engine, such as `openai:MODEL@http://host:port/v1`, or an object with the `ChatModel` protocol
             (`pyrag.llm.protocol`); `embedded` needs no model.
-        plan_llm: another engine for the Plan agent (a coder model).
+        plan_llm: Another engine for the Plan agent (a coder model).
         retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`,
-            an index folder, or an object with the `Retriever` protocol; the bundled corpus if None. The methods of an
-            object are awaited in the loop that answers: for `ask`, that of the object's own thread.
-        answerer: an object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
+            an index folder, or an object with the `Retriever` protocol; None for the bundled corpus. The methods of
+            an object are awaited in the loop that answers: for `ask`, in the loop of the object's own thread.
+        answerer: Object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
             place of the engine's Answer agent.
-        tools: typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). A list of
-            specs, as for `--tools`, is the setting of that name.
-        where: filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`: nothing else is found,
-            whatever a question or its program asks for.
-        settings: any field of `pyrag.Settings`.
+        tools: Typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). Specs, as
+            for `--tools`, may be among them.
+        where: Filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`. No question or
+            program can retrieve other passages.
+        settings: Any field of `pyrag.Settings`.
 
     Raises:
-        ConfigError: a setting is unknown or wrong.
-        DataError: the index cannot be opened.
+        ConfigError: A setting is unknown or invalid.
+        DataError: The index cannot be opened.
     """
 
     def __init__(
@@ -92,19 +92,19 @@ class PyRAG:
             from pyrag.runtime.engines import OWN_MODEL
 
             model, llm = llm, OWN_MODEL
-        given = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
+        values = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
         if where is not None:
             from pyrag.retrieval.filters.language import filter_of
 
-            given["where"] = str(filter_of(where))
+            values["where"] = str(filter_of(where))
         if isinstance(retriever, str | Path):
-            given |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
+            values |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
-        self._start(make_settings(given), _Objects(retriever, functions, model, answerer))
+        self._start(make_settings(values), _Objects(retriever, functions, model, answerer))
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
-        """For callers that have loaded their settings, such as the command line."""
+        """Return an object with loaded settings, for callers such as the command line."""
         self = cls.__new__(cls)
         self._start(settings, _Objects())
         return self
@@ -127,14 +127,14 @@ class PyRAG:
         return engines, None if engines.recording is None else Recording.load(engines.recording)
 
     def _engines_here(self) -> tuple[Engines, Recording | None]:
-        if self._opened is None:  # in the child of a fork
+        if self._opened is None:  # in the child of a fork, which opens its own
             with self._lock:
                 self._opened = self._opened or self._open()
         return self._opened
 
     @property
     def engines(self) -> Engines:
-        """The engines that answer: agents, retriever, sandbox."""
+        """Engines that answer: agents, retriever and sandbox."""
         return self._engines_here()[0]
 
     async def aask(
@@ -149,15 +149,15 @@ class PyRAG:
         """Answer one question in the running event loop. A failure is in `Trace.error`.
 
         Args:
-            question: in English for the embedded engine.
-            where: filter of passages, which narrows that of the object; its program may narrow it further.
-            observer: called with each event (`pyrag.trace.events`) as it happens.
-            keep: keep requests and replies in the trace, so that it can be replayed.
-            earlier: messages of the conversation that the question belongs to, which `chat` keeps for you.
+            question: The question; the embedded engine reads English only.
+            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            observer: Called with each event (`pyrag.trace.events`) as it happens.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+            earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
 
         Raises:
-            UsageError: the question is empty, too long or no text.
-            FilterError: the filter cannot be read.
+            UsageError: The question is empty, too long or not a text.
+            FilterError: The filter cannot be parsed.
         """
         return await self._answer(question, where, observer, keep, earlier=earlier)
 
@@ -189,16 +189,20 @@ class PyRAG:
         keep: bool = False,
         earlier: Sequence[Message] = (),
     ) -> Trace:
-        """Like `aask`, for synchronous code of any thread, whether or not an event loop runs in it.
+        """Answer one question in synchronous code of any thread, even if an event loop runs in it.
 
         Ctrl-C cancels the question: its program and its calls end before `KeyboardInterrupt` reaches the caller.
 
         Args:
-            question: The question.
-            where: Filter of passages, which narrows that of the object.
-            observer: Called with each event, in the thread that asks.
-            keep: Keep requests and replies in the trace, so that it can be replayed.
-            earlier: Messages of the conversation that the question belongs to, which `chat` keeps for you.
+            question: The question; the embedded engine reads English only.
+            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            observer: Called with each event, in the calling thread.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+            earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
+
+        Raises:
+            UsageError: The question is empty, too long or not a text.
+            FilterError: The filter cannot be parsed.
         """
 
         check_observer(observer)
@@ -210,7 +214,11 @@ class PyRAG:
         return self._loop_thread().run(start, observer)
 
     def chat(self, *, where: Where | None = None) -> Chat:
-        """Return a conversation, whose questions may lean on those before them; `where` filters all of them."""
+        """Return a conversation, whose questions may refer to earlier ones.
+
+        Args:
+            where: Filter of passages for all questions, which narrows the object's own.
+        """
         from pyrag.runtime.chat import Chat
 
         return Chat(self.ask, self.aask, where)
@@ -224,17 +232,18 @@ class PyRAG:
         observer: Observer = ignore,
         keep: bool = False,
     ) -> AsyncGenerator[Trace, None]:
-        """Answer many questions side by side, yielding traces in the order of the questions.
+        """Answer many questions in parallel, and yield their traces in the order of the questions.
 
         Args:
-            questions: read as they are needed; a question that raises in `aask` is a trace with its error here.
-            concurrency: questions at once; as the settings say if None.
-            where: filter of passages for all of them, which narrows that of the object.
-            observer: called with each event; its `question` and `number` tell the questions apart.
-            keep: keep requests and replies in the traces, so that they can be replayed.
+            questions: Questions, read as needed. A question for which `aask` would raise yields a trace with the
+                error.
+            concurrency: Maximum number of questions at once; None for the setting's value.
+            where: Filter of passages for all questions, which narrows the object's own.
+            observer: Called with each event; its `question` and `number` identify the question.
+            keep: Whether to keep requests and replies in the traces, so that they can be replayed.
 
         Raises:
-            UsageError: `questions` is one text, `concurrency` is below 1, or `observer` is no function.
+            UsageError: `questions` is one text, `concurrency` is below 1, or `observer` is not a function.
         """
         limit = self.settings.concurrency if concurrency is None else concurrency
         if not isinstance(limit, int) or limit < 1:
@@ -242,11 +251,11 @@ class PyRAG:
         check_observer(observer)
         slots = asyncio.Semaphore(limit)
 
-        async def one(question: str, number: int) -> Trace:
+        async def answered(question: str, number: int) -> Trace:
             async with slots:
                 try:
                     return await self._answer(question, where, observer, keep, number)
-                except UsageError as error:  # one bad line must not end a batch, and neither must one of our mistakes
+                except UsageError as error:  # neither a bad line nor a bug of ours must end a batch
                     failure = TraceError(error.kind, str(error), error.exit_code)
                 except Exception as error:
                     cure = "internal error; ask the question alone to see its traceback"
@@ -254,13 +263,13 @@ class PyRAG:
                 shown = str(question).encode("utf-8", "backslashreplace").decode()
                 return Trace(shown, Answer(UNKNOWN, known=False), error=failure)
 
-        # A slow question must not leave slots idle: those behind it start, up to a bounded distance.
-        async with aclosing(in_order(each(questions), one, most=4 * limit)) as traces:
+        # A slow question must not leave slots idle: later questions start, up to a bounded distance.
+        async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
 
     async def aclose(self) -> None:
-        """Like `close`, inside an event loop. Connections that other loops opened are closed there."""
+        """Close the object inside an event loop. Connections that other loops opened are closed there."""
         thread = self._take_thread()
         if thread is not None:
             thread.stop()
@@ -268,8 +277,8 @@ class PyRAG:
         await self.engines.aclose()
 
     def close(self) -> None:
-        """End worker processes and connections; the object can be used again afterwards."""
-        self._loop_thread()  # which closes the engines as its last work
+        """End worker processes and connections. The object can be used again afterwards."""
+        self._loop_thread()  # the thread closes the engines before it ends
         thread = self._take_thread()
         if thread is not None:
             thread.stop()
@@ -283,7 +292,7 @@ class PyRAG:
             if self._thread is None or not self._thread.alive:
                 self._thread = LoopThread(engines.aclose)
                 self._finalizer = weakref.finalize(self, self._thread.stop)
-                self._finalizer.atexit = False  # the thread sees to that itself
+                self._finalizer.atexit = False  # the thread handles exit itself
             return self._thread
 
     def _take_thread(self) -> LoopThread | None:
@@ -294,10 +303,10 @@ class PyRAG:
             return thread
 
     def _forked(self) -> None:
-        """In the child of a fork, where no other thread runs: what the parent opened stays the parent's."""
+        """Drop the parent's loop and engines in the child of a fork, where no other thread runs."""
         if self._finalizer is not None:
             self._finalizer.detach()
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # else the library complains of the fork on stderr
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # otherwise the library warns of the fork on stderr
         if self._thread is not None:
             self._thread.disown()
         if self._opened is not None:
@@ -323,7 +332,7 @@ class PyRAG:
 
 @dataclass(frozen=True, slots=True)
 class _Objects:
-    """The caller's own objects, in place of what settings name or beside it."""
+    """Objects of the caller that replace, or add to, the parts that settings name."""
 
     retriever: Retriever | None = None
     tools: tuple[Callable[..., Any], ...] = ()
@@ -340,20 +349,20 @@ def _reopened(kind: type[PyRAG], settings: Settings, objects: _Objects) -> PyRAG
 def _functions_and_specs(
     tools: Sequence[Callable[..., Any] | str],
 ) -> tuple[tuple[Callable[..., Any], ...], tuple[str, ...]]:
-    """Tools as the caller may give them: functions, and specs as on the command line."""
+    """Return the caller's tools as functions and as specs in the form of the command line."""
     if isinstance(tools, str) or callable(tools):
         raise UsageError(f"tools is a list, not {tools!r}: write tools=[…]")
-    functions = tuple(one for one in tools if not isinstance(one, str))
-    return functions, tuple(one for one in tools if isinstance(one, str))
+    functions = tuple(tool for tool in tools if not isinstance(tool, str))
+    return functions, tuple(tool for tool in tools if isinstance(tool, str))
 
 
 _instances: weakref.WeakSet[PyRAG] = weakref.WeakSet()
-_inherited: list[Any] = []  # kept, since destructors would act on what belongs to the parent
+_inherited: list[Any] = []  # kept alive, since destructors would act on the parent's resources
 
 
 def _after_fork() -> None:
-    for one in list(_instances):
-        one._forked()
+    for instance in list(_instances):
+        instance._forked()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,21 +1,21 @@
-"""Every error pyrag raises on purpose. Each says what was being done, with what, and what to do next.
+"""Errors that pyrag raises on purpose. Each message says what was being done, with what, and what to do next.
 
 PyRAGError                    exit code 1
-├── UsageError                exit code 2   the caller asked for something that makes no sense
-│   ├── ConfigError           a setting is unknown or has a wrong value
-│   │   └── FilterError       a filter of passages cannot be read
-│   └── DataError             a file the user gave cannot be read as what it should be
+├── UsageError                exit code 2   the caller's request is invalid
+│   ├── ConfigError           a setting is unknown or has an invalid value
+│   │   └── FilterError       a filter of passages cannot be parsed
+│   └── DataError             a file of the user cannot be read in the expected form
 ├── ServiceError              exit code 3   a model or retriever could not be used
-│   ├── RetryableServiceError it may work later: timeouts, 5xx, 429, connection refused or reset
-│   ├── PermanentServiceError it will not: 400, 401, unknown model
+│   ├── RetryableServiceError a retry may help: timeouts, 5xx, 429, connection refused or reset
+│   ├── PermanentServiceError a retry does not help: 400, 401, unknown model
 │   │   └── ContextLengthError the prompt is longer than the model's window
-│   └── MalformedReplyError   it replied with something that its protocol does not allow
-├── StorageError              exit code 1   a file of pyrag's own cannot be written: the disk is full, say
-├── BadOutputError            a model's text could not be read as what its agent must return
+│   └── MalformedReplyError   the reply violates the service's protocol
+├── StorageError              exit code 1   one of pyrag's own files cannot be written, such as on a full disk
+├── BadOutputError            a model's text could not be parsed as its agent's reply
 ├── ProgramFailedError        the program still failed after the last repair
-├── RepeatedEffectError       a program would repeat a call with effects that has happened
-├── BudgetExceededError       a limit of calls, tokens or time was reached; what is done so far is kept
-└── ReplayError               a recording does not hold what was asked of it
+├── RepeatedEffectError       a program would repeat a call whose effects have already happened
+├── BudgetExceededError       a limit of calls, tokens or time was reached; the work so far is kept
+└── ReplayError               a recording does not hold a requested exchange
 """
 
 from __future__ import annotations
@@ -26,45 +26,53 @@ from typing import Any
 
 from pyrag._io.redaction import without_secrets
 
-_MAX_COMPARED = 100  # characters of a name; comparing takes time by the square of its length
+_MAX_COMPARED = 100  # characters of a name that are compared, which takes quadratic time
 
 
 class PyRAGError(Exception):
-    """Base of all errors of this package; `exit_code` is what a command ends with. Addresses in a message lose their
-    users, passwords and queries."""
+    """Base of all errors of this package. `exit_code` is the exit status of a command.
+
+    User names, passwords and queries are removed from addresses in messages.
+    """
 
     exit_code = 1
-    kind = "error"  # the word that traces and `--json` use
+    kind = "error"  # name of the error in traces and `--json`
 
     def __init__(self, message: str = "") -> None:
         super().__init__(without_secrets(message))
 
 
 class UsageError(PyRAGError):
+    """Error for an invalid request of the caller."""
+
     exit_code = 2
     kind = "usage"
 
 
 class ConfigError(UsageError):
+    """Error for a setting that is unknown or has an invalid value."""
+
     kind = "config"
 
 
 class FilterError(ConfigError):
-    pass
+    """Error for a filter of passages that cannot be parsed."""
 
 
 class DataError(UsageError):
+    """Error for a file of the user that cannot be read in the expected form."""
+
     kind = "data"
 
 
 class StorageError(PyRAGError):
-    """A file of results cannot be written. It ends a batch, where other errors end a question."""
+    """Error for a file of results that cannot be written. It ends a batch, while other errors end a question."""
 
     kind = "storage"
 
 
 class ServiceError(PyRAGError):
-    """A model server, retriever server or index failed. `service` names it with its address."""
+    """Error for a model server, retriever server or index that failed. `service` is its name and address."""
 
     exit_code = 3
     kind = "service"
@@ -75,7 +83,10 @@ class ServiceError(PyRAGError):
 
 
 class RetryableServiceError(ServiceError):
-    """`retry_after` is what the server asked for, in seconds; `timed_out`: it did not reply in the time it had."""
+    """Error for a service that may work later.
+
+    `retry_after` is the server's requested delay in seconds; `timed_out` is True if it did not reply in time.
+    """
 
     def __init__(
         self, message: str, *, service: str = "", retry_after: float | None = None, timed_out: bool = False
@@ -86,7 +97,10 @@ class RetryableServiceError(ServiceError):
 
 
 class PermanentServiceError(ServiceError):
-    """`status` is the HTTP status and `detail` the start of what came with it, where there was a reply."""
+    """Error for a service that a retry does not help.
+
+    `status` is the HTTP status and `detail` the beginning of the reply's body, if there was a reply.
+    """
 
     def __init__(self, message: str, *, service: str = "", status: int | None = None, detail: str = "") -> None:
         super().__init__(message, service=service)
@@ -95,15 +109,20 @@ class PermanentServiceError(ServiceError):
 
 
 class ContextLengthError(PermanentServiceError):
-    cause = "context"  # the word that traces use
+    """Error for a prompt that is longer than the model's window."""
+
+    cause = "context"  # name of the cause in traces
 
 
 class MalformedReplyError(ServiceError):
-    pass
+    """Error for a reply that violates the service's protocol."""
 
 
 class BadOutputError(PyRAGError):
-    """`usage` is what the agent's calls cost all the same, a `pyrag.trace.model.Usage`; None without a call."""
+    """Error for a model's text that could not be parsed.
+
+    `usage` is the cost of the agent's calls, a `pyrag.trace.model.Usage`; None if there was no call.
+    """
 
     kind = "bad_output"
 
@@ -113,7 +132,10 @@ class BadOutputError(PyRAGError):
 
 
 class ProgramFailedError(PyRAGError):
-    """`cause` is the type of the exception, the limit that stopped the program, `refused`, `check` or `no_answer`."""
+    """Error for a program that failed after the last repair.
+
+    `cause` is the type of the exception, the limit that stopped the program, `refused`, `check` or `no_answer`.
+    """
 
     kind = "program"
 
@@ -123,23 +145,29 @@ class ProgramFailedError(PyRAGError):
 
 
 class RepeatedEffectError(PyRAGError):
+    """Error for a call whose effects have already happened."""
+
     kind = "effects"
 
 
 class BudgetExceededError(PyRAGError):
+    """Error for a limit of calls, tokens or time that was reached."""
+
     kind = "budget"
 
 
 class ReplayError(PyRAGError):
+    """Error for a request that a recording does not hold."""
+
     kind = "replay"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the end of a sentence about an unknown name: the known name most like it, else all known names.
+    """Return the end of a sentence about an unknown name: the most similar known name, or all known names.
 
     Args:
         name: The unknown name.
-        known: All that are known.
+        known: All known names.
     """
     known = list(known)
     close = difflib.get_close_matches(name[:_MAX_COMPARED], known, n=1)
@@ -147,7 +175,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def install_extra(extra: str = "") -> str:
-    """Return how to install pyrag with one of its extras: the end of a sentence about a missing package.
+    """Return the end of a sentence about a missing package: how to install pyrag with an extra.
 
     Args:
         extra: Name of the extra, or several joined by commas; empty for pyrag without extras.

@@ -1,10 +1,10 @@
-"""Settings: one dataclass, filled from `pyrag.toml`, the environment and flags, in rising order.
+"""Settings: one dataclass, filled from `pyrag.toml`, the environment and flags, in rising order of precedence.
 
     pyrag.toml      llm = "openai:Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
     environment     PYRAG_LLM=…
     command line    --llm …
 
-An unknown key is an error that names the nearest known one. Relative paths of a file count from its folder.
+An unknown key is an error that names the nearest known key. Relative paths in a file are relative to its folder.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pyrag_prompts import PROMPT_SETS
 
 CONFIG_NAME = "pyrag.toml"
 ENVIRONMENT_PREFIX = "PYRAG_"
-# Variables with our prefix that are no settings: secrets, and where the settings are.
+# Variables with our prefix that are not settings: secrets, and the location of the settings file.
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
 _SECRET_NAME = re.compile(r"key|token|secret|password|credential|auth", re.IGNORECASE)
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
@@ -66,14 +66,14 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
         "plan_checks": False,
     },
 }
-"""The settings that a profile stands for; those that are given by themselves win. `fast` makes the fewest calls, with
-the shortest prompts and replies. `paper-release` has the values of the code that PyRAG's authors released
-(docs/papers.md names its files); its limits only stop a program that never ends."""
+"""Settings of each profile, which settings given individually override. `fast` makes the fewest calls, with the
+shortest prompts and replies. `paper-release` has the values of the code that PyRAG's authors released (docs/papers.md
+names its files); its limits only stop a program that never ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All knobs with their defaults. Numbers come from the paper where it has them."""
+    """All settings with their defaults, which are the paper's numbers if it states them."""
 
     # What all settings begin as that are not given (see `PROFILES`); read by `make_settings`.
     profile: Literal["paper", "fast", "paper-release"] = "paper"
@@ -144,7 +144,7 @@ class Settings:
             raise ConfigError(f"context_tokens must be at least {_MIN_CONTEXT}, not {self.context_tokens}")
         for name in _ABOVE_ZERO:
             value = getattr(self, name)
-            if value is not None and not value > 0:  # which NaN is not either
+            if value is not None and not value > 0:  # also refuses NaN
                 raise ConfigError(f"{name} must be above 0, not {value}")
         if self.deadline is not None and not self.deadline > 0:
             raise ConfigError(f"deadline must be above 0 seconds, not {self.deadline}")
@@ -173,7 +173,7 @@ class Settings:
 
     @property
     def call_seconds(self) -> float:
-        """Seconds one model call may take, or a stream may pause."""
+        """Maximum seconds of one model call, or of one pause in a stream."""
         if self.call_timeout is not None:
             return self.call_timeout
         return _NO_DEADLINE_CALL if self.deadline is None else max(_MIN_CALL, self.deadline / 2)
@@ -183,18 +183,18 @@ class Settings:
 
 
 def public(settings: Settings) -> dict[str, Any]:
-    """The settings for traces and reports: addresses without user, password and query."""
+    """Return the settings for traces and reports, with addresses stripped of user, password and query."""
     values = {name: getattr(settings, name) for name in Settings.__slots__}
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
     return values | urls | {"proxy": settings.proxy.rpartition("@")[2], "request": _shown(settings.request)}
 
 
 def _shown(value: Any, key: str = "") -> Any:
-    """A request option for traces and reports: addresses without secrets, and no text that is named a secret."""
+    """Return a request option for traces and reports, without secrets in addresses or under telling names."""
     if isinstance(value, Mapping):
-        return {name: _shown(one, name) for name, one in value.items()}
+        return {name: _shown(option, name) for name, option in value.items()}
     if isinstance(value, list):
-        return [_shown(one, key) for one in value]
+        return [_shown(item, key) for item in value]
     if not isinstance(value, str):
         return value
     return "…" if _SECRET_NAME.search(key) else without_secrets(value)
@@ -206,15 +206,15 @@ def load_settings(
     config: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Read settings from file, environment and flags.
+    """Load settings from file, environment and flags.
 
     Args:
-        flags: Values by name, which win over the others; None is none.
-        config: The file; by default what PYRAG_CONFIG names, else `pyrag.toml` in the current folder.
-        environ: The environment; that of the process by default.
+        flags: Values by name, which take precedence over the others; None counts as missing.
+        config: Settings file; by default the one that PYRAG_CONFIG names, else `pyrag.toml` in the current folder.
+        environ: Environment variables; by default the process's.
 
     Raises:
-        ConfigError: a name is unknown, or a value of the wrong kind.
+        ConfigError: A name is unknown, or a value has the wrong type.
     """
     environ = os.environ if environ is None else environ
     path = config or (Path(environ["PYRAG_CONFIG"]) if environ.get("PYRAG_CONFIG") else None)
@@ -230,8 +230,8 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
     """Join two layers of plain values. Naming one source of passages replaces the other; request options are joined.
 
     Args:
-        lower: Values that give way.
-        upper: Values that win.
+        lower: Values with lower precedence.
+        upper: Values with higher precedence.
     """
     sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
     values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
@@ -241,7 +241,7 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Checked settings from plain values, over those of their profile. Raises `ConfigError`."""
+    """Return validated settings from plain values, on top of those of their profile. Raises `ConfigError`."""
     known = _types()
     values = layered(PROFILES.get(str(values.get("profile")), {}), values)
     for key in values:
@@ -274,18 +274,18 @@ def _from_file(path: Path | None) -> dict[str, Any]:
         if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
             values[key] = str(path.parent / Path(values[key]).expanduser())
     if "tools" in values:
-        values["tools"] = [_tool_of_file(one, path, chosen=chosen) for one in _texts("tools", values["tools"])]
+        values["tools"] = [_tool_of_file(spec, path, chosen=chosen) for spec in _texts("tools", values["tools"])]
     return values
 
 
 def split_tool(spec: str) -> tuple[str, str, str]:
-    """Return the name, the scheme and the rest of a tool's spec, `[NAME=]SCHEME:REST`; the name may be empty."""
-    found = _TOOL.fullmatch(spec)
-    return (found[1] or "", found[2], found[3]) if found else ("", spec, "")
+    """Return name, scheme and rest of a tool's spec, `[NAME=]SCHEME:REST`; the name may be empty."""
+    spec_match = _TOOL.fullmatch(spec)
+    return (spec_match[1] or "", spec_match[2], spec_match[3]) if spec_match else ("", spec, "")
 
 
 def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
-    """A tool of a settings file, with its path counted from the file's folder.
+    """Return a tool's spec from a settings file, with its path made relative to the file's folder.
 
     A file that was merely found in the current folder may not name a module, whose code would run.
     """
@@ -300,7 +300,7 @@ def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for variable, text in environ.items():
         if not variable.startswith(ENVIRONMENT_PREFIX) or variable in _OTHER_VARIABLES:
             continue
@@ -308,12 +308,12 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if key not in _types():
             names = [*(ENVIRONMENT_PREFIX + name.upper() for name in _types()), *sorted(_OTHER_VARIABLES)]
             raise ConfigError(f"unknown environment variable {variable}{nearest(variable, names)}")
-        found[key] = text
-    return found
+        values[key] = text
+    return values
 
 
 def _checked(key: str, value: Any, wanted: Any) -> Any:
-    """A value of the wanted type; text (from the environment) is converted."""
+    """Return a value of the wanted type; text (from the environment) is converted."""
     if key == "request":
         return read_requests(value)
     if key == "tools":
@@ -336,11 +336,11 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
 
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:
-    """A list of texts; one text, from the environment, has them separated by commas."""
-    given = value.split(",") if isinstance(value, str) else value
-    if not isinstance(given, list | tuple) or not all(isinstance(one, str) for one in given):
+    """Return a list of texts; one text, from the environment, holds them separated by commas."""
+    texts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ConfigError(f"{key} must be a list of texts, not {value!r}")
-    return tuple(one.strip() for one in given if one.strip())
+    return tuple(text.strip() for text in texts if text.strip())
 
 
 def _parsed(key: str, text: str, options: tuple[Any, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""Questions of a batch: read as they are needed, answered side by side, with results in their order."""
+"""Batches of questions: read as needed, answered in parallel, with results in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _END: Any = object()
 
 
 async def each(questions: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[str]:
-    """Yield the questions of a list or a stream. Raises `UsageError` for anything else, one text included."""
+    """Yield the questions of a list or stream. Raises `UsageError` for anything else, including a single text."""
     if isinstance(questions, str | bytes):
         raise UsageError("aask_many takes a list of questions, but was given one text: use aask for a single question")
     if isinstance(questions, AsyncIterable):
@@ -28,39 +28,42 @@ async def each(questions: Iterable[str] | AsyncIterable[str]) -> AsyncIterator[s
 
 
 async def in_order(
-    source: AsyncIterator[str], one: Callable[[str, int], Coroutine[Any, Any, Trace]], most: int
+    source: AsyncIterator[str], answer: Callable[[str, int], Coroutine[Any, Any, Trace]], limit: int
 ) -> AsyncGenerator[Trace, None]:
     """Yield results in the order of the questions.
 
     Args:
         source: The questions.
-        one: Answers a question, given with its number.
-        most: Questions that are taken from their source at a time.
+        answer: Answers a question, which is passed with its number.
+        limit: Maximum number of questions taken from the source at a time.
     """
     running: deque[asyncio.Task[Trace]] = deque()
-    coming: asyncio.Task[str] | None = None
+    next_question: asyncio.Task[str] | None = None
     count, ended = 0, False
     try:
         while True:
-            if coming is None and not ended and len(running) < most:
-                coming = asyncio.create_task(_next(source))
-            waiting: set[asyncio.Task[Any]] = {*([coming] if coming else []), *([running[0]] if running else [])}
+            if next_question is None and not ended and len(running) < limit:
+                next_question = asyncio.create_task(_next(source))
+            waiting: set[asyncio.Task[Any]] = {
+                *([next_question] if next_question else []),
+                *([running[0]] if running else []),
+            }
             if not waiting:
                 return
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-            if coming is not None and coming.done():
-                question, coming = coming.result(), None
+            if next_question is not None and next_question.done():
+                question, next_question = next_question.result(), None
                 ended = question is _END
                 if not ended:
-                    running.append(asyncio.create_task(one(question, count)))
+                    running.append(asyncio.create_task(answer(question, count)))
                     count += 1
             while running and running[0].done():
                 yield running.popleft().result()
     finally:
-        left = [*running, *([coming] if coming else [])]
-        for task in left:
+        unfinished = [*running, *([next_question] if next_question else [])]
+        for task in unfinished:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*unfinished, return_exceptions=True)
 
 
 async def _next(source: AsyncIterator[str]) -> str:

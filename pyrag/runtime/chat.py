@@ -1,4 +1,4 @@
-"""A conversation: questions that lean on what was asked and answered before."""
+"""Conversations: questions that refer to earlier questions and answers."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import Trace
 
 Where = str | Mapping[str, Any] | None  # a filter, as `PyRAG.ask` takes it
-MAX_KEPT = 100  # messages; the oldest go first
+MAX_KEPT = 100  # messages; the oldest are dropped
 
 
 class Chat:
-    """A conversation of one user. Questions are asked one after another.
+    """Conversation of one user. Questions are asked one after another.
 
-    chat = PyRAG().chat()
-    chat.ask("Who directed The Seventh Seal?")
-    chat.ask("Where was he born?").question        # "Where was Ingmar Bergman born?"
+        chat = PyRAG().chat()
+        chat.ask("Who directed The Seventh Seal?")
+        chat.ask("Where was he born?").question        # "Where was Ingmar Bergman born?"
 
-    Each follow-up becomes a question of its own by one call of the Standalone Agent, which counts against the
-    question's limits: `Trace.question` is that question and `Trace.said` the user's words.
+    Each follow-up is turned into a question that stands on its own by one call of the Standalone Agent, which counts
+    against the question's limits. `Trace.question` is the new question, `Trace.said` the user's words.
 
     Args:
-        ask: answers a question: `PyRAG.ask`.
-        aask: the same, asynchronously.
-        where: filter of passages for all of its questions.
-        turns: messages to begin with, such as those of an earlier conversation.
+        ask: Answers a question, like `PyRAG.ask`.
+        aask: Answers a question in the running event loop, like `PyRAG.aask`.
+        where: Filter of passages for all questions.
+        turns: Messages to begin with, such as those of an earlier conversation.
     """
 
     def __init__(
@@ -42,33 +42,33 @@ class Chat:
 
     @property
     def turns(self) -> tuple[Message, ...]:
-        """The messages so far: questions as they were asked, and answers."""
+        """Messages so far: the user's questions, and the answers."""
         return tuple(self._turns)
 
     def ask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Answer the next question; one that fails leaves the conversation as it was.
+        """Answer the next question. If it fails, the conversation stays as it was.
 
         Args:
-            question: in the user's words.
-            observer: called with each event, in the thread that asks.
-            keep: keep requests and replies in the trace, so that it can be replayed.
+            question: Question in the user's words.
+            observer: Called with each event, in the calling thread.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
 
         Raises:
-            UsageError: the question is empty, too long or no text.
+            UsageError: The question is empty, too long or not a text.
         """
         trace = self._ask(question, where=self._where, observer=observer, keep=keep, earlier=self.turns)
         return self._added(question, trace)
 
     async def aask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Like `ask`, in the running event loop.
+        """Answer the next question in the running event loop.
 
         Args:
-            question: in the user's words.
-            observer: called with each event.
-            keep: keep requests and replies in the trace, so that it can be replayed.
+            question: Question in the user's words.
+            observer: Called with each event.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
 
         Raises:
-            UsageError: the question is empty, too long or no text.
+            UsageError: The question is empty, too long or not a text.
         """
         trace = await self._aask(question, where=self._where, observer=observer, keep=keep, earlier=self.turns)
         return self._added(question, trace)

@@ -1,4 +1,4 @@
-"""From settings to what runs: agents for each role, the retriever, the sandbox. The only place that knows them all."""
+"""From settings to running parts: agents for each role, the retriever and the sandbox."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 EMBEDDED = "embedded"
 REPLAY = "replay:"
 LOCAL_ENGINES = ("vllm", "transformers")
-OWN_MODEL = "object:"  # the spec of a model that the caller gave as an object
+OWN_MODEL = "object:"  # spec of a model that the caller passed as an object
 
 
 def about_embedded(spec: str) -> str:
-    """Return the kind of embedded engine that a spec names, in words; empty if it names another engine."""
+    """Return a description of the embedded engine that a spec names, or an empty text for another engine."""
     if spec == EMBEDDED:
         return "rules and a small trained reader, no language model"
     return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""
@@ -45,7 +45,7 @@ def about_embedded(spec: str) -> str:
 
 @dataclass(slots=True)
 class Engines:
-    """Everything that outlives a question. `recording` is set where a file answers instead of an engine."""
+    """Parts that outlive a question. `recording` is set if a file answers in place of an engine."""
 
     agents: Agents
     retriever: Retriever
@@ -64,32 +64,34 @@ class Engines:
         return "; ".join(filter(None, (model.describe_pace() for model in self._paced)))
 
     async def start(self) -> None:
-        """Waits until models of this machine are loaded, which may take minutes and is no question's time. What fails
-        is told by the first call."""
+        """Wait until local models are loaded, which may take minutes and does not count against a question's deadline.
+
+        A failure is reported by the first call of the model.
+        """
         for start in self._starters:
             with contextlib.suppress(PyRAGError):
                 await start()
 
     def prompted(self, prompts: Prompts) -> Engines:
-        """These engines with agents that are told something else, over the same models. Close only one of both."""
+        """Return these engines with agents that use other prompts, over the same models. Close only one of both."""
         return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
 
     def shared(self, settings: Settings) -> Any:
-        """Return what the settings' method keeps open between questions. Raises what its opening raises."""
+        """Return the state that the settings' method keeps open between questions. Raises any error of opening it."""
         method = settings.method.partition(":")[0]
         if method not in self._shared:
             self._shared[method] = open_shared(settings)
         return self._shared[method]
 
     async def aclose(self) -> None:
-        """Close everything, even where a part fails to; then raise the first part's error."""
+        """Close all parts, even if closing one of them fails; then raise the first error."""
         errors: list[Exception] = []
         for close in (*self._closers, self.retriever.aclose, self.sandbox.aclose):
             try:
                 await close()
             except Exception as error:
                 errors.append(error)
-        while self._shared:  # opened again by the next question
+        while self._shared:  # the next question opens it again
             _, shared = self._shared.popitem()
             if shared is not None:
                 shared.close()
@@ -106,30 +108,30 @@ def open_engines(
     llm: ChatModel | None = None,
     answerer: Answerer | None = None,
 ) -> Engines:
-    """Open what the settings name; nothing is contacted yet.
+    """Open the parts that the settings name, without contacting any service.
 
     Args:
         settings: The settings.
-        retriever: The caller's own retriever, in place of the one that the settings name.
-        meter: Limits what all questions may spend together.
-        tools: The caller's own functions for programs, besides those that the settings name.
+        retriever: The caller's own retriever, which replaces the settings' retriever.
+        meter: Limit on what all questions may spend together.
+        tools: The caller's own functions for programs, in addition to the settings' tools.
         llm: The caller's own model, which the settings name `OWN_MODEL`.
-        answerer: The caller's own Answer agent, in place of the engine's.
+        answerer: The caller's own Answer agent, which replaces the engine's.
 
     Raises:
-        ConfigError: a setting makes no sense, or an object of the caller's lacks a method.
-        DataError: a file that the settings name cannot be read.
+        ConfigError: A setting is invalid, or an object of the caller lacks a method.
+        DataError: A file that the settings name cannot be read.
     """
-    opened, told = _open_tools(settings, tools)
+    opened, tool_description = _open_tools(settings, tools)
     models = _Models(settings, meter, None if llm is None else checked_model(llm, "the object given as llm"))
     recording = Path(settings.llm.removeprefix(REPLAY)) if settings.llm.startswith(REPLAY) else None
     engines = Engines(
-        agents=_with_own(_open_agents(settings, models, None), answerer, told),
+        agents=_with_own(_open_agents(settings, models, None), answerer, tool_description),
         retriever=_following(settings) if retriever is None else retriever_of(settings, retriever, own_where=True),
         sandbox=Sandbox(require="kernel" if settings.sandbox == "kernel" else "policy"),
         recording=recording,
         _closers=models.closers,
-        _prompted=lambda prompts: _with_own(_open_agents(settings, models, prompts), answerer, told),
+        _prompted=lambda prompts: _with_own(_open_agents(settings, models, prompts), answerer, tool_description),
         _starters=models.starters,
         _paced=models.paced,
         tools=opened,
@@ -150,7 +152,7 @@ def _open_tools(settings: Settings, functions: Sequence[Callable[..., Any]]) -> 
 
 
 def _with_own(agents: Agents, answerer: Answerer | None, description: str) -> Agents:
-    """Return agents whose planner knows the tools, if it can call any, with the caller's Answer agent if given."""
+    """Return agents with the caller's Answer agent, if any, and a planner that knows the tools, if it can call any."""
     if answerer is not None:
         if not callable(getattr(answerer, "answer", None)):
             raise ConfigError(
@@ -164,18 +166,23 @@ def _with_own(agents: Agents, answerer: Answerer | None, description: str) -> Ag
 
 @dataclass(frozen=True, slots=True)
 class _OwnAnswerer:
-    """The caller's own Answer agent, whose errors of any kind become service errors."""
+    """Answer agent of the caller, whose errors of any kind become service errors."""
 
     answerer: Answerer
     name: str
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return its reading. Args: those of `Answerer.answer`."""
+        """Return its reading.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+        """
         return await guarded(self.answerer.answer(query, passages), f"the answerer {self.name}")
 
 
 def model_options(settings: Settings) -> ModelOptions:
-    """Options of model calls, from the settings."""
+    """Return the options of model calls that the settings give."""
     from pyrag._io.http.options import MODEL_LIMIT
     from pyrag.llm.spec import ModelOptions
 
@@ -194,7 +201,7 @@ def _transport(settings: Settings) -> Transport:
 
 
 class _Models:
-    """The chat models that settings name, each opened once."""
+    """Chat models that settings name, each opened once."""
 
     def __init__(self, settings: Settings, meter: Meter | None, own: ChatModel | None = None) -> None:
         self._settings, self._meter, self._own = settings, meter, own
@@ -204,6 +211,7 @@ class _Models:
         self.starters: list[Callable[[], Awaitable[Any]]] = []
 
     def get(self, spec: str) -> ChatModel:
+        """Return the model of a spec, opened at the first call."""
         if spec not in self._opened:
             model = self._opened[spec] = self._open(spec)
             self.closers.append(model.aclose)
@@ -222,12 +230,15 @@ class _Models:
             model = MeteredChat(model, self._meter)
         if settings.cache and not spec.startswith("scripted:"):
             model = _cached(model, settings)
-        # Above the cache, whose keys are made of requests as they are sent.
+        # Outside the cache, whose keys are built from requests as they are sent.
         return model if settings.structured else UnconstrainedChat(model)
 
 
 def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -> Agents:
-    """Agents by role; roles that name the same model share one client, and with equal requests also the agents."""
+    """Return agents by role.
+
+    Roles with the same model share its client; with equal request options, also the agents.
+    """
     opened: dict[tuple[str, str], Agents] = {}
 
     def agents(spec: str | None, role: str) -> Agents:
@@ -242,7 +253,9 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
     decomposer, answerer = agents(settings.decompose_llm, "decompose"), agents(settings.answer_llm, "answer")
     rewriter = agents(settings.rewrite_llm, "rewrite")
     roles = {"plan": planner, "decompose": decomposer, "answer": answerer, "rewrite": rewriter}
-    others = [f"{role}: {one.name}" for role, one in roles.items() if one.name != base.name]
+    others = [
+        f"{role}: {agents_of_role.name}" for role, agents_of_role in roles.items() if agents_of_role.name != base.name
+    ]
     return Agents(
         base.name + (f" ({', '.join(others)})" if others else ""),
         decomposer.decomposer,
@@ -256,7 +269,7 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
 
 
 def _role_engines(answerer: Agents, planner: Agents, decomposer: Agents, rewriter: Agents) -> RoleEngines | None:
-    """Return the engines that the agents of each role were made with."""
+    """Return the engines that the agents of each role were built from."""
     if not (answerer.engines and planner.engines and decomposer.engines and rewriter.engines):
         return None
     return RoleEngines(
@@ -283,8 +296,8 @@ def _agents_of(
         from pyrag.embedded import embedded_agents
 
         if settings.prompts:
-            load_prompts(settings.prompts)  # nothing here is told anything, but a wrong folder is not passed over
-        # A replayed question never reaches its agents: the ledger answers.
+            load_prompts(settings.prompts)  # these agents use no prompts, but a wrong folder is still an error
+        # A replayed question never reaches its agents, since the ledger answers.
         folder = spec.partition(":")[2] if spec.startswith(f"{EMBEDDED}:") else ""
         return embedded_agents(spec, folder=folder, least=settings.least_evidence)
     from pyrag.agents.llm import make_llm_agents
@@ -292,7 +305,7 @@ def _agents_of(
 
     _check_extra(spec, options)
     model = models.get(spec)
-    # A model of this machine has its files at hand; a server is asked for its window when that matters.
+    # A local model knows its window; a server is asked for it when needed.
     known = settings.context_tokens if spec == (settings.answer_llm or settings.llm) else None
     window: int | None = known or getattr(model, "window", None)
     return make_llm_agents(
@@ -307,7 +320,7 @@ def _agents_of(
 
 
 def _check_extra(spec: str, options: RequestOptions) -> None:
-    """Refuses fields of servers where an engine of this machine is asked."""
+    """Raise `ConfigError` for request fields that only servers know, if a local engine is used."""
     engine = spec.partition(":")[0]
     if engine in LOCAL_ENGINES and (unknown := options.extra_body.keys() - {CHAT_TEMPLATE}):
         raise ConfigError(
@@ -316,12 +329,12 @@ def _check_extra(spec: str, options: RequestOptions) -> None:
 
 
 def _sampling(options: RequestOptions, window: int | None) -> Sampling:
-    """Sampling of a role: as its options say, else with replies of at most a quarter of a window that is known."""
+    """Return the sampling of a role: its options, and replies limited to a quarter of the window if that is known."""
     default = Sampling()
-    most = window or default.max_tokens * 4
+    known_window = window or default.max_tokens * 4
     return Sampling(
         temperature=default.temperature if options.temperature is None else options.temperature,
-        max_tokens=min(default.max_tokens, most // 4) if options.max_tokens is None else options.max_tokens,
+        max_tokens=min(default.max_tokens, known_window // 4) if options.max_tokens is None else options.max_tokens,
         seed=options.seed,
         extra=options.extra_body or None,
     )
@@ -351,13 +364,13 @@ def retriever_of(settings: Settings, own: Retriever | None = None, *, own_where:
     """Return the retriever of settings.
 
     Args:
-        settings: name a retriever or an index; without either, the bundled corpus is searched.
-        own: the caller's own object, in place of all that.
-        own_where: whether the settings' filter is the caller's own, who may be told what is wrong with it.
+        settings: Settings that name a retriever or an index; without either, the bundled corpus is searched.
+        own: The caller's own retriever, which replaces the settings' retriever.
+        own_where: Whether the settings' filter is the caller's own, so that errors may quote it.
 
     Raises:
-        ConfigError: the settings name no retriever.
-        DataError: the index cannot be opened.
+        ConfigError: The settings name no retriever.
+        DataError: The index cannot be opened.
     """
     from pyrag._io.http.options import RETRIEVER_LIMIT
     from pyrag.retrieval import Options, open_retriever

@@ -1,4 +1,4 @@
-"""From a question to its trace: an episode is set up, a method runs in it, and whatever happens ends in a `Trace`."""
+"""From a question to its trace: set up an episode, run a method in it, and return everything as a `Trace`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ ENGLISH_ONLY = (
     "the embedded engine reads English only, which this question does not seem to be: ask in English, "
     "or name a language model with --llm"
 )
-MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # programs search for it, and put facts that they found before it
+MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # queries of programs hold the question and facts before it
 
 
 async def answer_question(
@@ -61,20 +61,24 @@ async def answer_question(
     extensions: Mapping[str, Any] | None = None,
     earlier: Sequence[Message] = (),
 ) -> Trace:
-    """Answers one question. Every failure but a senseless request ends in a trace with its error.
+    """Answer one question. Every failure except an invalid request becomes a trace with an error.
 
     Args:
-        recording: answers the requests of this question instead of the engines.
-        keep: keep requests and replies in the trace, so that it can be replayed.
-        journal: what an earlier process got for this question, and where to keep what this one gets.
-        method: answers in place of the method that the settings name.
-        extensions: what the method finds as its part of the trace to begin with; HERA runs a topology given so instead
-            of asking its orchestrator.
-        earlier: messages of the conversation that the question belongs to, the oldest first: one agent makes a question
-            of its own of it, within the limits of the question.
+        question: The user's question.
+        engines: Agents, retriever and sandbox.
+        settings: The settings.
+        observer: Called with each event.
+        recording: Exchanges that answer the question's requests in place of the engines.
+        keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+        journal: Exchanges that an earlier process had for this question, to which new ones are added.
+        method: Method that replaces the settings' method.
+        extensions: Initial value of the method's part of the trace. HERA runs a topology passed here instead of
+            asking its orchestrator.
+        earlier: Messages of the question's conversation, oldest first. An agent uses them to turn the question into
+            one that stands on its own, within the question's limits.
 
     Raises:
-        UsageError: the question is empty, too long or no text, or the method is unknown.
+        UsageError: The question is empty, too long or not a text, or the method is unknown.
     """
     question = _checked(question)
     with with_spans(settings.otel, observer) as watching:
@@ -137,8 +141,8 @@ async def _answer(
     _offer_tools(episode, engines, settings)
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
-        # A journal's seconds are spent already.
-        # A question waits its turn at busy endpoints as one, however many calls it makes.
+        # The seconds of a journal are already spent.
+        # At busy endpoints a question waits once, however many calls it makes.
         with question_scope():
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())) as limit:
                 if earlier:
@@ -168,7 +172,7 @@ async def _answer(
 
 
 def _doubted(trace: Trace, episode: Episode) -> Trace:
-    """Return the trace with the confidence of its answer, and with doubts of the planner if that is low."""
+    """Return the trace with its answer's confidence, and with the planner's doubts as warnings if that is low."""
     trace = with_confidence(trace)
     if not trace.answer.known or trace.answer.weak:
         episode.warn_of_doubts()
@@ -176,27 +180,30 @@ def _doubted(trace: Trace, episode: Episode) -> Trace:
 
 
 async def _judge_filter(episode: Episode) -> None:
-    """Warn of a filter that finds nothing; a replay has the passages of its recording."""
+    """Warn of a filter that matches nothing. A replay uses the passages of its recording."""
     if episode.where is not None and episode.ledger.recording is None:
         for sentence in (await filter_verdict(episode.retriever, episode.where)).sentences:
             episode.warn(sentence)
 
 
 async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None:
-    """Put a question of its own in the place of a follow-up."""
-    said, agent = episode.question, episode.agents.follow_up
+    """Replace a follow-up with a question that stands on its own."""
+    user_message, agent = episode.question, episode.agents.follow_up
     if agent is None:
         episode.warn("the messages before the question were not read: this engine has no agent for follow-ups")
         return
-    request = {"earlier": [[one.role, one.content] for one in earlier], "question": said}
-    found = await episode.ledger.call("standalone", request, lambda: agent.standalone(earlier, said), Standalone)
-    if found.note:
-        episode.warn(found.note)
-    if len(found.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
+    messages = [[message.role, message.content] for message in earlier]
+    request = {"earlier": messages, "question": user_message}
+    standalone = await episode.ledger.call(
+        "standalone", request, lambda: agent.standalone(earlier, user_message), Standalone
+    )
+    if standalone.note:
+        episode.warn(standalone.note)
+    if len(standalone.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
         episode.warn("the follow-up was asked as it is: as a question of its own it became too long")
-    elif found.question != said:
-        episode.user_message, episode.question = said, found.question
-        episode.observer(FollowUp(found.question))
+    elif standalone.question != user_message:
+        episode.user_message, episode.question = user_message, standalone.question
+        episode.observer(FollowUp(standalone.question))
 
 
 def _wall_clock(elapsed: float) -> str:
@@ -215,24 +222,24 @@ def with_filter(settings: Settings, where: str | Mapping[str, Any] | Filter | No
 
     Args:
         settings: The settings.
-        where: The other filter; None for none.
+        where: The other filter; None for no filter.
 
     Raises:
-        FilterError: The filter cannot be read.
+        FilterError: The filter cannot be parsed.
     """
     joined = all_of(None if settings.where is None else parsed(settings.where), filter_of(where))
     return settings if joined is None else replace(settings, where=str(joined))
 
 
 def _checked(question: str) -> str:
-    if not isinstance(question, str):  # the callers of a library are not type-checked
+    if not isinstance(question, str):  # a library's callers are not type-checked
         raise UsageError(f"the question must be a text, not {type(question).__name__}")
     question = question.strip()
     if not question:
         raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
     try:
         size = len(question.encode())
-    except UnicodeEncodeError as error:  # bytes of the command line that its encoding cannot read
+    except UnicodeEncodeError as error:  # bytes on the command line that its encoding cannot decode
         raise UsageError("the question holds bytes that are no text in UTF-8: convert it to UTF-8") from error
     if size > MAX_QUESTION_BYTES:
         raise UsageError(
@@ -255,7 +262,7 @@ def _sized(agents: Agents, topk: int) -> Agents:
 
 
 def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None:
-    """Let programs call the tools; where a recording answers, those of the recording."""
+    """Let programs call the tools; in a replay, the tools of the recording."""
     recording = episode.ledger.recording
     if not (engines.tools if recording is None else recording.tools):
         return
@@ -280,7 +287,7 @@ def _late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
 
 
 def _foreign_timeout(failure: TimeoutError) -> TraceError:
-    """Return the error of a question that ended by a `TimeoutError` of a caller's part, before any deadline."""
+    """Return the error of a question that ended with a `TimeoutError` of a caller's part, before any deadline."""
     words = f": {failure}" if str(failure) else ""
     message = f"a model, agent or method of your own ran out of time (TimeoutError{words}): look into its code"
     return TraceError(ServiceError.kind, message, ServiceError.exit_code)
@@ -294,7 +301,7 @@ def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
 
 
 def _waiting_for(episode: Episode) -> str:
-    """Return what was still under way when the deadline passed, so that the user knows whom to blame."""
+    """Return a clause that names the service that was still at work when the deadline passed, with advice."""
     open_steps = [step for step in episode.steps if not step.seconds and not step.error]
     if open_steps:
         step = open_steps[-1]
@@ -306,7 +313,7 @@ def _waiting_for(episode: Episode) -> str:
 
 
 def _partial(episode: Episode) -> Result:
-    """Return the last step that was answered when a budget ends a question, marked as not known."""
+    """Return the last answered step as the result when the budget ends a question, marked as not known."""
     for step in reversed(episode.steps):
         if step.answer and step.answer.known:
             episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")
@@ -318,7 +325,7 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
     citations = cite(episode.steps, result.steps) if result.answer.text != UNKNOWN else ()
     ledger = episode.ledger
     usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
-    if about_embedded(engines.agents.name):  # its agents are asked within the same budget, and call no model
+    if about_embedded(engines.agents.name):  # its agents count against the budget, but call no model
         usage = replace(usage, model_calls=0, unused_calls=0)
     return Trace(
         question=episode.question,
@@ -351,7 +358,7 @@ def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
 
     Args:
         steps: All steps of the question.
-        sources: Ids of those that the answer depends on.
+        sources: Ids of the steps that the answer depends on.
     """
     numbers: dict[str, Citation] = {}
     wanted = set(sources)
@@ -363,14 +370,14 @@ def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
 
 
 def _used_passages(episode: Episode) -> dict[str, Passage]:
-    """Passages that some step of the trace shows; those of discarded look-ups are left out."""
-    used = {one for step in episode.steps for one in step.passages}
-    used |= {one for step in episode.steps for attempt in step.attempts for one in attempt.passages}
+    """Return the passages that steps of the trace show, without those of discarded look-ups."""
+    used = {passage for step in episode.steps for passage in step.passages}
+    used |= {passage for step in episode.steps for attempt in step.attempts for passage in attempt.passages}
     return {key: passage for key, passage in episode.passages.items() if key in used}
 
 
 def exchanges_of(trace: Trace) -> tuple[Exchange, ...]:
-    """Return what a replay of the trace needs. Raises `UsageError` where it was not kept."""
+    """Return the exchanges that a replay of the trace needs. Raises `UsageError` if they were not kept."""
     if not trace.exchanges:
         raise UsageError("this trace holds no recording: save it with pyrag ask --trace FILE")
     return trace.exchanges

@@ -1,12 +1,12 @@
-"""The events of a question as OpenTelemetry spans.
+"""Events of a question as OpenTelemetry spans.
 
     invoke_workflow METHOD          the question
       chat MODEL                    an agent's request outside of steps: decompose, plan, repair, …
       execute_tool PRIMITIVE        a step; links lead to the steps that it depends on
-        retrieval INDEX             a search, those of a recovery too
+        retrieval INDEX             a search, including those of a recovery
         chat MODEL                  an agent's request for the step
 
-Names and attributes are those of the conventions for generative AI (`gen_ai.*`); those of our own begin with `pyrag.`.
+Names and attributes follow the conventions for generative AI (`gen_ai.*`); our own begin with `pyrag.`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PLANNERS = frozenset({"plan", "repair", "goals", "revise", "orchestrate", "reor
 
 
 class QuestionSpans:
-    """An observer that makes spans of the events of one question. A fault of the exporter never ends a question.
+    """Observer that makes spans of the events of one question. A fault of the exporter never ends a question.
 
     Args:
         tracer: Makes the spans; the first is a child of the current span, if there is one.
@@ -70,10 +70,10 @@ class QuestionSpans:
             logging.getLogger("pyrag.telemetry").warning("no span of %s", type(event).__name__, exc_info=True)
 
     def end_all(self, error: str = "") -> None:
-        """End the spans that are open, those of a question that was cancelled or crashed.
+        """End the open spans of a question that was cancelled or crashed.
 
         Args:
-            error: Kind of the failure; empty without one.
+            error: Kind of the failure; empty without a failure.
         """
         for span in (*self._calls.values(), *self._steps.values(), *filter(None, [self._question])):
             if span.is_recording():
@@ -166,8 +166,8 @@ class QuestionSpans:
                 self._set_content(span, {"gen_ai.tool.call.arguments": json.dumps({"query": event.query})})
             case Recovering(step, policy, topk):
                 if (open_step := self._steps.get(step)) is not None:
-                    told: dict[str, Any] = {"policy": policy, "topk": topk}
-                    open_step.add_event("pyrag.recovering", told, self._ns(event.at))
+                    attributes_of_event: dict[str, Any] = {"policy": policy, "topk": topk}
+                    open_step.add_event("pyrag.recovering", attributes_of_event, self._ns(event.at))
             case StepFinished(done) if (open_step := self._steps.get(done.id)) is not None:
                 known = {} if done.answer is None else {"pyrag.known": done.answer.known}
                 self._set(open_step, {"pyrag.memo": done.memo, "pyrag.passages": len(done.passages), **known})
@@ -177,17 +177,17 @@ class QuestionSpans:
                 open_step.end(self._ns(event.at))
 
     def _add_event(self, event: Planned | Rejected | Warned) -> None:
-        told: dict[str, Any] = {}
+        attributes: dict[str, Any] = {}
         match event:
             case Planned(program):
-                name, told = "pyrag.planned", {"origin": program.origin}
-                told |= {"source": program.source} if self._content else {}
+                name, attributes = "pyrag.planned", {"origin": program.origin}
+                attributes |= {"source": program.source} if self._content else {}
             case Rejected(error):
-                name, told = "pyrag.rejected", {"error": error} if self._content else {}
+                name, attributes = "pyrag.rejected", {"error": error} if self._content else {}
             case Warned(message):
-                name, told = "pyrag.warned", {"message": message} if self._content else {}
+                name, attributes = "pyrag.warned", {"message": message} if self._content else {}
         if self._question is not None:
-            self._question.add_event(name, told, self._ns(event.at))
+            self._question.add_event(name, attributes, self._ns(event.at))
 
     def _child(
         self,
@@ -199,12 +199,12 @@ class QuestionSpans:
         needs: tuple[int, ...] = (),
         remote: bool = False,
     ) -> Span:
-        """Return a span below that of a step, or else of the question."""
+        """Return a span below a step's span, or below the question's."""
         from opentelemetry.trace import Link, SpanKind
 
         parent = self._question if step is None else self._steps.get(step, self._question)
         kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
-        links = [Link(self._steps[one].get_span_context()) for one in needs if one in self._steps]
+        links = [Link(self._steps[step].get_span_context()) for step in needs if step in self._steps]
         context = _context_of(parent)
         return self._tracer.start_span(name, context, kind, dict(attributes), links, self._ns(at))
 
@@ -227,7 +227,7 @@ def _context_of(parent: Span | None) -> Context | None:
 
 
 def _fail(span: Span, error: str) -> None:
-    """Mark a span as failed; an empty error leaves it as it is."""
+    """Mark a span as failed, unless the error is empty."""
     if error:
         from opentelemetry.trace import Status, StatusCode
 
@@ -243,7 +243,7 @@ def _tokens(usage: Usage) -> dict[str, int]:
 
 
 def _message(role: str, text: str) -> str:
-    """Return a text as the conventions' list of messages."""
+    """Return a text as a list of messages, as the conventions require."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}])
 
 
@@ -252,11 +252,11 @@ def _model_of(engine: str, role: str) -> dict[str, Any]:
     """Return the attributes of the model behind a role.
 
     Args:
-        engine: The name of the agents: `openai:MODEL@URL (plan: openai:OTHER@URL)`.
-        role: That of a request.
+        engine: Name of the agents, such as `openai:MODEL@URL (plan: openai:OTHER@URL)`.
+        role: Role of the request.
     """
     base, _, others = engine.partition(" (")
-    named = dict(one.split(": ", 1) for one in others.removesuffix(")").split(", ") if ": " in one)
+    named = dict(part.split(": ", 1) for part in others.removesuffix(")").split(", ") if ": " in part)
     spec = named.get("plan" if role in _PLANNERS else role, base)
     provider, _, model = spec.partition(":")
     model, _, address = model.partition("@")

@@ -1,9 +1,9 @@
 """OpenTelemetry (the extra `otel`): whether and where the spans of questions are exported.
 
-Questions, queries and answers are exported only where `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` asks for
-content of spans. Spans are made directly (`pyrag.runtime.spans`), not by `opentelemetry-util-genai`: its spans start
-when they are made, and searches are told at their end. Nothing is imported unless spans are wanted. Left out: metrics,
-logs.
+Questions, queries and answers are exported only if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` enables
+content of spans. Spans are made directly (`pyrag.runtime.spans`) rather than by `opentelemetry-util-genai`, whose
+spans start when they are made, while a search is reported when it ends. Nothing is imported unless spans are wanted.
+Metrics and logs are not exported.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _SCOPE = "pyrag"
 
 @contextmanager
 def with_spans(wanted: bool | None, observer: Observer) -> Iterator[Observer]:
-    """Yield an observer that makes spans of a question's events besides; the given one where no spans are wanted.
+    """Yield an observer that also makes spans of a question's events, or the same observer if no spans are wanted.
 
     Args:
         wanted: The setting `otel`.
-        observer: Who gets the events too.
+        observer: Observer that also receives the events.
 
     Raises:
-        UsageError: Spans are wanted, and the extra is not installed.
-        ConfigError: The variables name an exporter or a protocol that is not supported.
+        UsageError: Spans are wanted, but the extra is not installed.
+        ConfigError: The variables name an unsupported exporter or protocol.
     """
     if not is_wanted(wanted):
         yield observer
@@ -59,18 +59,18 @@ def with_spans(wanted: bool | None, observer: Observer) -> Iterator[Observer]:
 
 @contextmanager
 def with_caller(wanted: bool | None, headers: Mapping[str, str]) -> Iterator[None]:
-    """Make the span that a request's headers name (`traceparent`) the parent of the questions that it asks.
+    """Make the span that a request's headers name (`traceparent`) the parent of the spans of its questions.
 
     Args:
         wanted: The setting `otel`.
-        headers: Those of the request, in lower case.
+        headers: Headers of the request, with names in lower case.
     """
     if not is_wanted(wanted) or "traceparent" not in headers:
         yield
         return
     try:
         from opentelemetry import context, propagate
-    except ImportError:  # which the first question tells, where it matters
+    except ImportError:  # the first question reports this if it matters
         yield
         return
     token = context.attach(propagate.extract(headers))
@@ -81,15 +81,15 @@ def with_caller(wanted: bool | None, headers: Mapping[str, str]) -> Iterator[Non
 
 
 def is_wanted(wanted: bool | None) -> bool:
-    """Return the setting, or for None whether the process exports spans: by its variables, or by a provider of its own.
+    """Return the setting; for None, return whether the process exports spans (by variables or by its own provider).
 
     Args:
         wanted: The setting `otel`.
     """
     if wanted is not None:
         return wanted
-    given = os.environ
-    if given.get("OTEL_SDK_DISABLED", "").lower() == "true" or given.get("OTEL_TRACES_EXPORTER") == "none":
+    environ = os.environ
+    if environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none":
         return False
     return _names_receiver() or "opentelemetry.sdk.trace" in sys.modules
 
@@ -107,12 +107,12 @@ def _both(spans: Observer, observer: Observer) -> Observer:
 
 
 def _tracer(wanted: bool | None) -> Tracer | None:
-    """Return the tracer of the process's provider, else, where that is asked for, of one that exports by itself."""
+    """Return a tracer of the process's provider or, if spans are wanted, of a provider that exports by itself."""
     try:
         from opentelemetry import trace
 
         provider = trace.get_tracer_provider()
-        if isinstance(provider, trace.ProxyTracerProvider):  # nobody has set one
+        if isinstance(provider, trace.ProxyTracerProvider):  # no provider has been set
             if not (wanted or _names_receiver()):
                 return None
             provider = own_provider()
@@ -125,7 +125,7 @@ def _tracer(wanted: bool | None) -> Tracer | None:
 
 @cache
 def own_provider() -> TracerProvider:
-    """Return a provider that exports in the background, and what is left when the process ends."""
+    """Return a provider that exports in the background, and exports the remaining spans when the process ends."""
     from opentelemetry.sdk.resources import SERVICE_NAME, Resource
     from opentelemetry.sdk.trace import TracerProvider as Provider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter

@@ -1,1 +1,1 @@
-"""The trace of a question: plain data, its events, and what agents did in it."""
+"""The trace of a question: plain data, its events, and the agents' part in it."""

@@ -11,19 +11,19 @@ from pyrag.trace.verdict import judged
 
 
 def to_json(trace: Trace) -> bytes:
-    """Return a trace as one line of JSON; values that JSON does not have take the forms of `pyrag.trace.plain`.
+    """Return a trace as one line of JSON. Values that JSON cannot express take the forms of `pyrag.trace.plain`.
 
     Raises:
         DataError: A part of the trace cannot be written in any form.
     """
     try:
         return encoded(trace)
-    except Exception as error:  # a method's or tool's own object may fail wherever it is touched
+    except Exception as error:  # a method's or tool's own object may fail at any access
         raise DataError(f"a trace cannot be written ({type(error).__name__}: {error}): look into its method") from error
 
 
 def from_json(data: bytes | str) -> Trace:
-    """Read a trace. Raises `DataError` if the data is not a trace of the version that this pyrag reads."""
+    """Parse a trace. Raises `DataError` if the data is not a trace of the version that this pyrag reads."""
     import msgspec
 
     try:
@@ -34,15 +34,15 @@ def from_json(data: bytes | str) -> Trace:
         trace = msgspec.convert(values, Trace)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DataError(f"not a pyrag trace: {error}") from error
-    return trace if "remark" in values else judged(trace)  # the verdict can be left out
+    return trace if "remark" in values else judged(trace)  # a file may omit the verdict
 
 
 def citations_of(trace: Trace) -> list[dict[str, Any]]:
     """Return the cited passages with their texts, in the order of their numbers."""
-    found = []
+    cited = []
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
-        found.append(
+        cited.append(
             {
                 "number": citation.number,
                 "id": passage.id,
@@ -55,4 +55,4 @@ def citations_of(trace: Trace) -> list[dict[str, Any]]:
                 "step": citation.step,
             }
         )
-    return found
+    return cited

@@ -2,22 +2,22 @@
 
 {"event": "step_started", "at": 0.12, "step": 3, …}      seconds since the question was asked, then the fields
 
-A stream holds events whole. A trace holds them without what it says elsewhere, so that it stays small; a field that is
-missing has its default, and these refer to the trace:
+A stream holds complete events. A trace omits everything that it holds elsewhere, so that it stays small: a missing
+field has its default, and these refer to the trace:
 
-    question_started    method, engine, retriever, started_at, question: those of the trace
+    question_started    method, engine, retriever, started_at, question: those fields of the trace
     follow_up           asked: the question of the trace
-    decomposed          sub_queries: those of the trace, unless given
+    decomposed          sub_queries: the trace's, unless present
     planned             program: an index of `programs`
     rejected            error: an index of the program that has it, or the text
-    step_started        all but step: those of the step
+    step_started        all fields but step: the step's
     step_finished       step: an index of `steps`
     warned              message: an index of `warnings`, or the text
-    answered            answer: that of the trace
-    question_finished   error: that of the trace
+    answered            answer: the answer of the trace
+    question_finished   error: the error of the trace
 
-`stream_form` joins them again. Steps have their final numbers there; the events of steps that a program dropped are
-left out.
+`stream_form` restores complete events. Steps have their final numbers in a trace, and the events of dropped steps
+are left out.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ from pyrag.trace.model import Program, RecordedEvent, Trace, Usage
 T = TypeVar("T")
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
-# `StepStarted` is `step_started`.
+# Event types by name: `StepStarted` is `step_started`.
 _KINDS: dict[str, type[Event]] = {_CAPITAL.sub("_", kind.__name__).lower(): kind for kind in get_args(Event)}
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 _HIDDEN = ("question", "number", "at")
 # The fields of each kind with their defaults.
-_SHOWN = {kind: {one.name: one.default for one in fields(kind) if one.name not in _HIDDEN} for kind in _NAMES}
+_SHOWN = {kind: {field.name: field.default for field in fields(kind) if field.name not in _HIDDEN} for kind in _NAMES}
 _SHOWN[QuestionStarted]["question"] = ""
-_SPENT = {one.name: one.default for one in fields(Usage)}
-_DIGITS = 5  # of seconds: 10 µs
+_SPENT = {field.name: field.default for field in fields(Usage)}
+_DIGITS = 5  # decimal places of seconds, 10 µs
 _OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
 _OF_QUESTION = ("method", "engine", "retriever", "started_at")
 _LEFT_OUT: dict[type[Event], tuple[str, ...]] = {
@@ -74,7 +74,7 @@ _LEFT_OUT: dict[type[Event], tuple[str, ...]] = {
 
 
 def event_object(event: Event) -> RecordedEvent:
-    """Return an event as a stream sends it; its values are plain data or dataclasses."""
+    """Return an event in the form of a stream; its values are plain data or dataclasses."""
     shown = {name: getattr(event, name) for name in _SHOWN[type(event)]}
     return {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS), **shown}
 
@@ -83,7 +83,7 @@ def event_of(value: Mapping[str, Any]) -> Event | None:
     """Return the event of an object in the form of a stream; None for an event that this pyrag does not know.
 
     Raises:
-        DataError: A field is missing or of another type.
+        DataError: A field is missing or has another type.
     """
     import msgspec
 
@@ -93,37 +93,37 @@ def event_of(value: Mapping[str, Any]) -> Event | None:
     try:
         plain = msgspec.to_builtins(value)
         del plain["event"]
-        found: Event = msgspec.convert(plain, kind)
+        event: Event = msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
         raise DataError(f"not a pyrag trace: its event {value.get('event')} is damaged ({error})") from error
-    return found
+    return event
 
 
 def recorded(events: Sequence[Event], trace: Trace) -> tuple[RecordedEvent, ...]:
-    """Return the events of a question as its trace keeps them.
+    """Return the events of a question in the form of its trace.
 
     Args:
         events: All events, in the order in which they happened.
-        trace: The trace, still without events.
+        trace: The trace, without events.
     """
     import msgspec
 
     planned = 0
-    found: list[RecordedEvent] = []
+    objects: list[RecordedEvent] = []
     for event in with_final_steps(events):
         planned += isinstance(event, Planned)
-        found.append(_referring(event, trace, planned - 1))
-    plain: list[RecordedEvent] = msgspec.to_builtins(found)
+        objects.append(_referring(event, trace, planned - 1))
+    plain: list[RecordedEvent] = msgspec.to_builtins(objects)
     return tuple(plain)
 
 
 def stream_form(trace: Trace) -> list[RecordedEvent]:
-    """Return the events of a trace as a stream sends them. Raises `DataError` where they refer to what is not there."""
+    """Return the events of a trace in the form of a stream. Raises `DataError` if they refer to missing parts."""
     return [_joined(value, trace) for value in trace.events]
 
 
 def events_of(trace: Trace) -> list[Event]:
-    """Return the events of a trace; without any, such as those of a question that was never asked, there are none.
+    """Return the events of a trace. A question that was never asked has none.
 
     Raises:
         DataError: An event is damaged.
@@ -132,20 +132,20 @@ def events_of(trace: Trace) -> list[Event]:
 
 
 def with_final_steps(events: Sequence[Event]) -> list[Event]:
-    """Return events with the numbers that steps have in the trace, without those of steps that were dropped."""
-    found: list[Event] = []
+    """Return events with the numbers that steps have in the trace, without the events of dropped steps."""
+    numbered: list[Event] = []
     start = 0
     for event in events:
         match event:
             case ProgramStarted():
-                start = len(found)
+                start = len(numbered)
             case ProgramFinished(first=first, order=order) if order is not None:
                 numbers = {step: first + place for place, step in enumerate(order)}
-                if not _are_final(found[start:], numbers):
-                    found[start:] = _renumbered(found[start:], numbers)
+                if not _are_final(numbered[start:], numbers):
+                    numbered[start:] = _renumbered(numbered[start:], numbers)
                 event = replace(event, order=None)
-        found.append(event)
-    return found
+        numbered.append(event)
+    return numbered
 
 
 def _are_final(events: Iterable[Event], numbers: Mapping[int, int]) -> bool:
@@ -173,11 +173,11 @@ def _renumbered(events: Iterable[Event], numbers: Mapping[int, int]) -> Iterator
 
 
 def _final(steps: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
-    return tuple(sorted(numbers[one] for one in steps if one in numbers))
+    return tuple(sorted(numbers[step] for step in steps if step in numbers))
 
 
 def _referring(event: Event, trace: Trace, program: int) -> RecordedEvent:
-    """Return an event's object with references in the place of what the trace holds."""
+    """Return an event's object, with references in place of everything that the trace holds."""
     written = trace.programs[program] if 0 <= program < len(trace.programs) else None
     match event:
         case Planned(made) if written and written.source == made.source:
@@ -201,15 +201,15 @@ def _compact(event: Event, *left_out: str, **references: int) -> RecordedEvent:
     for name, default in _SHOWN[type(event)].items():
         if name in references:
             value[name] = references[name]
-        elif name not in left_out and (one := getattr(event, name)) != default:
-            value[name] = round(one, _DIGITS) if isinstance(one, float) else one
+        elif name not in left_out and (field_value := getattr(event, name)) != default:
+            value[name] = round(field_value, _DIGITS) if isinstance(field_value, float) else field_value
     if isinstance(event, AgentFinished):
         value["usage"] = {name: spent for name, zero in _SPENT.items() if (spent := getattr(event.usage, name)) != zero}
     return value
 
 
 def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
-    """Return an event of a trace as a stream sends it."""
+    """Return an event of a trace in the form of a stream."""
     join = _JOINS.get(str(value.get("event")))
     try:
         return value if join is None else join(value, trace)
@@ -263,7 +263,7 @@ _JOINS: dict[str, Callable[[RecordedEvent, Trace], RecordedEvent]] = {
 
 
 def _referred(number: int, among: Sequence[T]) -> T:
-    """Return what a number refers to. Raises `LookupError` where it is none: no place is counted from the end."""
+    """Return the item that a number refers to. Raises `LookupError` for negative numbers and missing items."""
     if isinstance(number, bool) or number < 0:
         raise LookupError(number)
     return among[number]

@@ -1,4 +1,4 @@
-"""Events of a question while it is answered: live views, progress bars and exporters listen to them.
+"""Events of a question while it is answered, for live views, progress bars and exporters.
 
 def show(event: Event) -> None:
     if isinstance(event, StepFinished):
@@ -6,8 +6,8 @@ def show(event: Event) -> None:
 
 PyRAG().ask("Who is older, Jed Hoyer or John William Henry II?", observer=show)
 
-Nothing depends on who listens. A trace keeps its events (`pyrag.trace.event_codec`), and `pyrag.trace.reducer` turns
-events into the state of a question.
+Observers cannot influence a question. A trace keeps its events (`pyrag.trace.event_codec`), and
+`pyrag.trace.reducer` turns events into the state of a question.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyrag.trace.model import Answer, Program, Step, TraceError, Usage
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """The question that an event belongs to, its place in a batch from 0, and the seconds since it was asked."""
+    """Fields of all events: the question, its place in a batch from 0, and the seconds since it was asked."""
 
     question: str = field(default="", kw_only=True, repr=False, compare=False)
     number: int = field(default=0, kw_only=True, repr=False, compare=False)
@@ -30,7 +30,7 @@ class _Base:
 
 @dataclass(frozen=True, slots=True)
 class QuestionStarted(_Base):
-    """The first event. `started_at` is wall-clock time."""
+    """First event of a question. `started_at` is wall-clock time."""
 
     method: str = ""
     engine: str = ""
@@ -40,7 +40,10 @@ class QuestionStarted(_Base):
 
 @dataclass(frozen=True, slots=True)
 class AgentStarted(_Base):
-    """A request to an agent. `call` numbers the requests of a question; `step` is the one that asks, if one does."""
+    """Request to an agent.
+
+    `call` numbers the requests of a question; `step` is the step that makes the request, if any.
+    """
 
     call: int
     role: str
@@ -49,11 +52,11 @@ class AgentStarted(_Base):
 
 @dataclass(frozen=True, slots=True)
 class AgentFinished(_Base):
-    """The end of a request to an agent.
+    """End of a request to an agent.
 
     Attributes:
-        cached: The reply came from the cache of replies, a recording or an earlier process.
-        error: Why there is no reply; empty where there is one.
+        cached: Whether the reply came from the cache of replies, a recording or an earlier process.
+        error: Reason why there is no reply; empty if there is one.
     """
 
     call: int
@@ -66,7 +69,7 @@ class AgentFinished(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Searched(_Base):
-    """The end of a request to the retriever, which found `found` passages. `step` is the one that asked."""
+    """End of a request to the retriever. `found` is the number of passages, `step` the step that made the request."""
 
     call: int
     query: str
@@ -79,23 +82,25 @@ class Searched(_Base):
 
 @dataclass(frozen=True, slots=True)
 class FollowUp(_Base):
-    """The last message of a conversation was made a question of its own: `asked`, which the trace is about."""
+    """Replacement of a follow-up by a question that stands on its own: `asked`, the question of the trace."""
 
     asked: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decomposed(_Base):
+    """Sub-queries of the question."""
+
     sub_queries: tuple[str, ...]
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Drafting(_Base):
-    """A program while it is written: `source` as far as it goes, in whole lines.
+    """Program while it is written: `source` holds its whole lines so far.
 
-    A trace keeps one event for all drafts of a program, without the source; `count` is their number, `until` the time
-    of the last one.
+    A trace keeps one event for all drafts of a program, without the source; `count` is their number, `until` the
+    time of the last draft.
     """
 
     source: str = ""
@@ -105,7 +110,7 @@ class Drafting(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Planned(_Base):
-    """A program was written; its `origin` says whether it is the first or a repair."""
+    """Program that was written; its `origin` is `plan` for the first, or the kind of repair."""
 
     program: Program
     note: str = ""
@@ -113,26 +118,26 @@ class Planned(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Rejected(_Base):
-    """A program failed its checks or its run; `error` is what its planner is told."""
+    """Failure of a program in its checks or its run; `error` is the message for its planner."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramStarted(_Base):
-    """A program runs; `round` is its place among the programs."""
+    """Start of a program's run; `round` is its index among the programs."""
 
     round: int
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramFinished(_Base):
-    """A program's run ended. `status` is the sandbox's, or "stopped" where a service or a budget failed it.
+    """End of a program's run. `status` is the sandbox's, or "stopped" if a service or the budget ended it.
 
     Attributes:
         first: Number of the program's first step.
-        order: Ids of its steps in program order, which are numbered anew from `first`; a step that is not among them
-            was begun ahead in vain and is dropped. None: the ids stay.
+        order: Ids of its steps in program order, which are renumbered from `first`; a step that is missing here was
+            started ahead without being needed, and is dropped. None keeps the ids.
     """
 
     round: int
@@ -143,6 +148,8 @@ class ProgramFinished(_Base):
 
 @dataclass(frozen=True, slots=True)
 class StepStarted(_Base):
+    """Start of a step."""
+
     step: int
     primitive: str
     query: str
@@ -154,32 +161,38 @@ class StepStarted(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Recovering(_Base):
-    """A step came back unknown and is tried again."""
+    """Retry of a step whose answer was unknown."""
 
     step: int
     policy: str
     topk: int
-    query: str = ""  # the new one, of a rewrite
+    query: str = ""  # the rewritten query, if any
 
 
 @dataclass(frozen=True, slots=True)
 class StepFinished(_Base):
+    """End of a step."""
+
     step: Step
 
 
 @dataclass(frozen=True, slots=True)
 class Warned(_Base):
+    """Warning to the user."""
+
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answered(_Base):
+    """Final answer."""
+
     answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFinished(_Base):
-    """The last event. `error` says why the question failed, if it did."""
+    """Last event of a question. `error` is the reason why the question failed, if it did."""
 
     error: TraceError | None = None
 
@@ -207,22 +220,22 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """The observer of those who do not watch."""
+    """Ignore an event: the observer if nobody watches."""
 
 
 def check_observer(observer: Observer) -> None:
-    """Raises `UsageError` where it is none; the callers of a library are not type-checked."""
+    """Raise `UsageError` if the observer is not callable, since a library's callers are not type-checked."""
     if not callable(observer):
         raise UsageError(f"an observer is a function that takes an event, not {type(observer).__name__}")
 
 
 def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
-    """Return an observer that passes events on with the question that they belong to.
+    """Return an observer that passes events on with the question they belong to.
 
     Args:
-        observer: Who gets them.
+        observer: Observer that receives the events.
         question: The question.
-        number: Its place in a batch, from 0.
+        number: Place of the question in a batch, from 0.
     """
     if observer is ignore:
         return ignore
@@ -230,11 +243,11 @@ def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
 
 
 class EventRecorder:
-    """An observer that keeps events with their times, and passes them on.
+    """Observer that keeps events with their times, and passes them on.
 
     Args:
         clock: Returns the seconds since the question was asked.
-        observer: Who gets the events too.
+        observer: Observer that also receives the events.
     """
 
     def __init__(self, clock: Callable[[], float], observer: Observer = ignore) -> None:
@@ -242,7 +255,9 @@ class EventRecorder:
         self._clock, self._observer = clock, observer
 
     def __call__(self, event: Event) -> None:
-        object.__setattr__(event, "at", self._clock())  # made for this call: nobody has seen it without
+        object.__setattr__(
+            event, "at", self._clock()
+        )  # the event was made for this call, so nobody has seen it without a time
         if self._observer is not ignore:
             self._observer(event)
         if isinstance(event, Drafting) and self.events and isinstance(last := self.events[-1], Drafting):

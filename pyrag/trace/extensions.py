@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Extended(Protocol):
-    """A trace, or an episode on its way to one."""
+    """Trace, or an episode that becomes one."""
 
     @property
     def extensions(self) -> dict[str, Any]: ...
@@ -25,13 +25,13 @@ class Extended(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Extension(Generic[T]):
-    """A method's data by name and type; the type is a dataclass of JSON's types, tuples and further dataclasses."""
+    """Data of a method, by name and type. The type is a dataclass of JSON's types, tuples and further dataclasses."""
 
     name: str
     type: type[T]
 
     def read(self, trace: Extended) -> T | None:
-        """Return what the trace keeps of it; None where it keeps nothing. Raises `DataError` where it is damaged."""
+        """Return the method's data in a trace, or None without any. Raises `DataError` if it is damaged."""
         if self.name not in trace.extensions:
             return None
         import msgspec
@@ -42,13 +42,13 @@ class Extension(Generic[T]):
             raise DataError(f"not a pyrag trace: its extension {self.name} is damaged ({error})") from error
 
     def plain(self, value: T) -> dict[str, Any]:
-        """Return the value as the extensions of a trace that has no other ones."""
+        """Return the value as the extensions of a trace that has no other extensions."""
         import msgspec
 
         return {self.name: msgspec.json.decode(msgspec.json.encode(value))}
 
     def write(self, episode: Extended, value: T) -> None:
-        """Make a value part of the trace that the episode becomes, in place of an earlier one.
+        """Make a value part of the trace that the episode becomes, replacing an earlier value.
 
         Args:
             episode: The question under way.

@@ -1,9 +1,9 @@
-"""Traces as a page for people: the files of the page, a self-contained document, and a frame for notebooks.
+"""Traces as a page for people: the page's files, a self-contained document, and a frame for notebooks.
 
-`pyrag.server.page` serves the same files. The document loads nothing: a Content-Security-Policy lets its own script and
-stylesheet run, by their hashes, and nothing else. Texts of models and passages stand in it as inert JSON.
+`pyrag.server.page` serves the same files. The document loads nothing: a Content-Security-Policy allows only its own
+script and stylesheet, by their hashes. Texts of models and passages are embedded as inert JSON.
 
-Traces are typed as objects here, since `Trace` itself draws on this module in notebooks.
+Traces are typed as objects here, since `Trace` itself uses this module in notebooks.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IMPORT = re.compile(r'^(?:import|export) \{[^}]*\} from "(\.[^"]+)";[^\n]*\n', 
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:class|const|function)\b)", re.MULTILINE)
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 _SHOWN_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline")
-_FRAME_HEIGHT = 760  # pixels; a frame without the rights of its page cannot ask for more
+_FRAME_HEIGHT = 760  # pixels; a sandboxed frame cannot resize itself
 
 
 @cache
@@ -37,13 +37,13 @@ def page_file(name: str) -> str:
 
 @cache
 def page_paths() -> dict[str, str]:
-    """Return the files of the page by the path that a browser requests: the document, its modules, its stylesheets."""
+    """Return the page's files (document, modules, stylesheets) by the path that a browser requests."""
     return {"/": DOCUMENT, **{f"/{name}": name for name in (*_modules(SCRIPT), *_stylesheets())}}
 
 
 @cache
 def _modules(name: str) -> tuple[str, ...]:
-    """Return a module and all that it imports, each after its own imports."""
+    """Return a module and everything that it imports, each after its own imports."""
     names: list[str] = []
     for path in _IMPORT.findall(page_file(name)):
         imported = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
@@ -57,7 +57,7 @@ def _stylesheets() -> list[str]:
 
 @cache
 def joined_script() -> str:
-    """Return the page's modules as one script: browsers load no modules from disk.
+    """Return the page's modules as one script, since browsers load no modules from disk.
 
     The modules are joined in the order of their imports, without import and export statements, so no two of them may
     define the same name.
@@ -72,7 +72,7 @@ def joined_style() -> str:
 
 
 def to_html(traces: Sequence[object]) -> str:
-    """Return one self-contained document that shows traces, from disk and without a network.
+    """Return a self-contained document that shows traces, from disk and without a network.
 
     Requests and replies of agents, and settings that name files or servers, are left out.
     """
@@ -88,7 +88,7 @@ def to_html(traces: Sequence[object]) -> str:
 
 
 def to_frame(trace: object) -> str:
-    """Return an element for notebooks: a frame that holds the document, without access to the page around it."""
+    """Return an element for notebooks: a frame with the document, without access to the page around it."""
     document = html.escape(to_html([trace]), quote=True)
     size = f'width="100%" height="{_FRAME_HEIGHT}"'
     return f'<iframe title="pyrag trace" sandbox="allow-scripts" {size} frameborder="0" srcdoc="{document}"></iframe>'

@@ -1,7 +1,7 @@
-"""The data of one answered question: what every part of pyrag produces or reads, and no behaviour beyond that.
+"""Data of one answered question, which every part of pyrag produces or reads, without further behaviour.
 
-`Trace` is the only thing that the command line, benchmarks and rewards look at; `pyrag.trace.codec` reads and writes
-it as JSON, `version` says in which form.
+The command line, benchmarks and rewards only look at a `Trace`. `pyrag.trace.codec` converts it from and to JSON;
+`version` is the version of this form.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from pyrag._io.lines import lines_of
 TRACE_VERSION = 1
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
-BUNDLED_CORPUS = "bundled corpus"  # in the name of the retriever that searches it
+BUNDLED_CORPUS = "bundled corpus"  # part of the name of the retriever that searches it
 NOT_BELIEVED = "not believed"  # beginning of the rationale of an answer without evidence
-# Of the embedded engine's answers to the bundled mini sets, 17 of 25 below this are right, and 79 of 81 of the others.
+# On the bundled mini sets, 17 of 25 answers of the embedded engine below this are right, and 79 of 81 others.
 MIN_CONFIDENCE = 0.5
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
-_MAX_TEXT = 80  # characters on a line of a REPL
-_MAX_CARD = 600  # in a notebook
+_MAX_TEXT = 80  # characters of a text on one line of a REPL
+_MAX_CARD = 600  # characters of a passage in a notebook
 
 
 def shorten(text: str, limit: int = 100) -> str:
-    """Return the text on one line.
+    """Return a text on one line, cut to a maximum length.
 
     Args:
         text: Any text.
-        limit: Its maximum length in characters; a cut text ends with "…".
+        limit: Maximum length in characters; a cut text ends with "…".
     """
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
@@ -38,32 +38,32 @@ def shorten(text: str, limit: int = 100) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Passage:
-    """One retrieved text. `id` identifies it across retrievals; `score` is the retriever's own."""
+    """Retrieved text. `id` identifies it across retrievals; `score` is the retriever's own."""
 
     id: str
     title: str
     text: str
     score: float = 0.0
     source: str = ""  # file or address it came from, where known
-    parts: dict[str, float] = field(default_factory=dict, hash=False)  # what each part of a hybrid gave it
-    start: int | None = None  # the characters of the source's text that it was made of
+    parts: dict[str, float] = field(default_factory=dict, hash=False)  # score from each part of a hybrid retriever
+    start: int | None = None  # first character of the passage in its source's text
     end: int | None = None
     metadata: dict[str, Any] = field(default_factory=dict, hash=False)  # further fields of the record it came from
 
     @property
     def place(self) -> str:
-        """The passage's place in its source: `notes/mill.md:19-70`, in characters of the text; empty if unknown."""
+        """Place of the passage in its source: `notes/mill.md:19-70`, in characters of the text; empty if unknown."""
         return self.source if self.start is None else f"{self.source}:{self.start}-{self.end}"
 
     def __repr__(self) -> str:
-        """Return id, title, the beginning of the text and the score: whole passages fill a screen."""
+        """Return id, title, the beginning of the text and the score, since whole passages fill a screen."""
         return f"Passage({self.id!r}, {self.title!r}, {shorten(self.text, _MAX_TEXT)!r}, score={self.score:g})"
 
     def __str__(self) -> str:
         return "\n".join(filter(None, (self.title, self.text, f"({self.place})" if self.place else "")))
 
     def _repr_html_(self) -> str:
-        """Return the view that notebooks show; any text may be hostile."""
+        """Return the view in notebooks; any text may be hostile."""
         shown = self.text if len(self.text) <= _MAX_CARD else f"{self.text[: _MAX_CARD - 1]}…"
         below = f"<br><small>{escape(self.place)}</small>" if self.place else ""
         return f"<div><b>{escape(self.title)}</b><br>{escape(shown)}{below}</div>"
@@ -71,10 +71,11 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Expenses of a question. Seconds are wall time; `cost` is in the currency of the prices given, None without them.
+    """Cost of a question. Seconds are wall time; `cost` is in the currency of the prices, or None without prices.
 
-    Replies from the cache are `cached_calls` with `cached_tokens`, and neither model calls nor tokens. `unused_calls`
-    and `unused_retrievals` are those among the others that were begun ahead of the program and not needed by it.
+    Cached replies count as `cached_calls` with `cached_tokens`, and neither as model calls nor as tokens.
+    `unused_calls` and `unused_retrievals` are the calls and retrievals, included in the others, that were made ahead
+    of the program and not needed.
     """
 
     model_calls: int = 0
@@ -107,7 +108,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class RoleUsage:
-    """Requests of one role (an agent's, or `retrieve`) and the seconds spent waiting for them, side by side or not."""
+    """Requests of one role (an agent's, or `retrieve`), and the total seconds spent waiting, even in parallel."""
 
     requests: int = 0
     seconds: float = 0.0
@@ -118,7 +119,7 @@ class RoleUsage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The result of `answer`. `known` is False where the evidence did not suffice; `text` then is "unknown".
+    """Result of `answer`. `known` is False if the evidence was insufficient; `text` is then "unknown".
 
     `citations` are ids of passages, in the order in which the answer cites them.
     """
@@ -130,14 +131,14 @@ class Answer:
 
     @property
     def weak(self) -> bool:
-        """True for a known answer below `MIN_CONFIDENCE`."""
+        """True for a known answer with a confidence below `MIN_CONFIDENCE`."""
         return self.known and self.confidence is not None and self.confidence < MIN_CONFIDENCE
 
     def __str__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        """Return the view that notebooks show: an unknown answer in italics; the text may be hostile."""
+        """Return the view in notebooks, with an unknown answer in italics; the text may be hostile."""
         sure = f" <small>confidence {self.confidence:.2f}</small>" if self.known and self.confidence is not None else ""
         mark = "b" if self.known else "i"
         return f"<div><{mark}>{escape(self.text)}</{mark}>{sure}</div>"
@@ -145,9 +146,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One try at a step: the first, or one of the recovery ladder.
+    """Try at a step: the first try, or a rung of the recovery ladder.
 
-    `topk` is None for the first, and where a rewritten query had been asked before, so that nothing came of it.
+    `topk` is None for the first try, and for a rewritten query that had been tried before and was not searched for
+    again.
     """
 
     policy: str  # "first", "boost", "rewrite"
@@ -156,15 +158,15 @@ class Attempt:
     passages: tuple[str, ...] = ()
     answer: Answer | None = None
     usage: Usage = Usage()
-    rationale: str = ""  # why the answer is one, or is none
-    missing: str = ""  # what the passages lack, where the answerer says so
-    strategy: str = ""  # of a rewrite: what was changed in the query
-    keywords: tuple[str, ...] = ()  # of a rewrite
+    rationale: str = ""  # reason for the answer, or for its absence
+    missing: str = ""  # information that the passages lack, if the answerer reports it
+    strategy: str = ""  # for a rewrite: description of the change
+    keywords: tuple[str, ...] = ()  # for a rewrite: terms that it added
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call of a primitive as it happened. Times are seconds since the question was asked."""
+    """Call of a primitive as it happened. Times are seconds since the question was asked."""
 
     id: int
     primitive: str
@@ -172,9 +174,11 @@ class Step:
     line: int = 0
     round: int = 0  # index into Trace.programs
     topk: int | None = None
-    where: str = ""  # for retrieve: the program's own filter, besides the caller's
-    passages: tuple[str, ...] = ()  # ids: those retrieved, or those given to `answer` or `write`
-    mode: str = ""  # for answer: "evidence" or "aggregation"; for write: the template; of tools: "data", "documents"
+    where: str = ""  # for retrieve: the program's own filter, which narrows the caller's
+    passages: tuple[str, ...] = ()  # ids of the passages retrieved, or passed to `answer` or `write`
+    mode: str = (
+        ""  # for answer: "evidence" or "aggregation"; for write: the template; for a tool: "data" or "documents"
+    )
     output: str = ""  # for write: the text; for a tool: the result as JSON
     answer: Answer | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -182,9 +186,9 @@ class Step:
     started: float = 0.0
     seconds: float = 0.0
     usage: Usage = Usage()
-    memo: bool = False  # True: taken from an equal step of this question, at no cost
+    memo: bool = False  # True if the result of an equal step of this question was reused, at no cost
     error: str = ""
-    rationale: str = ""  # for answer: why its last attempt decided as it did
+    rationale: str = ""  # for answer: reason of its last attempt
 
     @property
     def tries(self) -> tuple[Attempt, ...]:
@@ -195,19 +199,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Source over the primitives, where it came from and how it fared. `error` is what its planner was told."""
+    """Source code over the primitives, with its origin and outcome. `error` is the message for its planner."""
 
     source: str
     planner: str
     origin: str = "plan"  # "plan", "check" (rewritten after a plan check), "repair" (after an error), "fallback"
     error: str = ""
     output: str = ""
-    rationale: str = ""  # the planner's own words on its plan
+    rationale: str = ""  # the planner's own comment on its plan
 
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A passage that the final answer rests on, and the step that cited it. `number` counts from 1."""
+    """Passage that the final answer rests on, and the step that cited it. `number` counts from 1."""
 
     number: int
     passage: str
@@ -219,9 +223,10 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class TraceError:
-    """The reason why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with the cure.
+    """Reason why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with advice.
 
-    `cause` of a failed program is that of `ProgramFailedError`; of a prompt longer than the model's window, "context".
+    `cause` is `ProgramFailedError.cause` for a failed program, and "context" for a prompt longer than the model's
+    window.
     """
 
     kind: str
@@ -232,7 +237,7 @@ class TraceError:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One request to an agent or retriever with its reply, as recorded; `key` identifies the request."""
+    """Recorded request to an agent or retriever with its reply; `key` identifies the request."""
 
     role: str
     key: str
@@ -243,9 +248,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class SearchedIndex:
-    """The index behind a retriever, as far as that knows. `fingerprint` changes with the content of the index.
+    """Index behind a retriever, as far as the retriever knows it. `fingerprint` changes with the index's content.
 
-    `name` is the retriever's own, without secrets; a server is known by its address alone.
+    `name` is the retriever's own name, without secrets; of a server only the address is known.
     """
 
     name: str = ""
@@ -261,10 +266,10 @@ RecordedEvent = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Trace:
-    """Everything about one question. `answer.known` is False, and `error` set, where there is no answer.
+    """Everything about one question. Without an answer, `answer.known` is False, and `error` gives the reason.
 
-    `weak` marks a known answer of little confidence. `remark` is one sentence on a weak or unknown answer: why, and
-    what to try; it is empty for others.
+    `weak` marks a known answer with low confidence. `remark` is one sentence about a weak or unknown answer: the
+    reason, and what to try. It is empty for other answers.
     """
 
     question: str
@@ -284,15 +289,15 @@ class Trace:
     exchanges: tuple[Exchange, ...] = ()
     config: dict[str, Any] = field(default_factory=dict)
     version: int = TRACE_VERSION
-    # What a method keeps of its own, as plain data under its name: see `pyrag.trace.extensions`.
+    # A method's own data, as plain data under its name; see `pyrag.trace.extensions`.
     extensions: dict[str, Any] = field(default_factory=dict)
     roles: dict[str, RoleUsage] = field(default_factory=dict)
-    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback: "decompose", say
+    fallbacks: tuple[str, ...] = ()  # roles whose plan was the fallback, such as "decompose"
     started_at: str = ""  # wall clock, UTC, as 2026-11-23T16:01:00.000Z
     pyrag_version: str = ""
     index: SearchedIndex | None = None
-    said: str = ""  # the user's words, where `question` was made of the last message of a conversation
-    # What observers saw; what steps, programs and the answer say is left out: `pyrag.trace.event_codec` joins it.
+    said: str = ""  # the user's last message, if `question` was derived from a conversation
+    # Events as observers saw them, without data of steps, programs and answer: `pyrag.trace.event_codec` restores it.
     events: tuple[RecordedEvent, ...] = ()
     weak: bool = False
     remark: str = ""
@@ -303,17 +308,18 @@ class Trace:
         return self.programs[-1].source if self.programs else ""
 
     def variable_of(self, step: Step) -> str:
-        """Return the variable that the last program keeps the outcome of a step in; empty for other programs' steps."""
+        """Return the last program's variable that holds a step's result; empty for steps of other programs."""
         lines = lines_of(self.program) if step.round == len(self.programs) - 1 else []
-        found = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
-        return found[1] if found else ""
+        assignment = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
+        return assignment[1] if assignment else ""
 
     @property
     def repairs(self) -> int:
+        """Number of programs after the first."""
         return max(len(self.programs) - 1, 0)
 
     def __repr__(self) -> str:
-        """Return one line: a whole trace fills many screens."""
+        """Return one line, since a whole trace fills many screens."""
         answer = repr(shorten(self.answer.text, _MAX_TEXT))
         end = f"failed: {shorten(self.error.message, _MAX_TEXT)}" if self.error else answer
         steps, cited = len(self.steps), len(self.citations)
@@ -323,12 +329,14 @@ class Trace:
     def __str__(self) -> str:
         lines = [self.question, f"→ {self.answer.text}", *([f"✗ {self.error.message}"] if self.error else [])]
         lines += [f"! {self.remark}"] if self.remark else []
-        cited = ((one.number, self.passages.get(one.passage)) for one in self.citations)
-        sources = ((number, one.title or one.id, one.text) for number, one in cited if one is not None)
+        cited = ((citation.number, self.passages.get(citation.passage)) for citation in self.citations)
+        sources = (
+            (number, passage.title or passage.id, passage.text) for number, passage in cited if passage is not None
+        )
         return "\n".join([*lines, *(f"[{n}] {title}: {shorten(text, _MAX_TEXT)}" for n, title, text in sources)])
 
     def _repr_html_(self) -> str:
-        """Return the view that notebooks show."""
+        """Return the view in notebooks."""
         from pyrag.trace.html import to_frame
 
         return to_frame(self)

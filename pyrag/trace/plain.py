@@ -1,10 +1,10 @@
-"""Any Python value as JSON, so that no value of a program or of a caller's own part keeps a trace from being written.
+"""Any Python value as JSON, so that no value of a program or a caller's object prevents writing a trace.
 
 None, True, numbers, text   as they are; half of a surrogate pair becomes U+FFFD
 nan, inf, -inf              the texts "nan", "inf" and "-inf"
 numbers over 4,200 digits   the text of `hex`
-tuples, ranges, sets        lists; those of sets are sorted
-keys of dicts               texts: "True", "None", "1.5", "(1, 2)"; one that is taken is followed by its type
+tuples, ranges, sets        lists; a set's items are sorted
+keys of dicts               texts: "True", "None", "1.5", "(1, 2)"; a duplicate is followed by its type
 bytes                       the text of `repr`
 dataclasses                 objects with their fields
 other objects               the text of `str`, or the type's name
@@ -20,12 +20,12 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 MAX_DEPTH = 100
-_MAX_BITS = 14_000  # of a whole number: Python refuses to write more than 4,300 digits
+_MAX_BITS = 14_000  # bits of an integer; Python refuses to write more than 4,300 digits
 _DEEPER = "…"
 
 
 def encoded(value: Any) -> bytes:
-    """Encode any value as JSON: as msgspec does (nan is null), else in the forms of `jsonable`."""
+    """Return any value as JSON: as msgspec encodes it (nan is null), or in the forms of `jsonable`."""
     import msgspec
 
     try:
@@ -59,12 +59,12 @@ def jsonable(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | range | deque):
         return [jsonable(item, depth + 1) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: jsonable(getattr(value, one.name), depth + 1) for one in fields(value)}
+        return {field.name: jsonable(getattr(value, field.name), depth + 1) for field in fields(value)}
     return _shown(value, repr if isinstance(value, bytes | bytearray) else str)
 
 
 def whole_text(text: str) -> str:
-    """Return a text with U+FFFD in place of each half of a surrogate pair, which no encoding has."""
+    """Return a text with U+FFFD in place of each half of a surrogate pair, which cannot be encoded."""
     try:
         text.encode()
         return str(text)
@@ -84,7 +84,7 @@ def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _shown(value: object, show: Any) -> str:
-    """Return an object's own text, or its type's name if it has none: a stranger's object may fail at any touch."""
+    """Return an object's own text, or its type's name: a caller's object may fail at any access."""
     try:
         return whole_text(show(value))
     except Exception:

@@ -1,4 +1,4 @@
-"""The state of a question, from its events: what a view shows, live, from a file or in a replay.
+"""The state of a question, computed from its events, for views that are live, from a file or a replay.
 
 state = QuestionState()
 for event in events_of(trace):
@@ -37,12 +37,15 @@ from pyrag.trace.events import (
 from pyrag.trace.model import Answer, Program, Step, TraceError, Usage
 
 Phase = Literal["waiting", "decomposing", "planning", "running", "repairing", "answered", "failed"]
-_REPAIRING = frozenset({"repair", "revise", "reorchestrate"})  # roles that write a program anew
+_REPAIRING = frozenset({"repair", "revise", "reorchestrate"})  # roles that write another program
 
 
 @dataclass(frozen=True, slots=True)
 class StepState:
-    """A step. `step` is the whole of it once it has finished; a program's calls without a step are still pending."""
+    """State of a step.
+
+    `step` is the complete step once it has finished; a program's calls without a step are pending.
+    """
 
     id: int
     primitive: str
@@ -59,7 +62,7 @@ class StepState:
 
 @dataclass(frozen=True, slots=True)
 class ProgramState:
-    """A program. `error` is what its planner was told."""
+    """State of a program. `error` is the message for its planner."""
 
     program: Program
     status: Literal["planned", "running", "done", "failed", "rejected"] = "planned"
@@ -69,7 +72,7 @@ class ProgramState:
 
 @dataclass(frozen=True, slots=True)
 class AgentCall:
-    """A request to an agent."""
+    """Request to an agent."""
 
     call: int
     role: str
@@ -84,7 +87,7 @@ class AgentCall:
 
 @dataclass(frozen=True, slots=True)
 class QuestionState:
-    """A question as far as it has come; `at` is the time of the last event, `draft` the program being written."""
+    """State of a question. `at` is the time of the last event, `draft` the program being written."""
 
     question: str = ""
     method: str = ""
@@ -105,7 +108,7 @@ class QuestionState:
 
     @property
     def open_steps(self) -> list[StepState]:
-        """The steps that are under way."""
+        """Steps under way."""
         return [step for step in self.steps.values() if step.status in ("running", "recovering")]
 
 
@@ -118,8 +121,8 @@ def reduce(state: QuestionState, event: Event) -> QuestionState:
     """Return the state after one more event.
 
     Args:
-        state: The state before it, which stays as it is.
-        event: What happened.
+        state: State before the event, which is not changed.
+        event: The event.
     """
     state = replace(state, at=event.at)
     match event:
@@ -169,7 +172,7 @@ def _after_call(state: QuestionState, event: AgentStarted | AgentFinished | Sear
 
 
 def _phase(state: QuestionState, call: AgentCall) -> Phase:
-    """Return the phase that a call of an agent tells of; one for a step tells of none."""
+    """Return the phase that an agent's call begins; a call for a step does not change it."""
     if call.step is not None:
         return state.phase
     if call.role == "decompose":
@@ -184,7 +187,7 @@ def _after_program(state: QuestionState, event: Planned | Rejected | ProgramStar
         case Rejected(error):
             number = len(state.programs) - 1
             return replace(_with_program(state, number, status="rejected", error=error), phase="repairing")
-        case ProgramStarted(number):  # even one that was rejected: its author insisted on it
+        case ProgramStarted(number):  # even a rejected program runs if its planner returns it again
             return replace(_with_program(state, number, status="running", error=""), phase="running")
         case ProgramFinished(number, status, first, order):
             state = _with_program(state, number, status="done" if status == "ok" else "failed")
@@ -208,18 +211,18 @@ def _with_program(
 
 def _renumbered(state: QuestionState, numbers: dict[int, int], first: int) -> QuestionState:
     """Return the state with the final numbers of a program's steps, without the steps that it dropped."""
-    steps = {one.id: one for one in state.steps.values() if one.id < first}
+    steps = {number: known for number, known in state.steps.items() if number < first}
     for old, new in numbers.items():
-        if (one := state.steps.get(old)) is not None:
-            needs = tuple(sorted(numbers[need] for need in one.depends_on if need in numbers))
-            whole = one.step and replace(one.step, id=new, depends_on=needs)
-            steps[new] = replace(one, id=new, depends_on=needs, step=whole)
+        if (state_of_step := state.steps.get(old)) is not None:
+            needs = tuple(sorted(numbers[need] for need in state_of_step.depends_on if need in numbers))
+            whole = state_of_step.step and replace(state_of_step.step, id=new, depends_on=needs)
+            steps[new] = replace(state_of_step, id=new, depends_on=needs, step=whole)
 
     def final(step: int | None) -> int | None:
         return step if step is None or step < first else numbers.get(step)
 
     calls = {number: replace(call, step=final(call.step)) for number, call in state.calls.items()}
-    searches = tuple(replace(one, step=final(one.step)) for one in state.searches)
+    searches = tuple(replace(search, step=final(search.step)) for search in state.searches)
     return replace(state, steps=steps, calls=calls, searches=searches)
 
 
@@ -239,10 +242,10 @@ def _after_step(state: QuestionState, event: StepStarted | Recovering | StepFini
 
 
 def _stopped(state: QuestionState) -> QuestionState:
-    """Return the state with nothing under way: what has not finished never will."""
+    """Return the state with nothing under way: unfinished steps count as stopped."""
     if not state.open_steps:
         return state
-    open_steps = {one.id: replace(one, status="stopped") for one in state.open_steps}
+    open_steps = {step.id: replace(step, status="stopped") for step in state.open_steps}
     return replace(state, steps={**state.steps, **open_steps})
 
 

@@ -1,7 +1,7 @@
-"""Trust in an answer: whether it is weak, why, and what to try after a weak or unknown one.
+"""Trust in an answer: whether it is weak, why, and what to try after a weak or unknown answer.
 
-Every surface (command line, Python, HTTP, MCP, the page) reads its sentence from here; they differ in how they name the
-settings that may help.
+Every surface (command line, Python, HTTP, MCP, the page) takes its sentence from here; surfaces differ in how they
+name the settings that may help.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ _COMPUTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """A way to ask, which decides how advice is worded.
+    """Way to ask questions, which decides how advice is worded.
 
     Attributes:
-        kind: How settings are named.
+        kind: Form of the names of settings.
         index: Name of the index as callers of a service know it.
-        widest: Largest topk that may be asked for.
-        bundled: The service's index is the bundled corpus.
+        widest: Largest topk that a caller may request.
+        bundled: Whether the service's index is the bundled corpus.
     """
 
     kind: Literal["command line", "python", "service"]
@@ -43,14 +43,15 @@ class Surface:
     bundled: bool = False
 
     def name(self, setting: str) -> str:
+        """Return the name of a setting on this surface."""
         return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
 
     def setting(self, setting: str, value: object) -> str:
-        """Return a setting with a value, as it is written here.
+        """Return a setting with a value, as it is written on this surface.
 
         Args:
-            setting: Its name in `pyrag.Settings`.
-            value: Its value.
+            setting: Name of the setting in `pyrag.Settings`.
+            value: Value of the setting.
         """
         return f"{self.name(setting)}{'=' if self.kind == 'python' else ' '}{value}"
 
@@ -78,8 +79,8 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
     """Return the trace with the verdict on its answer.
 
     Args:
-        trace: A finished question.
-        surface: Where the remark will be read.
+        trace: Trace of a finished question.
+        surface: Surface on which the remark will be read.
     """
     return replace(with_confidence(trace), weak=is_weak(trace), remark=remark(trace, surface))
 
@@ -90,23 +91,23 @@ def with_confidence(trace: Trace) -> Trace:
 
 
 def confidence(trace: Trace) -> float | None:
-    """Return the lowest confidence of the cited steps and the answer, in [0, 1]; None for engines that have none."""
+    """Return the lowest confidence of the cited steps and the answer, in [0, 1]; None if there is none."""
     values = [step.answer.confidence for step in _cited_steps(trace) if step.answer]
     return min((value for value in (*values, trace.answer.confidence) if value is not None), default=None)
 
 
 def is_weak(trace: Trace) -> bool:
-    """Return True for a known answer below `MIN_CONFIDENCE`."""
+    """Return True for a known answer with a confidence below `MIN_CONFIDENCE`."""
     sure = confidence(trace)
     return trace.answer.known and sure is not None and sure < MIN_CONFIDENCE
 
 
 def remark(trace: Trace, surface: Surface = PYTHON) -> str:
-    """Return one sentence on a weak or unknown answer; empty for others, and if there is an error.
+    """Return one sentence about a weak or unknown answer; empty for other answers, and if there is an error.
 
     Args:
-        trace: A finished question.
-        surface: Where it will be read.
+        trace: Trace of a finished question.
+        surface: Surface on which the sentence will be read.
     """
     if trace.error:
         return ""
@@ -116,7 +117,7 @@ def remark(trace: Trace, surface: Surface = PYTHON) -> str:
 
 
 def is_embedded(trace: Trace) -> bool:
-    """Return True if no language model took part: rules and a small reader answered."""
+    """Return True if no language model took part, so that rules and a small reader answered."""
     return trace.engine.partition(":")[0] == "embedded"
 
 
@@ -156,7 +157,7 @@ def _about_unknown(trace: Trace, surface: Surface) -> str:
 
 
 def _index(trace: Trace, surface: Surface) -> str:
-    """Return the name of the index that was searched; the bundled corpus is the one that nobody asked for."""
+    """Return the name of the searched index. The bundled corpus is described, since the user did not choose it."""
     if _is_bundled(trace, surface):
         option = {"command line": " without --index", "python": " without retriever"}.get(surface.kind, "")
         named = f"as the index {surface.index}" if surface.index else f"the default{option}"
@@ -185,7 +186,7 @@ def _titles(trace: Trace, ids: Iterable[str]) -> str:
 
 
 def _cures_of_search(trace: Trace, surface: Surface) -> list[str]:
-    """Return what to try where nothing was found."""
+    """Return advice for a search without results."""
     own = (
         _OWN_DOCUMENTS[surface.kind] if _is_bundled(trace, surface) else "documents about it in the index (pyrag index)"
     )
@@ -193,7 +194,7 @@ def _cures_of_search(trace: Trace, surface: Surface) -> list[str]:
 
 
 def _cures(trace: Trace, surface: Surface) -> list[str]:
-    """Return what to try where passages were found that do not answer."""
+    """Return advice if passages were found but do not answer."""
     cures = ["other words", *([_OWN_DOCUMENTS[surface.kind]] if _is_bundled(trace, surface) else [])]
     cures += _wider_filter(trace, surface)
     if (topk := _larger_topk(trace, surface)) is not None:
@@ -205,7 +206,7 @@ def _cures(trace: Trace, surface: Surface) -> list[str]:
 
 
 def _wider_filter(trace: Trace, surface: Surface) -> list[str]:
-    """Return the cure for a filter; a service also has filters that its callers do not know."""
+    """Return advice about the filter. A service also has filters that its callers do not know."""
     where = trace.config.get("where")
     return [f"a wider filter than {shorten(str(where), 80)}"] if where and surface.kind != "service" else []
 
@@ -215,7 +216,7 @@ def _either(cures: list[str]) -> str:
 
 
 def _last_cure(trace: Trace, surface: Surface) -> str:
-    """Return the cure that changes the engine or its recovery; empty if there is none."""
+    """Return advice about the engine or its recovery; empty if there is none."""
     if _needs_tools(trace):
         return f"for sums, counts and comparisons over tables {_WITH_TOOLS[surface.kind]}"
     if is_embedded(trace):
@@ -235,7 +236,7 @@ def _needs_tools(trace: Trace) -> bool:
 
 
 def _larger_topk(trace: Trace, surface: Surface) -> int | None:
-    """Return the topk to try next; None if more passages cannot come or cannot be asked for."""
+    """Return the topk to try next; None if more passages do not exist or may not be requested."""
     open_step = next((step for step in reversed(trace.steps) if step.answer and not step.answer.known), None)
     searches = [step for step in trace.steps if step.primitive == "retrieve"]
     if open_step is not None:
@@ -250,12 +251,12 @@ def _larger_topk(trace: Trace, surface: Surface) -> int | None:
 
 
 def _searched(searches: list[Step], open_step: Step | None, trace: Trace) -> Iterator[tuple[int, int]]:
-    """Yield how many passages each search asked for and brought, a step's recovery included."""
+    """Yield topk and number of passages of each search, including a step's recovery."""
     yield from ((step.topk or 0, len(step.passages)) for step in searches)
     if open_step is None:
         return
-    yield from ((one.topk, len(one.passages)) for one in open_step.attempts if one.topk)
-    # A boost that brought nothing new is no attempt; only its event is kept.
+    yield from ((attempt.topk, len(attempt.passages)) for attempt in open_step.attempts if attempt.topk)
+    # A boost without new passages is not an attempt; only its event is kept.
     read = {attempt.topk for attempt in open_step.attempts}
     boost = {"event": "recovering", "step": open_step.id, "policy": "boost"}
     topks = [event.get("topk") for event in trace.events if boost.items() <= event.items()]

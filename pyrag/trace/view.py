@@ -1,7 +1,7 @@
-"""A method's own view of its traces, as plain data: `pyrag trace show` asks the method's `view(trace)`.
+"""A method's own view of its traces, as plain data: `pyrag trace show` calls the method's `view(trace)`.
 
-A view is a sequence of lines, programs, steps and errors; the command line draws them. An empty one leaves the trace to
-the usual view.
+A view is a sequence of lines, programs, steps and errors, which the command line draws. An empty view selects the
+usual one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyrag.trace.model import Program, Step
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Text, which may have several lines, in parts of one style each ("", "bold", "dim", "bold cyan")."""
+    """Text of one or several lines, in parts of one style each ("", "bold", "dim", "bold cyan")."""
 
     parts: tuple[tuple[str, str], ...]
     indent: int = 0
@@ -21,7 +21,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class ShownStep:
-    """A step with its outcome and cost."""
+    """Step with its outcome and cost."""
 
     step: Step
     indent: int = 0
@@ -29,7 +29,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class RejectedProgram:
-    """The error that a program was given up for."""
+    """Error because of which a program was given up."""
 
     error: str
 
@@ -41,8 +41,8 @@ def line(text: str, style: str = "", indent: int = 0) -> Line:
     """Return a line of one style.
 
     Args:
-        text: What it says.
-        style: A style of the module rich.
-        indent: Columns before each of its lines.
+        text: Text of the line; may hold line breaks.
+        style: Style of the module rich.
+        indent: Number of columns before each line.
     """
     return Line(((text, style),), indent)

@@ -1,4 +1,4 @@
-"""Words that messages of all surfaces share."""
+"""Words that the messages of all surfaces share."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ def counted(number: int, noun: str) -> str:
     """Return a number with its noun: `1 passage`, `2 passages`, `3 searches`, `4 replies`.
 
     Args:
-        number: How many.
-        noun: In the singular.
+        number: Number of things.
+        noun: Noun in the singular.
     """
     if number == 1:
         return f"{number} {noun}"

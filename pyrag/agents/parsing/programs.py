@@ -67,7 +67,7 @@ def parse_program(text: str) -> str:
 
 
 def unwrapped(rest: str) -> str:
-    """Return a program that compiles from a wrapping other than a fence, such as tags or JSON; otherwise an empty text."""
+    """Return a program that compiles from a wrapping other than a fence, such as tags or JSON; else an empty text."""
     programs = (
         repaired_quotes(candidate)
         for candidate in _candidates(rest)

@@ -182,7 +182,7 @@ def _behind(words: list[str], verb: int, asked: set[str]) -> str:
 
 
 def _before(words: list[str], verb: int, asked: set[str]) -> str:
-    """Return the words before "is the town where Ines Valdoria was born", if the words after them are in the question."""
+    """Return the words before "is the town where she was born", if all words after them are in the question."""
     rest = words[:verb]
     if _plain(words[verb]) not in _BE or _content(rest) & asked or not _content(words[verb:]):
         return ""
