@@ -1,13 +1,13 @@
-"""Replies kept on disk, so that the same request is paid for once.
+"""Replies stored on disk, so that an equal request is paid for once.
 
-`CachedChat` wraps any chat model. A request is known by its model's name (a model of this machine: by its absolute path
-and a fingerprint of its files), sampling and messages; its reply comes back with `Reply.cached` set. `ReplyStore` is
-one SQLite file that any number of processes may use at once; the least recently used replies are deleted when it
-outgrows its limit.
+`CachedChat` wraps any chat model. A request is identified by the model's name (for a local model, by its absolute
+path and a fingerprint of its files), sampling and messages; its reply comes back with `Reply.cached` set.
+`ReplyStore` is an SQLite file that any number of processes may use at once; when it exceeds its limit, the least
+recently used replies are deleted.
 
-A reply that was cut off is neither written nor read. Sampling at a temperature is kept: the same request gets the same
-sample again. Equal requests in one process wait for the first of them. Left out: equal requests in several processes,
-each of which is made, and keys and addresses with passwords, which are in no model's name.
+A reply that was cut off is neither stored nor returned. Replies sampled at a temperature are stored too, so the same
+request gets the same sample again. Equal requests in one process wait for the first of them; equal requests in
+several processes are each made. Keys and passwords in addresses are not part of a model's name.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from pyrag.llm.wrappers import WrappedChat
 
 T = TypeVar("T")
 DEFAULT_SAMPLING = Sampling()
-VERSION = 1  # of the file's form
-BUSY_SECONDS = 10.0  # patience with another process that is writing
-_TOUCH_SECONDS = 60  # how exact "used last" is: a write a read would be dear
-_CHECKED_SHARE = 0.01  # of the limit may be written by a process before it deletes old replies again
+VERSION = 1  # version of the file's form
+BUSY_SECONDS = 10.0  # time to wait for another process that is writing
+_TOUCH_SECONDS = 60  # precision of the time of last use, since a write per read would be expensive
+_CHECKED_SHARE = 0.01  # share of the limit that a process writes between two deletions of old replies
 _HEADER = b"SQLite format 3\0"
-_OVERHEAD = 100  # bytes of a row besides its reply
+_OVERHEAD = 100  # bytes of a row in addition to its reply
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     key BLOB PRIMARY KEY, reply TEXT NOT NULL, size INTEGER NOT NULL, used INTEGER NOT NULL
@@ -74,21 +74,21 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 class _UnavailableError(Exception):
-    """The file is locked by others, or the disk is full: no reason to fail a question."""
+    """Error for a file that is locked or a disk that is full, which must not fail a question."""
 
 
 class ReplyStore:
     """Replies by key in one file, for several threads and processes at once.
 
-    Attributes:
-        path: the SQLite file, made with the first reply.
+    Every method raises `DataError` if the file cannot be used. If other processes keep it locked, or the disk is
+    full, a reply is not stored, and the question goes on.
 
-    Every method raises `DataError` if the file cannot be used. If other processes keep it locked, or the disk is full,
-    a reply is not stored, and the question goes on.
+    Attributes:
+        path: The SQLite file, created with the first reply.
     """
 
     def __init__(self, path: str | Path, limit: int = 1 << 30) -> None:
-        """`limit` is the size of all replies in bytes; the file is a little larger."""
+        """Open a store lazily; `limit` is the size of all replies in bytes, and the file is a little larger."""
         self.path = Path(path).expanduser()
         self._limit = limit
         self._lock = threading.Lock()
@@ -104,7 +104,7 @@ class ReplyStore:
             if row is None:
                 return None
             reply = _reply(row[0])
-            if reply.cut_off:  # an older version kept those
+            if reply.cut_off:  # an older version stored those
                 db.execute("DELETE FROM replies WHERE key = ?", (key,))
                 return None
             now = int(time.time())
@@ -118,8 +118,8 @@ class ReplyStore:
         """Store a reply, unless it was cut off or is larger than the limit.
 
         Args:
-            key: The digest of its request (`request_key`).
-            reply: The reply. An earlier one of the same key stays.
+            key: Digest of the request (`request_key`).
+            reply: The reply. An earlier reply of the same key stays.
         """
         if reply.cut_off:
             return
@@ -144,7 +144,7 @@ class ReplyStore:
         self._tried(lambda db: db.execute("SELECT 1 FROM replies LIMIT 1").fetchone(), None)
 
     def info(self) -> CacheInfo:
-        """Return the number and size of the replies. A missing file is not created."""
+        """Return number and size of the replies. A missing file is not created."""
         if not self.path.exists():
             return CacheInfo(str(self.path), 0, 0, 0)
         with self._opened() as db:
@@ -166,7 +166,7 @@ class ReplyStore:
         """Delete all replies, or the files if they are damaged, and return their former contents.
 
         Raises:
-            DataError: The file was never a cache; a mistyped path must not delete somebody's data.
+            DataError: The file was never a cache; a mistyped path must not delete other data.
         """
         try:
             before = self.info()
@@ -189,7 +189,7 @@ class ReplyStore:
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def _was_a_cache(self) -> bool:
-        """Return True if an unusable file is a damaged cache, and not some other file."""
+        """Return True if an unusable file is a damaged cache rather than some other file."""
         if self.path == default_path():
             return True
         try:
@@ -223,7 +223,7 @@ class ReplyStore:
             try:
                 if self._connection is None or self._process != os.getpid():
                     self._connection, self._process = self._open(), os.getpid()
-                    # At the end of the process nothing is left to do; a fork must not close what its parent uses.
+                    # Nothing has to be done when the process exits, and a fork must not close its parent's connection.
                     weakref.finalize(self, self._connection.close).atexit = False
                 yield self._connection
             except (sqlite3.DatabaseError, OSError) as error:
@@ -242,7 +242,7 @@ class ReplyStore:
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))  # prompts may be private
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         try:
-            # In this order: both change in one transaction of the process that makes the file.
+            # In this order, since both change in one transaction of the process that creates the file.
             in_use = db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
             (version,) = db.execute("PRAGMA user_version").fetchone()
             if version != VERSION:
@@ -273,11 +273,11 @@ def _reply(text: str) -> Reply:
 
 
 class CachedChat(WrappedChat):
-    """A chat model whose replies are stored. The store works in a thread, so that a slow disk blocks no event loop.
+    """Chat model whose replies are stored. The store works in a thread, so that a slow disk blocks no event loop.
 
     Args:
-        model: The model to ask for replies that are not stored.
-        store: The file of replies.
+        model: Model that answers requests without a stored reply.
+        store: File of replies.
     """
 
     def __init__(self, model: ChatModel, store: ReplyStore) -> None:
@@ -286,37 +286,45 @@ class CachedChat(WrappedChat):
         self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return the stored reply, else the model's. Args: those of `ChatModel.complete`."""
-        return await self._kept_or(lambda: self.model.complete(messages, sampling), messages, sampling)
+        """Return the stored reply, or the model's.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
+        return await self._stored_or(lambda: self.model.complete(messages, sampling), messages, sampling)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Show a stored reply, and that of a model that cannot stream, in one piece.
+        """Return a reply like `complete`; a stored reply, or one of a model that cannot stream, is shown in one piece.
 
-        Args: those of `StreamingChatModel.stream`.
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+            on_text: Called with each piece of the text.
         """
         write = getattr(self.model, "stream", None)
         if write is not None:
-            reply = await self._kept_or(lambda: write(messages, sampling, on_text), messages, sampling)
+            reply = await self._stored_or(lambda: write(messages, sampling, on_text), messages, sampling)
         else:
             reply = await self.complete(messages, sampling)
         if reply.cached or write is None:
             on_text(reply.text)
         return reply
 
-    async def _kept_or(
+    async def _stored_or(
         self, ask: Callable[[], Awaitable[Reply]], messages: Sequence[Message], sampling: Sampling
     ) -> Reply:
         resolve = getattr(self.model, "resolve", None)
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
-        identity = getattr(self.model, "cache_identity", None)  # of a model whose name does not tell which it is
+        identity = getattr(self.model, "cache_identity", None)  # for models whose name does not identify them
         key = request_key(await identity() if callable(identity) else self.model.name, sampling, messages)
         async with self._turns.get().setdefault(key, asyncio.Lock()):
-            kept = await asyncio.to_thread(self.store.get, key)
-            if kept is not None:
+            stored = await asyncio.to_thread(self.store.get, key)
+            if stored is not None:
                 if (spent := spending.get()) is not None:
-                    spent.add_cached(kept)
-                return kept
+                    spent.add_cached(stored)
+                return stored
             reply = await ask()
             if not reply.cut_off:
                 await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
@@ -328,7 +336,7 @@ class CachedChat(WrappedChat):
 
 
 def _sampling_fields(sampling: Sampling) -> dict[str, object]:
-    """Return the fields of a sampling; an empty `extra` is left out, since older keys were made without it."""
+    """Return the fields of a sampling, without an empty `extra`, which older keys do not contain."""
     return {key: value for key, value in asdict(sampling).items() if key != "extra" or value}
 
 
@@ -336,9 +344,9 @@ def request_key(model: str, sampling: Sampling, messages: Sequence[Message]) -> 
     """Return a digest that is equal for equal requests, in any process.
 
     Args:
-        model: `ChatModel.name`.
-        sampling: All of its fields count.
-        messages: Roles and texts count.
+        model: Name of the model, `ChatModel.name`.
+        sampling: Parameters of the reply; all fields count.
+        messages: The conversation; roles and texts count.
     """
     turns = [[message.role, message.content] for message in messages]
     body = json.dumps([VERSION, model, "", _sampling_fields(sampling), turns], sort_keys=True)

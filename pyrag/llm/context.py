@@ -1,8 +1,8 @@
-"""Errors about prompts that exceed the model's window, and lengths of texts in tokens.
+"""Errors about prompts that exceed the model's window, and token counts of texts.
 
-Servers share at most the status 400, so their words are matched: OpenAI and vLLM, SGLang, llama.cpp, LM Studio, Ollama,
-TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Left out: the shorter
-prompt (`pyrag.agents.context_window`).
+Servers have at most the status 400 in common, so the errors' words are matched: OpenAI and vLLM, SGLang, llama.cpp,
+LM Studio, Ollama, TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Prompts are
+shortened in `pyrag.agents.context_window`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError
 
 _STATUSES = (400, 413, 422, 429, 500)
-_TOO_LARGE = 413  # of proxies, too, in whatever words
+_TOO_LARGE = 413  # also sent by proxies, with any words
 _WORDS = re.compile(
     r"context_length_exceeded|exceed_context_size|string_above_max_length"
     r"|maximum (?:context|model|allowed) length|max(?:imum)?_model_len"
@@ -30,20 +30,20 @@ _WORDS = re.compile(
     r"|must have less than \d+ tokens|inputs` tokens \+ `max_new_tokens` must be",
     re.IGNORECASE,
 )
-_BYTES_A_TOKEN = 4  # of common tokenizers on English; other scripts have more bytes a character and more tokens
+_BYTES_A_TOKEN = 4  # average of common tokenizers on English; other scripts have more bytes and tokens per character
 
 CountTokens = Callable[[str], int]
 
 
 def too_long(error: PermanentServiceError) -> ContextLengthError | None:
-    """Return the error as a `ContextLengthError` if it says that the prompt does not fit, else None."""
+    """Return the error as a `ContextLengthError` if it means that the prompt does not fit, otherwise None."""
     if error.status != _TOO_LARGE and (error.status not in _STATUSES or not _WORDS.search(error.detail)):
         return None
     return ContextLengthError(str(error), service=error.service, status=error.status, detail=error.detail)
 
 
 def about_tokens(text: str) -> int:
-    """Estimate the tokens of a text without a tokenizer."""
+    """Return an estimate of the tokens of a text, without a tokenizer."""
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN)
 
 

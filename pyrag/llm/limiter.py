@@ -1,17 +1,18 @@
-"""Adaptive limit on the calls that one endpoint gets at once, with turns for questions.
+"""Adaptive limit on the calls in flight to one endpoint, with turns for questions.
 
-A `Limiter` stands before an endpoint (base URL and model). It starts at its maximum, so that a server that keeps up is
-never left idle, and learns the capacity of a slower one:
+A `Limiter` stands before an endpoint (base URL and model). It starts at its maximum, so that a fast server is never
+left idle, and learns the capacity of a slower one:
 
-* 429, 503 and timeouts shrink the window to the calls that the server still serves, at least by a fifth. A full window
-  grows by one call a round trip. Refusals of calls that were made before it shrank do not shrink it again.
-* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles a round trip up to its
-  former size, so that the callers do not come all at once.
-* Waiting calls take turns by question (`question_scope`): beside a question with fifty calls, others finish 28 %
-  sooner on average than first come, first served; the time for all stays the same. Cancelled callers leave the queue.
+* 429, 503 and timeouts shrink the window to the number of calls that the server still serves, by at least a fifth. A
+  full window grows by one call per round trip. Refusals of calls made before the window shrank do not shrink it
+  again.
+* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles per round trip up to
+  its former size, so that the callers do not come all at once.
+* Waiting calls take turns by question (`question_scope`), so that a question with many calls does not delay the
+  others. Cancelled callers leave the queue.
 
-`limiter_of` returns the same limiter to all clients of an endpoint in one event loop. Left out: retries
-(`pyrag._io.http.client`), and other processes, which show in the server's refusals only.
+`limiter_of` returns the same limiter to all clients of an endpoint in one event loop. Retries are made by
+`pyrag._io.http.client`. Other processes are only noticed through the server's refusals.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from pyrag._io.http.errors import Fault
 from pyrag._io.threads import PerLoop
 from pyrag.llm.spending import waiting_to_send
 
-MAX_CALLS = 256  # calls at once, unless the settings say otherwise
+MAX_CALLS = 256  # calls in flight, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
 _SHRINK = 0.8
 _FLOOR_WHEN_UNREACHABLE = 8  # a server that is down refuses quickly, so calls need not queue
@@ -40,7 +41,7 @@ _questions = itertools.count(1)
 
 @contextmanager
 def question_scope() -> Iterator[None]:
-    """Count the calls made inside, by this task and those it starts, as one question's."""
+    """Count all calls made inside, by this task and the tasks it starts, as calls of one question."""
     token = _question.set(next(_questions))
     try:
         yield
@@ -49,26 +50,30 @@ def question_scope() -> Iterator[None]:
 
 
 class Limiter:
-    """A `pyrag._io.http.client.Gate` for one event loop; `most` is the window's upper bound."""
+    """Limiter of one event loop, a `pyrag._io.http.client.Gate`; `maximum` is the window's upper bound."""
 
-    def __init__(self, most: int = MAX_CALLS) -> None:
-        self.most = most
-        self.window = float(most)
+    def __init__(self, maximum: int = MAX_CALLS) -> None:
+        self.maximum = maximum
+        self.window = float(maximum)
         self.in_flight = 0
-        self._threshold = float(most)  # below it, the window doubles a round trip; above it grows by one
-        self._queues: dict[int, deque[asyncio.Future[int]]] = {}  # by question, in the order of their turns
-        self._admitted = 0  # calls ever let in; a call's number is its ticket
-        self._shrunk_at = 0  # the ticket from which on a refusal means that the window is too large again
+        self._threshold = float(maximum)  # below it the window doubles per round trip, above it grows by one
+        self._queues: dict[int, deque[asyncio.Future[int]]] = {}  # by question, in order of turns
+        self._admitted = 0  # number of calls admitted so far; a call's number is its ticket
+        self._shrunk_at = 0  # only refusals of later tickets shrink the window again
         self._held_until = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def waiting(self) -> int:
+        """Number of calls that wait for a place."""
         return sum(map(len, self._queues.values()))
 
     async def enter(self, *, again: bool = False) -> int:
-        """Wait for a place and return its ticket. A call that was refused before (`again`) goes first among those of
-        its question."""
+        """Wait for a place and return its ticket.
+
+        Args:
+            again: Whether the call was refused before; it then goes first among its question's calls.
+        """
         if not self._queues and self.in_flight < self.window and not self._held_for():
             return self._admit()
         turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -89,9 +94,9 @@ class Limiter:
         """End a call and adapt the window.
 
         Args:
-            ticket: What `enter` returned.
-            fault: The fault of a failed call; "other" for a cancelled one, which does not change the window.
-            retry_after: Seconds that the server asks to wait.
+            ticket: Ticket that `enter` returned.
+            fault: Fault of a failed call; "other" for a cancelled call, which does not change the window.
+            retry_after: Delay in seconds that the server requests.
         """
         self.in_flight -= 1
         if fault is None:
@@ -102,10 +107,10 @@ class Limiter:
                 self._hold(retry_after)
         self._serve()
 
-    def allow(self, most: int) -> None:
-        """Lower the upper bound to that of another client of the endpoint."""
-        self.most = min(self.most, most)
-        self.window, self._threshold = min(self.window, self.most), min(self._threshold, self.most)
+    def allow(self, maximum: int) -> None:
+        """Lower the upper bound to another client's maximum."""
+        self.maximum = min(self.maximum, maximum)
+        self.window, self._threshold = min(self.window, self.maximum), min(self._threshold, self.maximum)
 
     def _admit(self) -> int:
         self.in_flight += 1
@@ -113,10 +118,10 @@ class Limiter:
         return self._admitted
 
     def _grow(self) -> None:
-        if self.window >= self.most or self.in_flight + 1 < int(self.window):
+        if self.window >= self.maximum or self.in_flight + 1 < int(self.window):
             return  # an unfilled window proves nothing
         step = 1.0 if self.window < self._threshold else 1.0 / self.window
-        self.window = min(self.window + step, float(self.most))
+        self.window = min(self.window + step, float(self.maximum))
 
     def _shrink(self, ticket: int, fault: Fault) -> None:
         floor = _FLOOR_WHEN_UNREACHABLE if fault == "unreachable" else 1
@@ -125,7 +130,7 @@ class Limiter:
             self._shrunk_at = self._admitted
             wanted *= _SHRINK
         if fault == "busy":
-            wanted = min(wanted, self.in_flight)  # what it refused comes on top of what it serves
+            wanted = min(wanted, self.in_flight)  # the refused call came on top of those it serves
         self.window = max(min(self.window, float(floor)), wanted)
         self._threshold = self.window
 
@@ -144,10 +149,10 @@ class Limiter:
     def _held_for(self) -> float:
         if not self._held_until:
             return 0.0
-        left = self._held_until - asyncio.get_running_loop().time()
-        if left <= 0:
+        remaining = self._held_until - asyncio.get_running_loop().time()
+        if remaining <= 0:
             self._held_until = 0.0
-        return max(left, 0.0)
+        return max(remaining, 0.0)
 
     def _serve(self) -> None:
         """Admit waiting calls in turn, as far as the window allows."""
@@ -156,12 +161,12 @@ class Limiter:
             turn = queue.popleft()
             del self._queues[question]
             if queue:
-                self._queues[question] = queue  # behind all others
+                self._queues[question] = queue  # after all others
             if not turn.done():
                 turn.set_result(self._admit())
 
     def _forget(self, question: int, turn: asyncio.Future[int]) -> None:
-        if turn.done() and not turn.cancelled():  # its turn came in the moment it was cancelled
+        if turn.done() and not turn.cancelled():  # its turn came at the moment of its cancellation
             self.leave(turn.result(), "other")
             return
         queue = self._queues.get(question)
@@ -174,36 +179,44 @@ class Limiter:
 _limiters: PerLoop[weakref.WeakValueDictionary[tuple[str, str], Limiter]] = PerLoop(weakref.WeakValueDictionary)
 
 
-def limiter_of(url: str, model: str, most: int = MAX_CALLS) -> Limiter:
+def limiter_of(url: str, model: str, maximum: int = MAX_CALLS) -> Limiter:
     """Return the limiter of an endpoint in the running loop, shared by all its clients.
 
     Args:
-        url: The base URL.
+        url: Base URL of the endpoint.
         model: Name of the model.
-        most: Upper bound on calls at once; the smallest of all clients holds.
+        maximum: Maximum number of calls in flight; the smallest of all clients applies.
     """
     known = _limiters.get()
     limiter = known.get((url, model))
     if limiter is None:
-        limiter = known[url, model] = Limiter(most)
-    limiter.allow(most)
+        limiter = known[url, model] = Limiter(maximum)
+    limiter.allow(maximum)
     return limiter
 
 
 class EndpointGate:
-    """The limiter of an endpoint for one client, which may serve several event loops in turn."""
+    """Limiter of an endpoint for one client, which may serve several event loops in turn."""
 
-    def __init__(self, url: str, model: str, most: int = MAX_CALLS) -> None:
-        self._limiters = PerLoop(lambda: limiter_of(url, model, most))
+    def __init__(self, url: str, model: str, maximum: int = MAX_CALLS) -> None:
+        self._limiters = PerLoop(lambda: limiter_of(url, model, maximum))
 
     @property
     def limiter(self) -> Limiter:
+        """Limiter of the running loop."""
         return self._limiters.get()
 
     async def enter(self, *, again: bool = False) -> int:
+        """Wait for a place and return its ticket; see `Limiter.enter`."""
         with waiting_to_send():
             return await self.limiter.enter(again=again)
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
-        """End a call. Args: those of `Limiter.leave`."""
+        """End a call and adapt the window.
+
+        Args:
+            ticket: Ticket that `enter` returned.
+            fault: Fault of a failed call.
+            retry_after: Delay in seconds that the server requests.
+        """
         self.limiter.leave(ticket, fault, retry_after)

@@ -1,7 +1,4 @@
-"""Writing speed of models, measured on finished replies, so that a message about a slow model can state it.
-
-Left out: the limits themselves, which belong to the clients and to the question.
-"""
+"""Writing speed of models, measured on finished replies and stated in errors about slow models."""
 
 from __future__ import annotations
 
@@ -20,11 +17,11 @@ _INSTANT = 1000.0  # tokens per second; above it, the speed explains nothing
 
 
 class PacedChat(WrappedChat):
-    """A chat model whose replies are timed. An error about a call that took too long states the speed.
+    """Chat model whose replies are timed. An error about a call that took too long states the speed.
 
     Attributes:
         tokens: Tokens of all finished replies.
-        seconds: Time of the calls that they came from.
+        seconds: Total time of the calls that returned them.
         unanswered: Longest time of a call without a reply, in seconds.
     """
 
@@ -33,10 +30,15 @@ class PacedChat(WrappedChat):
         self.tokens = 0
         self.seconds = 0.0
         self.unanswered = 0.0
-        self._max_tokens = 0  # of the last request
+        self._max_tokens = 0  # maximum reply tokens of the last request
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and time it. Args: those of `ChatModel.complete`."""
+        """Return a reply and time it.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         return await self._timed(self.model.complete(messages, sampling), sampling)
 
     def __getattr__(self, name: str) -> Any:
@@ -75,7 +77,7 @@ class PacedChat(WrappedChat):
         return f"a call to {self.name} had no reply after {self.unanswered:.3g} s" if self.unanswered >= 1 else ""
 
     def _speed(self) -> str:
-        """Return the speed as a clause, with advice for a slow model; empty if it explains no long wait."""
+        """Return the speed as a clause, with advice for a slow model; empty if it does not explain a long wait."""
         speed = self.tokens / max(self.seconds, _MIN_SECONDS)
         if not self.tokens or speed > _INSTANT:
             return ""

@@ -1,4 +1,4 @@
-"""The protocol of chat models: one asynchronous method from messages to text."""
+"""Protocol of chat models: one asynchronous method from messages to text."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 CHAT_TEMPLATE = "chat_template_kwargs"
-"""The extra field that engines without a server know as well."""
+"""Extra field of requests that local engines support too."""
 
 NORMAL_ENDINGS = frozenset({"", "stop", "tool_calls", "function_call"})
 
 MAX_REPLY_CHARS = 1_000_000
-"""Characters of a reply; longer ones are cut before they are read."""
+"""Maximum characters of a reply; longer replies are cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation."""
+    """Turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -25,22 +25,22 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A model's text. Tokens are as the server counts them (0 where it does not say).
+    """Reply of a model. Tokens are the server's counts (0 if it does not count them).
 
-    A text longer than `MAX_REPLY_CHARS` is cut, and its reply counts as cut off. Half of a surrogate pair, which no
-    trace, file or server takes, becomes U+FFFD.
+    A text longer than `MAX_REPLY_CHARS` is cut, and the reply counts as cut off. Half of a surrogate pair, which
+    traces, files and servers refuse, becomes U+FFFD.
     """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
     finish_reason: str = "stop"  # "length": cut off at max_tokens, "content_filter": by a filter; others: by a fault
-    cached: bool = False  # paid for before
-    note: str = ""  # a warning about the server, given once
+    cached: bool = False  # stored earlier, at no cost now
+    note: str = ""  # warning about the server, sent once
 
     @property
     def cut_off(self) -> bool:
-        """True where the text may lack its end: after every ending but the normal ones."""
+        """True if the text may be incomplete: after every ending except the normal ones."""
         return self.finish_reason not in NORMAL_ENDINGS
 
     def __post_init__(self) -> None:
@@ -56,7 +56,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """A model as its server lists it; `parent` is the model that an adapter belongs to."""
+    """Model in a server's list; `parent` is the base model of an adapter."""
 
     id: str
     parent: str | None = None
@@ -68,14 +68,14 @@ class Sampling:
     """Parameters of one reply.
 
     Attributes:
-        temperature: 0 for the likeliest reply.
-        max_tokens: the length at which a reply is cut off.
-        stop: texts that end a reply and are not part of it.
-        seed: for repeatable samples, if the server knows seeds.
-        schema: a JSON schema for the reply, or None. Only some servers enforce it: a prompt must state the form too,
-            and its parser must take replies of other forms.
-        pattern: a regular expression for the reply, in place of a schema.
-        extra: further fields of the request, for the server.
+        temperature: Sampling temperature; 0 for the most likely reply.
+        max_tokens: Number of tokens after which a reply is cut off.
+        stop: Texts that end a reply and are not part of it.
+        seed: Seed for repeatable samples, if the server supports seeds.
+        schema: JSON schema of the reply, or None. Only some servers enforce it, so a prompt must also describe the
+            form, and its parser must accept other forms.
+        pattern: Regular expression of the reply, in place of a schema.
+        extra: Further fields of the request.
     """
 
     temperature: float = 0.0
@@ -88,7 +88,7 @@ class Sampling:
 
 
 class ChatModel(Protocol):
-    """A language model.
+    """Language model.
 
         class Echo:
             name = "echo"
@@ -107,15 +107,15 @@ class ChatModel(Protocol):
 
     @property
     def name(self) -> str:
-        """The spec of the model without secrets, such as `openai:MODEL@http://host:port/v1`."""
+        """Spec of the model without secrets, such as `openai:MODEL@http://host:port/v1`."""
         ...
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = Sampling()) -> Reply:
         """Return one reply, after retries of transient faults.
 
         Args:
-            messages: The conversation: a system message or none, then turns of user and assistant. A last message of
-                the assistant is an unfinished reply that the model continues.
+            messages: The conversation: an optional system message, then turns of user and assistant. If the last
+                message is the assistant's, it is an unfinished reply that the model continues.
             sampling: Parameters of the reply.
 
         Raises:
@@ -131,26 +131,26 @@ class ChatModel(Protocol):
 
 @runtime_checkable
 class ModelLister(Protocol):
-    """A client that can list the models of its server or engine."""
+    """Client that can list the models of its server or engine."""
 
     async def offered(self) -> list[ModelInfo]:
-        """Return the models on offer."""
+        """Return the available models."""
         ...
 
 
 class StreamingChatModel(ChatModel, Protocol):
-    """A chat model that can show a reply while it is being written.
+    """Chat model that can show a reply while it is written.
 
-    It may have an attribute `streaming`, which is False once its server was found unable to stream.
+    It may have an attribute `streaming`, which is False once its server turned out to be unable to stream.
     """
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Return one reply as `complete` does, and show its text while it is written; cancelling ends the writing.
+        """Return one reply as `complete` does, and show its text while it is written. Cancelling ends the writing.
 
         Args:
-            messages: As for `complete`.
-            sampling: As for `complete`.
-            on_text: Called with each piece of the text, in order, in the caller's event loop. The pieces make up
+            messages: The conversation, as for `complete`.
+            sampling: Parameters of the reply.
+            on_text: Called with each piece of the text, in order, in the caller's event loop. The pieces add up to
                 `Reply.text`, except after a retry, whose text is not shown again.
         """
         ...

@@ -6,9 +6,9 @@
                     [request.plan]
                     temperature = 0.7
 
-A role is that of `plan_llm`, `decompose_llm`, `answer_llm` or `rewrite_llm`. `[request]` is for all of them; a role's
-own options win, and extra fields of both are sent. Plain mappings in the form of the TOML table go in and out, so that
-they can stand in settings, traces and run configs.
+Roles are those of `plan_llm`, `decompose_llm`, `answer_llm` and `rewrite_llm`. `[request]` applies to all roles; a
+role's own options take precedence, and extra fields of both are sent. Options are plain mappings in the form of the
+TOML table, so that settings, traces and run configs can hold them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Requests = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """Options of one role; None leaves an option as the agents have it."""
+    """Options of one role; None keeps the agents' default."""
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -52,14 +52,14 @@ class RequestOptions:
 
 
 def read_requests(value: Any) -> dict[str, Any]:
-    """Checked options from a table, from text, or from a list of `KEY=VALUE` texts.
+    """Return validated options from a table, a text, or a list of `KEY=VALUE` texts.
 
     Args:
-        value: a mapping in the form of the TOML table; text with items between semicolons, or a JSON object; or a
-            list of items, each `[ROLE.]OPTION=VALUE`.
+        value: Mapping in the form of the TOML table; text with items between semicolons, or a JSON object; or a list
+            of items, each `[ROLE.]OPTION=VALUE`.
 
     Raises:
-        ConfigError: a key is unknown or a value is of a wrong type.
+        ConfigError: A key is unknown or a value has the wrong type.
     """
     if isinstance(value, str):
         value = _from_text(value)
@@ -74,11 +74,11 @@ def read_requests(value: Any) -> dict[str, Any]:
 
 
 def merged(lower: Requests, upper: Requests) -> dict[str, Any]:
-    """Return the options of two layers.
+    """Return the options of two layers, with tables joined.
 
     Args:
-        lower: Options that the upper layer may override; tables are joined.
-        upper: Options that win.
+        lower: Options with lower precedence.
+        upper: Options with higher precedence.
     """
     result = dict(lower)
     for key, value in upper.items():
@@ -91,8 +91,8 @@ def options_of(requests: Requests, role: str) -> RequestOptions:
     """Return the options of a role.
 
     Args:
-        requests: Checked options (`read_requests`).
-        role: One of `ROLES`; its own options win over those for all roles.
+        requests: Validated options (`read_requests`).
+        role: One of `ROLES`; its own options take precedence over the options for all roles.
     """
     common = {key: value for key, value in requests.items() if key in OPTIONS}
     return RequestOptions(**merged(common, requests.get(role, {})))
@@ -128,7 +128,7 @@ def _checked_table(table: Mapping[str, Any]) -> dict[str, Any]:
         if key in ROLES:
             if not isinstance(value, Mapping):
                 raise ConfigError(f"request.{key} must be a table of options, not {value!r:.80}: {_FORM}")
-            result[key] = {name: _checked_option(f"{key}.{name}", name, one) for name, one in value.items()}
+            result[key] = {name: _checked_option(f"{key}.{name}", name, option) for name, option in value.items()}
         else:
             result[key] = _checked_option(str(key), key, value, ROLES)
     return result
@@ -138,9 +138,9 @@ def _checked_option(shown: str, name: str, value: Any, roles: Iterable[str] = ()
     if name == "temperature":
         return _number(shown, value)
     if name == "max_tokens":
-        return _whole(shown, value, least=1)
+        return _whole(shown, value, minimum=1)
     if name == "seed":
-        return _whole(shown, value, least=0)
+        return _whole(shown, value, minimum=0)
     if name == EXTRA:
         return _extra(shown, value)
     known = (*OPTIONS, *roles)
@@ -155,9 +155,9 @@ def _number(shown: str, value: Any) -> float:
     return float(value)
 
 
-def _whole(shown: str, value: Any, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ConfigError(f"request.{shown} must be a whole number from {least} on, not {value!r:.80}")
+def _whole(shown: str, value: Any, minimum: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise ConfigError(f"request.{shown} must be a whole number from {minimum} on, not {value!r:.80}")
     return value
 
 

@@ -1,10 +1,10 @@
-"""Support of servers for JSON schemas and patterns: tried once and remembered, never assumed.
+"""Servers' support for JSON schemas and patterns, tried once and remembered.
 
-Servers differ: some enforce what a request asks for, some refuse it with a 400, some take it and ignore it. `Support`
-is what one client has seen of one endpoint. The reply of a server that ignores it is a reply to the prompt as it
-stands, so it is used and nothing is asked twice; its agent parses it as it would without.
+Some servers enforce the requested form, some refuse it with a 400, some accept and ignore it. `Support` is one
+client's experience with one endpoint. A reply that ignores the form is used without asking again, since its agent's
+parser accepts other forms.
 
-`fits` checks the part of JSON Schema that our agents use. Left out: all else of it, which counts as kept.
+`fits` checks the part of JSON Schema that our agents use; all other keywords count as satisfied.
 """
 
 from __future__ import annotations
@@ -35,21 +35,23 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """`field` of a request holds `value`; `kept` says of a text whether it keeps to it. Where servers name a field that
-    they refuse (`named`), a refusal without its name has another reason."""
+    """Required form of a reply: `field` of the request holds `value`, and `is_satisfied_by` checks a text.
+
+    If servers name a refused field (`named`), a refusal that does not name it has another reason.
+    """
 
     what: str
     field: str
     value: Mapping[str, Any]
-    kept: Callable[[str], bool]
+    is_satisfied_by: Callable[[str], bool]
     named: bool
 
     def is_reason(self, error: PermanentServiceError, *, proven: bool) -> bool:
-        """Return True for a refusal that may be due to this constraint.
+        """Return True if a refusal may be due to this constraint.
 
         Args:
             error: The refusal.
-            proven: The server kept to such a constraint before; then the refusal must name the field.
+            proven: Whether the server satisfied such a constraint before; then the refusal must name the field.
         """
         if error.status not in _REFUSES:
             return False
@@ -57,49 +59,59 @@ class Constraint:
 
     def _is_named(self, error: PermanentServiceError) -> bool:
         refusal = read_refusal(error)
-        found = refusal is not None and bool(refusal.fields({self.field}) or (self.named and refusal.unnamed))
-        return found or self.field in error.detail
+        named = refusal is not None and bool(refusal.fields({self.field}) or (self.named and refusal.unnamed))
+        return named or self.field in error.detail
 
 
 @dataclass(slots=True)
 class Support:
-    """`wanted` is False once the server refused or ignored it; `seen` is True once it was kept to."""
+    """Support of a server for a kind of constraint.
+
+    Attributes:
+        wanted: False once the server refused or ignored a constraint.
+        seen: True once the server satisfied a constraint.
+    """
 
     wanted: bool = True
     seen: bool = False
 
     def judge(self, reply: Reply, constraint: Constraint, server: str) -> str:
-        """Return a warning for the first reply that breaks its constraint, else an empty text.
+        """Return a warning for the first reply that breaks its constraint, otherwise an empty text.
 
         Args:
-            reply: A reply to a constrained request.
-            constraint: The constraint of the request.
-            server: The server's name in the warning.
+            reply: Reply to a constrained request.
+            constraint: Constraint of the request.
+            server: Name of the server in the warning.
         """
         if reply.finish_reason == "length" or not self.wanted:
-            return ""  # a reply that was cut off proves nothing
-        if constraint.kept(reply.text):
+            return ""  # a reply that was cut off is no evidence
+        if constraint.is_satisfied_by(reply.text):
             self.seen = True
             return ""
-        return self._told(constraint, server, "ignores")
+        return self._warning(constraint, server, "ignores")
 
     def refused(self, constraint: Constraint, server: str) -> str:
-        """Record a refusal and return a warning for the first one. Args: those of `judge`."""
-        return self._told(constraint, server, "refuses") if self.wanted else ""
+        """Record a refusal, and return a warning for the first one.
 
-    def _told(self, constraint: Constraint, server: str, what: str) -> str:
+        Args:
+            constraint: Constraint of the request.
+            server: Name of the server in the warning.
+        """
+        return self._warning(constraint, server, "refuses") if self.wanted else ""
+
+    def _warning(self, constraint: Constraint, server: str, what: str) -> str:
         self.wanted = False
         return f"{server} {what} {constraint.what}: its replies are read as plain text instead"
 
 
 def constraint_of(sampling: Sampling) -> Constraint | None:
-    """Return the constraint of a reply, if it has one."""
+    """Return the constraint of a reply, or None."""
     schema, pattern = sampling.schema, sampling.pattern
     if schema is not None:
         value = response_format(schema)
         return Constraint("JSON schemas", "response_format", value, lambda text: fits(text, schema), named=False)
     if pattern is not None:
-        # As vLLM takes it since 0.12; others ignore the field or name it in their refusal.
+        # The form of vLLM since 0.12; other servers ignore the field or name it in their refusal.
         return Constraint(
             PATTERNS,
             "structured_outputs",
@@ -111,7 +123,7 @@ def constraint_of(sampling: Sampling) -> Constraint | None:
 
 
 def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema as OpenAI, vLLM, SGLang, llama.cpp and Ollama take it."""
+    """Return a schema in the form that OpenAI, vLLM, SGLang, llama.cpp and Ollama accept."""
     name = str(schema.get("title", "reply"))
     return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": dict(schema)}}
 
@@ -121,7 +133,7 @@ def fits(text: str, schema: Mapping[str, Any]) -> bool:
 
     Args:
         text: The reply.
-        schema: A JSON schema; keywords that no agent uses are ignored.
+        schema: JSON schema; keywords that no agent uses are ignored.
     """
     try:
         return _fits(json.loads(text), schema)
@@ -137,11 +149,11 @@ def matches(text: str, pattern: str) -> bool:
         pattern: Literal marks with `[\s\S]*` or `[\s\S]+` between them; any other pattern counts as kept.
     """
     places = re.split(r"\[\\s\\S\]([*+])", pattern)
-    marks, least = places[::2], [0, *(gap == "+" for gap in places[1::2])]
+    marks, gaps = places[::2], [0, *(gap == "+" for gap in places[1::2])]
     if any(set(mark) & set(_SPECIAL) for mark in marks):
         return True
     position = 0
-    for mark, gap in zip(marks, least, strict=True):
+    for mark, gap in zip(marks, gaps, strict=True):
         position = text.find(mark, position + gap) + len(mark)
         if position < len(mark):
             return False
@@ -163,5 +175,5 @@ def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
             and all(_fits(value[name], part) for name, part in parts.items() if name in value)
         )
     if isinstance(value, list):
-        return len(value) >= schema.get("minItems", 0) and all(_fits(one, schema.get("items", {})) for one in value)
+        return len(value) >= schema.get("minItems", 0) and all(_fits(item, schema.get("items", {})) for item in value)
     return True

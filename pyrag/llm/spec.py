@@ -1,14 +1,15 @@
-"""From a spec to a chat model. Nothing is contacted here.
+"""From a spec to a chat model, without contacting anything.
 
     openai:MODEL@http://host:port/v1    an OpenAI-compatible server
     openai:MODEL                        the server of OPENAI_BASE_URL, else OpenAI's
     openai:@http://host:port/v1         the first model that the server offers
     vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.clients.local_spec`
-    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see `pyrag.llm.clients.transformers`
+    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see
+    `pyrag.llm.clients.transformers`
     scripted:FILE                       replies from a file, see `pyrag.llm.clients.scripted`
     NAME:REST                           a model of an installed package (entry points of the group `pyrag.engines`)
 
-`embedded` and `replay:FILE` are engines, but no chat models: whoever assembles engines handles them before this.
+`embedded` and `replay:FILE` are engines but not chat models, and are handled before this.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ class ModelOptions:
     """Options of calls to a model.
 
     Attributes:
-        timeout: seconds of one attempt; in a stream, seconds until it goes on.
-        max_in_flight: most calls at once to an endpoint.
-        limit: most that one reply of a server may hold.
-        transport: proxy and certificates of a server.
+        timeout: Seconds of one attempt; for a stream, seconds between two pieces.
+        max_in_flight: Maximum number of calls in flight to an endpoint.
+        limit: Maximum size of one reply of a server.
+        transport: Proxy and certificates of a server.
     """
 
     timeout: float = 60.0
@@ -63,13 +64,13 @@ def open_chat_model(
     """Return the chat model that a spec names.
 
     Args:
-        spec: `SCHEME:REST` in one of the forms above.
-        options: Time limits, calls at once and transport.
-        environ: Variables with the address and key of a server; those of the process if None.
+        spec: Spec in one of the module's forms, `SCHEME:REST`.
+        options: Time limits, calls in flight and transport.
+        environ: Environment variables with the address and key of a server; None for the process's.
 
     Raises:
         ConfigError: The spec has no known form, or a package is missing.
-        DataError: A file or folder that it names cannot be used.
+        DataError: A file or folder that the spec names cannot be used.
     """
     scheme, _, rest = spec.strip().partition(":")
     if scheme == "openai":
@@ -92,47 +93,47 @@ def open_chat_model(
 
 
 def _added(name: str, rest: str) -> ChatModel:
-    """Open a model of an installed package."""
+    """Return a model of an installed package."""
     open_added = plugins.loaded_function("engines", name, "open(rest)")
     package = plugins.package_of_part("engines", name)
     try:
-        found = open_added(rest)
+        model = open_added(rest)
     except PyRAGError:
         raise
-    except Exception as error:  # whatever the package's code raises
+    except Exception as error:  # any error of the package's code
         message = f"the engine {name} of {package} cannot be opened ({type(error).__name__}: {error})"
         raise ConfigError(message) from error
-    return ForeignChat(checked_model(found, f"the engine {name} of {package}"))
+    return ForeignChat(checked_model(model, f"the engine {name} of {package}"))
 
 
 def checked_model(model: Any, what: str) -> ChatModel:
-    """Return an object that is a chat model.
+    """Return an object after checking that it is a chat model.
 
     Args:
         model: The object.
-        what: Who gave it, for the message.
+        what: Description of the object, for the message.
 
     Raises:
-        ConfigError: It lacks a part of the protocol.
+        ConfigError: The object lacks a part of the protocol.
     """
     if not isinstance(getattr(model, "name", None), str):
         raise ConfigError(f"{what} has no name: give a {type(model).__name__} the attribute name, a text")
     for method in ("complete(messages, sampling)", "aclose()"):
         if not callable(getattr(model, method.partition("(")[0], None)):
             raise ConfigError(f"{what} has no async {method}: see pyrag.llm.protocol.ChatModel")
-    found: ChatModel = model
-    return found
+    checked: ChatModel = model
+    return checked
 
 
 def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
     from pyrag.llm.clients.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
-    found = _WITH_URL.fullmatch(rest)
-    # OpenAI itself has no model with an @ in its name; what answers behind OPENAI_BASE_URL may.
+    spec_match = _WITH_URL.fullmatch(rest)
+    # OpenAI itself has no model with an @ in its name; another server behind OPENAI_BASE_URL may.
     elsewhere = environ.get("OPENAI_BASE_URL")
-    if found is None and (_LIKE_ADDRESS.search(rest) or ("@" in rest and not elsewhere)):
+    if spec_match is None and (_LIKE_ADDRESS.search(rest) or ("@" in rest and not elsewhere)):
         raise ConfigError("an openai: engine is written openai:MODEL@http://host:port/v1, with http:// or https://")
-    model, url = (found["model"], found["url"]) if found else (rest, elsewhere or DEFAULT_URL)
+    model, url = (spec_match["model"], spec_match["url"]) if spec_match else (rest, elsewhere or DEFAULT_URL)
     if not model and url == DEFAULT_URL:
         raise ConfigError("openai: needs a model: write openai:MODEL or openai:MODEL@http://host:port/v1")
     key = key_from_environment(environ)

@@ -1,8 +1,9 @@
-"""Model calls of one request, counted where the model is asked: below its agent, whatever becomes of that.
+"""Model calls of one request, counted where the model is called, whatever the agent does with the reply.
 
-A `Spending` belongs to one request of a question (`pyrag.episode.ledger`) and is found by the task that works on it.
-A call counts once it was made, also if it is cut short later; one that its server refused, and one that was still
-waiting for its turn, does not. Calls in flight have no tokens. Left out: limits, which `admit` enforces.
+A `Spending` belongs to one request of a question (`pyrag.episode.ledger`), and the task that works on the request
+finds it in its context. A call counts once it was sent, even if it is cut short later; a call that its server
+refused, or that was still waiting for its turn, does not. Calls in flight have no tokens yet. `admit` enforces
+limits.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ DEFAULT_SAMPLING = Sampling()
 
 
 def usage_of(reply: Reply) -> Usage:
-    """Return the costs of a reply; one from the cache was paid for before."""
+    """Return the cost of a reply; a cached reply costs nothing now."""
     if reply.cached:
         return Usage(cached_calls=1, cached_tokens=reply.prompt_tokens + reply.completion_tokens)
     return Usage(model_calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
 
 
 class Spending:
-    """Expenses of one request.
+    """Account of one request's model calls.
 
     Attributes:
         usage: Calls that have ended, with their tokens.
-        asked: True once a model was asked, so that `usage` is exact.
+        asked: True once a model was called, so that `usage` is exact.
     """
 
     def __init__(self, admit: Callable[[Spending], None]) -> None:
-        """`admit` is called before each call; it raises `BudgetExceededError` if there is no room for the call."""
+        """Create an account; `admit` is called before each call, and raises `BudgetExceededError` without room."""
         self.usage = Usage()
         self.asked = False
         self._open = 0
@@ -46,11 +47,11 @@ class Spending:
 
     @property
     def calls(self) -> int:
-        """Number of calls made so far, those under way included."""
+        """Number of calls so far, including those in flight."""
         return self.usage.model_calls + self._open
 
     def adopt(self, other: Spending) -> None:
-        """Take over the expenses of a request that was made before this one asked for it, later ones included."""
+        """Take over the past and future calls of a request that was made ahead of this one."""
         self.usage += other.usage
         self._open += other._open
         self.asked = self.asked or other.asked
@@ -64,13 +65,13 @@ class Spending:
         owner._open += 1
 
     def end(self, spent: Usage) -> None:
-        """Replace a call under way by its expenses."""
+        """Replace a call in flight by its cost."""
         owner = self._root()
         owner._open -= 1
         owner.usage += spent
 
     def add_cached(self, reply: Reply) -> None:
-        """Count a reply that was stored before, unless it is a counted call's own."""
+        """Count a stored reply, unless it belongs to a call that is counted already."""
         if _call.get() is not None:
             return
         owner = self._root()
@@ -82,7 +83,7 @@ class Spending:
 
 
 class _Call:
-    """A call under way. `sent` is None where the client does not report when it sends."""
+    """Call in flight. `sent` is None if the client does not report when it sends."""
 
     sent: bool | None = None
 
@@ -93,26 +94,31 @@ _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 @contextmanager
 def waiting_to_send() -> Iterator[None]:
-    """For clients whose calls wait for a turn: a call that ends inside of the block was not sent."""
+    """Mark the time in which a client's call waits for its turn: a call that ends inside this block was not sent."""
     call = _call.get()
     if call is None:
         yield
         return
-    call.sent = bool(call.sent)  # a call that is repeated was sent before
+    call.sent = bool(call.sent)  # a repeated call was sent before
     yield
     call.sent = True
 
 
 class CountedChat(WrappedChat):
-    """A chat model whose calls count for the request that they are made for."""
+    """Chat model whose calls are charged to the request in whose context they are made."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and count it. Args: those of `ChatModel.complete`."""
+        """Return a reply and count it.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         return await _counted(lambda: self.model.complete(messages, sampling))
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return self._stream if name == "stream" else found
+        attribute = super().__getattr__(name)
+        return self._stream if name == "stream" else attribute
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         model = cast(StreamingChatModel, self.model)
@@ -120,7 +126,7 @@ class CountedChat(WrappedChat):
 
 
 def counted(model: ChatModel) -> ChatModel:
-    """Return a model whose calls are counted; the model itself if they are already."""
+    """Return a model whose calls are counted: the model itself if they are counted already."""
     inner: Any = model
     while isinstance(inner, WrappedChat):
         if isinstance(inner, CountedChat):
@@ -130,7 +136,7 @@ def counted(model: ChatModel) -> ChatModel:
 
 
 def uncounted(model: object) -> object:
-    """Return the model inside of a `CountedChat`; any other one as it is."""
+    """Return the model inside a `CountedChat`, or any other model unchanged."""
     return model.model if isinstance(model, CountedChat) else model
 
 

@@ -1,7 +1,6 @@
-"""Chat models around another one: without constraints on replies, or with a limit on all calls.
+"""Chat models around another model: without constraints on replies, or with a limit on all calls.
 
-`MeteredChat` stands below the cache, so that stored replies count nothing. Left out: the cache (`pyrag.llm.cache`),
-measured speed (`pyrag.llm.pace`) and the budget of one question (`pyrag.episode.ledger`).
+`MeteredChat` is placed below the cache, so that stored replies do not count.
 """
 
 from __future__ import annotations
@@ -20,33 +19,40 @@ _QUOTED = 300  # characters of a foreign error
 
 
 class WrappedChat:
-    """Base of a wrapper: it has the name of its model, and every attribute that it does not define itself."""
+    """Base of wrappers, with the name of the model and every attribute that the wrapper does not define itself."""
 
     def __init__(self, model: ChatModel) -> None:
         self.model = model
 
     @property
     def name(self) -> str:
+        """Name of the wrapped model."""
         return self.model.name
 
     async def aclose(self) -> None:
+        """Release the model's connections or memory."""
         await self.model.aclose()
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the model, such as `offered` or `context_tokens`, if it has that."""
+        """Return an attribute of the model, such as `offered` or `context_tokens`."""
         return getattr(self.model, name)
 
 
 class ForeignChat(WrappedChat):
-    """A caller's or a package's own model, whose errors of any kind become service errors that name it."""
+    """Model of a caller or a package, whose errors of any kind become service errors that name it."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return the model's reply. Args: those of `ChatModel.complete`."""
+        """Return the model's reply.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         return await guarded(self.model.complete(messages, sampling), f"the model {self.name}")
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return self._stream if name == "stream" else found
+        attribute = super().__getattr__(name)
+        return self._stream if name == "stream" else attribute
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         model = cast(StreamingChatModel, self.model)
@@ -57,8 +63,8 @@ async def guarded(work: Awaitable[T], what: str) -> T:
     """Await work of foreign code.
 
     Args:
-        work: The work; its result is returned.
-        what: Name of the part that does it, for messages.
+        work: Work to await; its result is returned.
+        what: Name of the part that does the work, for messages.
 
     Raises:
         ServiceError: The work raised an error of any kind; pyrag's own errors pass unchanged.
@@ -87,15 +93,20 @@ def _described(error: Exception) -> str:
 
 
 class UnconstrainedChat(WrappedChat):
-    """Passes requests on without their schema and pattern (`structured = false`); replies are read as plain text."""
+    """Wrapper that passes requests on without schema and pattern (`structured = false`)."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply that nothing constrains. Args: those of `ChatModel.complete`."""
+        """Return an unconstrained reply.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         return await self.model.complete(messages, _unconstrained(sampling))
 
     def __getattr__(self, name: str) -> Any:
-        found = super().__getattr__(name)
-        return self._stream if name == "stream" else found
+        attribute = super().__getattr__(name)
+        return self._stream if name == "stream" else attribute
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         model = cast(StreamingChatModel, self.model)
@@ -107,15 +118,15 @@ def _unconstrained(sampling: Sampling) -> Sampling:
 
 
 class Meter:
-    """A limit on the calls and tokens (prompt and completion) of many questions together.
+    """Limit on the calls and tokens (prompt and completion) of many questions together.
 
-    Calls under way may go beyond the limit of tokens; none begins after it.
+    Calls in flight may exceed the limit of tokens; no call begins once it is reached.
 
     Attributes:
-        max_calls: None for no limit.
-        max_tokens: None for no limit.
-        calls: counted before they are made; an earlier process' may be added.
-        tokens: counted when a reply is there.
+        max_calls: Maximum number of calls; None for no limit.
+        max_tokens: Maximum number of tokens; None for no limit.
+        calls: Number of calls, counted before they are made; an earlier process's calls may be added.
+        tokens: Number of tokens, counted when a reply arrives.
         refused: True once a call was refused because of a limit.
     """
 
@@ -139,21 +150,26 @@ class Meter:
         """Count the tokens of a reply.
 
         Args:
-            messages: What was asked, for meters that keep it.
-            reply: Its tokens count, prompt included.
+            messages: Messages of the request, for meters that store them.
+            reply: The reply; its tokens and its prompt's count.
         """
         self.tokens += reply.prompt_tokens + reply.completion_tokens
 
 
 class MeteredChat(WrappedChat):
-    """A chat model whose calls a meter counts. It has no `stream`, whose calls the meter would miss."""
+    """Chat model whose calls a meter counts. It has no `stream`, whose calls the meter would miss."""
 
     def __init__(self, model: ChatModel, meter: Meter) -> None:
         super().__init__(model)
         self.meter = meter
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and count it. Args: those of `ChatModel.complete`."""
+        """Return a reply and count it.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         self.meter.begin()
         reply = await self.model.complete(messages, sampling)
         self.meter.end(messages, reply)

@@ -1,6 +1,7 @@
-"""LoRA adapters as PEFT saves them: a folder, known by a name.
+"""LoRA adapters as PEFT saves them: a folder with a name.
 
-Looks at files only; loading is the engines'. Left out: adapters that are still on a hub, whose rank nobody knows here.
+Only files are examined; the engines load them. Adapters that are still on a hub are not supported, since their rank
+is unknown.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from pyrag.errors import ConfigError, DataError
 
-RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # that vLLM has kernels for
+RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # ranks for which vLLM has kernels
 CONFIG_FILE = "adapter_config.json"
 _WEIGHTS = ("adapter_model.safetensors", "adapter_model.bin")
 _NAME = re.compile(r"[\w.+:-]+")
@@ -22,19 +23,21 @@ _NAME = re.compile(r"[\w.+:-]+")
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """`rank` is that of its matrices."""
+    """LoRA adapter; `rank` is the largest rank of its matrices."""
 
     name: str
     path: str
     rank: int
 
 
-def read_adapter(given: str) -> Adapter:
-    """The adapter of `NAME=FOLDER`, or of `FOLDER`, whose last part is its name then.
+def read_adapter(spec: str) -> Adapter:
+    """Return the adapter of `NAME=FOLDER`, or of `FOLDER`, which is then named after its last part.
 
-    Raises `ConfigError` for a senseless name and `DataError` where there is no adapter.
+    Raises:
+        ConfigError: The name is invalid.
+        DataError: The folder holds no adapter.
     """
-    name, equals, path = given.partition("=")
+    name, equals, path = spec.partition("=")
     folder = expanded(path if equals else name).absolute()
     name = name if equals else folder.name
     if not _NAME.fullmatch(name):
@@ -43,17 +46,17 @@ def read_adapter(given: str) -> Adapter:
 
 
 def expanded(path: str) -> Path:
-    """With the home folder for `~`; unchanged where nobody has that name, or can have it."""
+    """Return a path with `~` replaced by the home folder, unchanged if there is no such user."""
     return Path(path if "\0" in path else os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
 
 
 def lora_rank(ranks: Iterable[int]) -> int:
-    """The least that vLLM can be started with for adapters of these ranks. Raises `ConfigError` above 512."""
-    most = max(ranks)
+    """Return the smallest rank with which vLLM can serve adapters of these ranks. Raises `ConfigError` above 512."""
+    largest = max(ranks)
     for allowed in RANKS:
-        if most <= allowed:
+        if largest <= allowed:
             return allowed
-    raise ConfigError(f"an adapter of rank {most} cannot be served: vLLM takes at most {RANKS[-1]}")
+    raise ConfigError(f"an adapter of rank {largest} cannot be served: vLLM takes at most {RANKS[-1]}")
 
 
 def _rank(folder: Path) -> int:
@@ -64,7 +67,7 @@ def _rank(folder: Path) -> int:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))
         rank, patterns = config["r"], config.get("rank_pattern") or {}
         ranks: list[int] = [rank, *patterns.values()]
-        if config.get("peft_type", "LORA") != "LORA" or not all(isinstance(one, int) and one > 0 for one in ranks):
+        if config.get("peft_type", "LORA") != "LORA" or not all(isinstance(rank, int) and rank > 0 for rank in ranks):
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{folder / CONFIG_FILE} does not describe a LoRA adapter: save it again with PEFT") from error

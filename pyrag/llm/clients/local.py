@@ -1,7 +1,8 @@
-"""Chat models that run on this machine: what the engines `vllm:` and `transformers:` have in common.
+"""Chat models on this machine: the common part of the engines `vllm:` and `transformers:`.
 
 A `LocalChat` is a client; the model itself is a `Runner`, which all clients of a model in this process share. It is
-made with the first call, in a thread, and closed with its last client. Left out: retries, since nothing lies between.
+loaded by the first call, in a thread, and closed with its last client. There are no retries, since no network is
+involved.
 """
 
 from __future__ import annotations
@@ -29,15 +30,17 @@ from pyrag.llm.protocol import CHAT_TEMPLATE, Message, ModelInfo, Reply, Samplin
 
 DEFAULT_SAMPLING = Sampling()
 _MIN_REPLY = 16  # tokens; a prompt that leaves fewer is too long
-_QUOTED = 200  # characters of an engine's own words that an error repeats
+_QUOTED = 200  # characters of an engine's own error that are repeated
 _OUT_OF_MEMORY = ("out of memory", "OutOfMemory", "not enough memory", "can't allocate memory", "No available memory")
 
 OnText = Callable[[str], None]
 
 
 class Runner(Protocol):
-    """A loaded model. `generate` may be called from any event loop, and `say` is called from any thread; cancelling
-    ends the writing."""
+    """Loaded model.
+
+    `generate` may be called from any event loop, and calls `say` from any thread; cancelling it ends the writing.
+    """
 
     window: int  # tokens
 
@@ -57,14 +60,14 @@ class Runner(Protocol):
 
         Args:
             prompt: Token ids.
-            sampling: `max_tokens` fits into the window.
-            adapter: The adapter to use, or None.
+            sampling: Parameters of the reply; `max_tokens` fits into the window.
+            adapter: Adapter to use, or None.
             say: Called with each piece of the text, or None.
         """
         ...
 
     def close(self) -> None:
-        """Free all memory; blocks."""
+        """Free all memory. Blocks."""
         ...
 
 
@@ -73,7 +76,7 @@ Make = Callable[[LocalSpec, Sequence[Adapter]], Runner]
 
 @dataclass(slots=True)
 class _Shared:
-    """A model's runner and those who use it. A start that failed stays failed until all have let go of it."""
+    """Runner of a model and the number of its users. A failed start stays failed until all users have released it."""
 
     spec: LocalSpec
     make: Make
@@ -82,7 +85,11 @@ class _Shared:
     runner: Future[Runner] | None = None
 
     def started(self) -> Future[Runner]:
-        """Raises `PermanentServiceError` where the engine's threads stayed in the parent of a fork."""
+        """Return the runner, starting to load it if needed.
+
+        Raises:
+            PermanentServiceError: The engine's threads were left behind in the parent of a fork.
+        """
         with _lock:
             if self.spec.engine in _left_behind:
                 raise PermanentServiceError(
@@ -92,7 +99,7 @@ class _Shared:
                 )
             if self.runner is None:
                 self.runner = Future()
-                # Loading takes minutes, and must not keep a process alive that wants to end.
+                # Loading takes minutes, and must not prevent the process from exiting.
                 threading.Thread(target=self._start, args=(self.runner,), daemon=True).start()
             return self.runner
 
@@ -111,13 +118,13 @@ _one_at_a_time = threading.Lock()
 _shared: dict[tuple[str, str, tuple[Any, ...]], _Shared] = {}
 
 
-_left_behind: set[str] = set()  # engines that were loaded before a fork; this is its child
+_left_behind: set[str] = set()  # engines that were loaded in the parent of a fork
 
 
 def _after_fork() -> None:
     global _lock, _one_at_a_time
     _lock, _one_at_a_time = threading.Lock(), threading.Lock()
-    _left_behind.update(key[0] for key, one in _shared.items() if one.runner is not None)
+    _left_behind.update(key[0] for key, shared in _shared.items() if shared.runner is not None)
     _shared.clear()
 
 
@@ -143,7 +150,7 @@ async def _release(shared: _Shared) -> None:
         shared.users -= 1
         if shared.users:
             return
-        for key in [key for key, one in _shared.items() if one is shared]:
+        for key in [key for key, user in _shared.items() if user is shared]:
             del _shared[key]
     if shared.runner is None:
         return
@@ -159,7 +166,7 @@ def _close(loaded: Future[Runner]) -> None:
 
 
 class LocalChat:
-    """A model on this machine, or an adapter on it. `timeout` limits one call in seconds, the loading aside."""
+    """Model on this machine, or an adapter of it. `timeout` limits one call in seconds, without loading."""
 
     def __init__(self, spec: LocalSpec, make: Make, *, timeout: float = 60.0) -> None:
         self.spec = spec
@@ -169,7 +176,7 @@ class LocalChat:
         self._identity = ""
 
     async def cache_identity(self) -> str:
-        """Return the model's name for keys of kept replies; of a loaded model it stays, whatever becomes of its files.
+        """Return the model's name for keys of stored replies; it stays fixed while the model is loaded.
 
         Raises:
             PermanentServiceError: The files cannot be read.
@@ -183,6 +190,7 @@ class LocalChat:
 
     @property
     def name(self) -> str:
+        """Spec of the model."""
         return self.spec.name
 
     def __repr__(self) -> str:
@@ -190,7 +198,7 @@ class LocalChat:
 
     @property
     def window(self) -> int | None:
-        """In tokens; before the model is loaded, what its files tell."""
+        """Context window in tokens; before the model is loaded, the value in its files."""
         runner = self._shared.runner if self._shared else None
         if runner is not None and runner.done() and not runner.exception():
             return runner.result().window
@@ -198,20 +206,22 @@ class LocalChat:
 
     @property
     def tokenizer(self) -> str | None:
-        """The model's own tokenizer.json, if it is on this machine."""
+        """Path of the model's own tokenizer.json, if it is on this machine."""
         file = file_of(self.spec, "tokenizer.json")
         return str(file) if file else None
 
     async def context_tokens(self) -> int | None:
+        """Return the context window in tokens, if known."""
         return self.window
 
     async def offered(self) -> list[ModelInfo]:
-        """The model and the adapters that clients in this process named. Loads nothing."""
+        """Return the model and the adapters that clients in this process named, without loading anything."""
         adapters = (self._shared.adapters if self._shared else {}).values()
         base = ModelInfo(self.spec.model, None, self.window)
         return [base, *(ModelInfo(adapter.name, self.spec.model, self.window) for adapter in adapters)]
 
     async def models(self) -> list[str]:
+        """Return the ids of the model and its adapters."""
         return [model.id for model in await self.offered()]
 
     async def start(self) -> None:
@@ -219,15 +229,26 @@ class LocalChat:
         await self.runner()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return one reply, loading the model first if need be. Args: those of `ChatModel.complete`."""
+        """Return one reply, loading the model first if needed.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         return await self._generate(messages, sampling, None)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Reply:
-        """Return one reply and show it while it is written. Args: those of `StreamingChatModel.stream`."""
+        """Return one reply and show it while it is written.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+            on_text: Called with each piece of the text, in the caller's event loop.
+        """
         caller = asyncio.get_running_loop()
 
         def say(text: str) -> None:
-            with contextlib.suppress(RuntimeError):  # the caller's loop has ended: nobody listens
+            with contextlib.suppress(RuntimeError):  # the caller's loop has ended
                 caller.call_soon_threadsafe(on_text, text)
 
         return await self._generate(messages, sampling, say)
@@ -284,14 +305,14 @@ def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[s
     """Return the token ids of a prompt.
 
     Args:
-        tokenizer: A tokenizer of transformers, with the model's chat template.
+        tokenizer: Tokenizer of transformers, with the model's chat template.
         messages: The conversation; a last message of the assistant is continued.
         template: Further variables of the chat template.
     """
     going_on = bool(messages) and messages[-1].role == "assistant"
-    said = [{"role": message.role, "content": message.content} for message in messages]
+    turns = [{"role": message.role, "content": message.content} for message in messages]
     text = tokenizer.apply_chat_template(
-        said, tokenize=False, add_generation_prompt=not going_on, continue_final_message=going_on, **template
+        turns, tokenize=False, add_generation_prompt=not going_on, continue_final_message=going_on, **template
     )
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
@@ -300,12 +321,12 @@ def explained(error: BaseException, name: str, what: str) -> PyRAGError:
     """Return an engine's error as a permanent error of one sentence.
 
     Args:
-        error: The engine's own.
-        name: The spec of the model.
-        what: The failed step, such as "could not be loaded".
+        error: The engine's own error.
+        name: Spec of the model.
+        what: Step that failed, such as "could not be loaded".
     """
-    said = f"{type(error).__name__}: {error}"
-    if any(words in said for words in _OUT_OF_MEMORY):
+    text = f"{type(error).__name__}: {error}"
+    if any(words in text for words in _OUT_OF_MEMORY):
         cure = "use a smaller model or dtype=bfloat16, or lower max_model_len"
         return PermanentServiceError(f"{name} {what}: it does not fit into the memory: {cure}", service=name)
     message = f"{name} {what} ({_first_line(error)}): correct what it complains about, or use another model"
@@ -318,11 +339,11 @@ def _first_line(error: BaseException) -> str:
 
 
 def missing_package(engine: str, package: str) -> ConfigError | None:
-    """Return the error for a package that is not installed, else None; nothing is imported.
+    """Return the error for a package that is not installed, or None, without importing it.
 
     Args:
-        engine: The scheme of the spec.
-        package: The package that it needs.
+        engine: Scheme of the spec.
+        package: Package that the engine needs.
     """
     import importlib.util
 

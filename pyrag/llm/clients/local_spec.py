@@ -1,10 +1,10 @@
-"""Specs of engines on this machine: a model, an adapter, options of the engine. Nothing is loaded here.
+"""Specs of local engines: a model, an adapter and options of the engine. Nothing is loaded here.
 
     vllm:MODEL,adapter=NAME=FOLDER,max_model_len=8192
     transformers:FOLDER,dtype=bfloat16
 
-MODEL is a folder as transformers saves it, or a name on the hub. Options start behind a comma, so that no shell needs
-quotes. Left out: what an option means, which is the engine's.
+MODEL is a folder as transformers saves it, or a name on the hub. Options follow a comma, so that no shell needs
+quotes. The engine interprets its options.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from pyrag.llm.clients.adapters import Adapter, expanded, read_adapter
 Option = str | int | float | bool
 
 _ADAPTER = "adapter"
-_SAMPLE = 1 << 14  # bytes; smaller files than all samples together are read whole
-_SAMPLES = 64  # of a file, evenly spaced
+_SAMPLE = 1 << 14  # bytes of a sample; a file smaller than all samples together is read completely
+_SAMPLES = 64  # evenly spaced samples of a file
 _NEXT_OPTION = re.compile(r",(?=\w+=)")
 _HUB_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
 _PATH_LIKE = ("/", "./", "../", "~")
@@ -34,7 +34,12 @@ _WINDOWS = ("max_position_embeddings", "n_positions", "max_sequence_length", "se
 
 @dataclass(frozen=True, slots=True)
 class LocalSpec:
-    """`options` are sorted, so that equal ones mean one engine. `folder` is None where the model is one of a hub."""
+    """Spec of a local engine.
+
+    Attributes:
+        options: Options sorted by name, so that equal options mean the same engine.
+        folder: Folder of the model; None for a model on the hub.
+    """
 
     engine: str
     model: str
@@ -44,7 +49,7 @@ class LocalSpec:
 
     @property
     def name(self) -> str:
-        """The spec as it can be written again."""
+        """Spec in the form in which it can be written again."""
         adapter = [f"{_ADAPTER}={self.adapter.name}={self.adapter.path}"] if self.adapter else []
         options = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in self.options]
         return f"{self.engine}:{','.join([self.model, *adapter, *options])}"
@@ -55,24 +60,24 @@ class LocalSpec:
 
 
 def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> LocalSpec:
-    """Read a spec.
+    """Parse a spec.
 
     Args:
-        engine: The scheme, such as "vllm".
-        rest: The text behind `engine:`.
-        known: The engine's options with their types.
+        engine: Scheme, such as "vllm".
+        rest: Text after `engine:`.
+        known: Options of the engine with their types.
 
     Raises:
-        ConfigError: The spec is in no known form.
+        ConfigError: The spec has no known form.
         DataError: A folder holds no model or no adapter.
     """
-    model, *given = _NEXT_OPTION.split(rest.strip())
+    model, *written_options = _NEXT_OPTION.split(rest.strip())
     if not model:
         raise ConfigError(f"{engine}: needs a model: write {engine}:FOLDER, or {engine}:NAME for one of the hub")
     options: dict[str, Option] = {}
     adapter = None
-    for one in given:
-        key, _, text = one.partition("=")
+    for option in written_options:
+        key, _, text = option.partition("=")
         if key == _ADAPTER:
             adapter = read_adapter(text)
         elif key in known:
@@ -83,7 +88,7 @@ def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> Local
 
 
 def model_folder(model: str) -> Path | None:
-    """The folder of a model; None for a name on the hub. Raises `DataError` where there is no model."""
+    """Return the folder of a model; None for a name on the hub. Raises `DataError` if there is no model."""
     folder = expanded(model)
     if not folder.is_dir():
         if model.startswith(_PATH_LIKE) or not _HUB_NAME.fullmatch(model):
@@ -98,7 +103,7 @@ def file_of(spec: LocalSpec, name: str) -> Path | None:
     """Return the path of a model's file, or None if it is not on this machine.
 
     Args:
-        spec: Names the model.
+        spec: Spec of the model.
         name: Name of the file, such as "config.json".
     """
     if spec.folder is not None:
@@ -108,18 +113,19 @@ def file_of(spec: LocalSpec, name: str) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
     except ImportError:
         return None
-    found = try_to_load_from_cache(spec.model, name)
-    return Path(found) if isinstance(found, str) else None
+    cached = try_to_load_from_cache(spec.model, name)
+    return Path(cached) if isinstance(cached, str) else None
 
 
 def identity_of(spec: LocalSpec) -> str:
-    """Return a model's name for keys of kept replies: absolute paths, options, and fingerprints of the files.
+    """Return a model's name for keys of stored replies: absolute paths, options, and fingerprints of the files.
 
-    Another model, adapter or revision under the same name or path has another identity. Reads at most 1 MiB per file.
+    Another model, adapter or revision under the same name or path has another identity. Reads at most 1 MiB per
+    file.
     """
     folder = spec.folder
     if folder is None and (config := file_of(spec, "config.json")) is not None:
-        folder = config.parent  # of one revision of the hub
+        folder = config.parent  # the folder of one revision in the hub's cache
     named = [spec.engine, str(folder.resolve()) if folder else spec.model]
     named += [f"{key}={value}" for key, value in spec.options]
     named += [_fingerprint(folder)] if folder else []
@@ -130,9 +136,9 @@ def identity_of(spec: LocalSpec) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Return a digest of the files of a folder: names, sizes, times of change, and samples of their content."""
+    """Return a digest of a folder's files: names, sizes, times of modification, and samples of their content."""
     digest = hashlib.sha256()
-    for path in sorted(one for one in folder.iterdir() if one.is_file() and not one.name.startswith(".")):
+    for path in sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")):
         status = path.stat()
         digest.update(json.dumps([path.name, status.st_size, status.st_mtime_ns]).encode())
         with path.open("rb") as file:
@@ -143,15 +149,15 @@ def _fingerprint(folder: Path) -> str:
 
 
 def known_window(spec: LocalSpec) -> int | None:
-    """The model's window in tokens, as far as its files tell; an option `max_model_len` makes it smaller."""
+    """Return the model's window in tokens, as far as its files state it; the option `max_model_len` reduces it."""
     file = file_of(spec, "config.json")
     try:
         config = json.loads(file.read_text(encoding="utf-8")) if file else {}
         config = {**config, **(config.get("text_config") or {})}
     except (OSError, ValueError, TypeError, AttributeError):
         config = {}
-    told = next((config[key] for key in _WINDOWS if isinstance(config.get(key), int)), None)
-    windows = [one for one in (told, spec.option("max_model_len")) if one]
+    stated = next((config[key] for key in _WINDOWS if isinstance(config.get(key), int)), None)
+    windows = [size for size in (stated, spec.option("max_model_len")) if size]
     return min(windows, default=None)
 
 

@@ -1,10 +1,10 @@
-"""A chat model behind `POST {base}/chat/completions`: vLLM, Ollama, llama.cpp, hosted services.
+"""Chat model behind `POST {base}/chat/completions`: vLLM, Ollama, llama.cpp, hosted services.
 
-The wire format is small, so it is written here; tests judge it by the official client. Connections, time limits,
-retries and the classes of faults are `pyrag._io.http.client`'s. A schema or pattern is sent until the server is seen to
-refuse or ignore it (`pyrag.llm.schema`), and so is the wish to see a reply as it is written. Any other field, role or
-limit that a server refuses is left out, renamed or made smaller, and the rule remembered
-(`pyrag.llm.clients.request_rules`). Left out: tools.
+The wire format is small, so it is implemented here and tested against the official client. `pyrag._io.http.client`
+provides connections, time limits, retries and the classes of faults. A schema or pattern is sent until the server
+refuses or ignores it (`pyrag.llm.schema`), and so is the request to stream a reply. Any other field, role or limit
+that a server refuses is left out, renamed or reduced, and the rule is remembered
+(`pyrag.llm.clients.request_rules`). Tools are not supported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KEY_FILE_VARIABLE = "PYRAG_API_KEY_FILE"
 DEFAULT_SAMPLING = Sampling()
 DEFAULT_TRANSPORT = Transport()
 _SERVICE = "model server"
-_NO_STREAM = (400, 404, 405, 415, 422, 501)  # how servers refuse what they cannot do
+_NO_STREAM = (400, 404, 405, 415, 422, 501)  # statuses with which servers refuse to stream
 _CURE = "start it, or name another with --llm openai:MODEL@http://host:port/v1"
 _CURES: Mapping[int, str] = {
     400: "correct what it complains about (a prompt that is too long: lower --topk, or serve a larger window)",
@@ -47,14 +47,15 @@ _CURES: Mapping[int, str] = {
 
 
 def key_from_environment(environ: Mapping[str, str] | None = None) -> str | None:
-    """The API key, if one is set, or that in the file which `PYRAG_API_KEY_FILE` names. Local servers need none.
+    """Return the API key from the environment, or from the file that `PYRAG_API_KEY_FILE` names; None without a key.
 
-    Raises `ConfigError` where the file cannot be read, or can be read by others.
+    Raises:
+        ConfigError: The file cannot be read, or others can read it.
     """
     environ = os.environ if environ is None else environ
-    given = next((environ[name].strip() for name in KEY_VARIABLES if environ.get(name, "").strip()), None)
+    key = next((environ[name].strip() for name in KEY_VARIABLES if environ.get(name, "").strip()), None)
     file = environ.get(KEY_FILE_VARIABLE, "").strip()
-    return given or (_key_in(Path(file).expanduser()) if file else None)
+    return key or (_key_in(Path(file).expanduser()) if file else None)
 
 
 def _key_in(file: Path) -> str:
@@ -71,11 +72,21 @@ def _key_in(file: Path) -> str:
 
 
 class OpenAIChat:
-    """One model of an OpenAI-compatible server. An empty `model` stands for the first one that the server offers.
+    """Client for one model of an OpenAI-compatible server. An empty `model` means the first one that the server offers.
 
-    `timeout` limits one attempt, `total` a call with its retries, both in seconds. The key is sent and never shown.
-    All clients of a model at a base URL share its limit of calls at once (`pyrag.llm.limiter`); `max_in_flight` is the
-    most it may be.
+    The key is sent and never shown. All clients of a model at a base URL share its limit of calls in flight
+    (`pyrag.llm.limiter`).
+
+    Args:
+        model: Name of the model.
+        base_url: Base URL of the server.
+        api_key: Key of the server, if it needs one.
+        timeout: Seconds of one attempt.
+        total: Seconds of a call with its retries; None for no limit.
+        retries: Maximum number of retries of transient faults.
+        max_in_flight: Maximum number of calls in flight.
+        limit: Maximum size of one reply.
+        transport: Proxy and certificates.
     """
 
     def __init__(
@@ -114,19 +125,25 @@ class OpenAIChat:
             transport=transport,
         )
         self._service.gate = EndpointGate(self._service.url, model, max_in_flight)
-        # OpenAI's own newer models refuse `max_tokens`; most other servers know nothing else.
+        # OpenAI's own newer models refuse `max_tokens`; most other servers know no other name.
         self._hosted = urlsplit(self._service.url).hostname == urlsplit(DEFAULT_URL).hostname
         self._limit_name = "max_completion_tokens" if self._hosted else "max_tokens"
 
     @property
     def name(self) -> str:
+        """Spec of the model, without the key."""
         return f"openai:{self._model}@{self._service.url}"
 
     def __repr__(self) -> str:
         return f"<OpenAIChat {self.name}>"
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return one reply. Args: those of `ChatModel.complete`."""
+        """Return one reply.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
         await self.resolve()
         body = self._body(messages, sampling)
         constraint = constraint_of(sampling)
@@ -137,7 +154,10 @@ class OpenAIChat:
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         """Return one reply and show it, in one piece if the server cannot stream or the reply is constrained.
 
-        Args: those of `StreamingChatModel.stream`.
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+            on_text: Called with each piece of the text.
         """
         if not self.streaming or constraint_of(sampling) is not None:
             reply = await self.complete(messages, sampling)
@@ -151,7 +171,7 @@ class OpenAIChat:
         except PermanentServiceError as error:
             if error.status not in _NO_STREAM:
                 raise
-            reply = await self._post(body)  # servers word it differently: a refusal for another reason comes again
+            reply = await self._post(body)  # wordings differ, so it is tried: a refusal for another reason comes again
             self.streaming = False
         if not shown.pieces:
             on_text(reply.text)
@@ -177,7 +197,7 @@ class OpenAIChat:
         return await self._service.post_events(path, sent, read, _reply_decoder(), _failure_check())
 
     def _may_ask_for(self, constraint: Constraint) -> bool:
-        # OpenAI's own server knows schemas and no other field.
+        # OpenAI's own server supports schemas and no other field.
         return self._support[constraint.what].wanted and not (self._hosted and constraint.named)
 
     async def _post_constrained(self, body: dict[str, Any], constraint: Constraint, support: Support) -> Reply:
@@ -189,7 +209,7 @@ class OpenAIChat:
         except PermanentServiceError as error:
             if not constraint.is_reason(error, proven=proven):
                 raise
-            # Servers word it differently, so it is tried: a refusal for another reason comes again.
+            # Wordings differ, so it is tried: a refusal for another reason comes again.
             reply = await self._post(body)
             note = support.refused(constraint, server)
         else:
@@ -198,15 +218,17 @@ class OpenAIChat:
 
     async def _post(self, body: dict[str, Any]) -> Reply:
         async def post(sent: dict[str, Any]) -> Reply:
-            if sent.get("stream"):  # there are servers that reply in no other way
+            if sent.get("stream"):  # some servers only reply in streams
                 return await self._post_events(sent, _Shown(_unseen))
             return await self._service.post_json("/chat/completions", sent, _reply_decoder(), _failure_check())
 
         return await self._send(body, post)
 
     async def _send(self, body: dict[str, Any], post: Callable[[dict[str, Any]], Awaitable[Reply]]) -> Reply:
-        """Posts a request as the server takes it. Each refusal that says what to change is learnt from, and what was
-        learnt is kept once the server replies."""
+        """Send a request in the form that the server accepts.
+
+        Each refusal that names its cause adds a rule, and the rules are remembered once the server replies.
+        """
         rules = self._rules
         for _ in range(MAX_REFUSALS):
             sent = rules.apply(body)
@@ -218,52 +240,54 @@ class OpenAIChat:
                     raise too_long(error) or error from error.__cause__
                 rules = learnt
             else:
-                return self._kept(rules, body, reply)
+                return self._remembered(rules, body, reply)
         return await post(rules.apply(body))
 
     def _after(
         self, error: PermanentServiceError, rules: RequestRules, body: dict[str, Any], sent: dict[str, Any]
     ) -> RequestRules | None:
-        """The rules to try next after a refusal: those that another call has learnt meanwhile, else what it says."""
+        """Return the rules to try after a refusal: those that another call learnt meanwhile, else those it teaches."""
         known = replace(self._rules.joined(rules), this_reply=rules.this_reply)
         if known.apply(body) != sent:
             return known
         refusal = read_refusal(error)
         return known.after(refusal, body, sent) if refusal else None
 
-    def _kept(self, rules: RequestRules, body: dict[str, Any], reply: Reply) -> Reply:
-        """Remembers rules that a reply has proven. The reply says once what is odd about the server."""
+    def _remembered(self, rules: RequestRules, body: dict[str, Any], reply: Reply) -> Reply:
+        """Remember rules that a reply has proven, and return the reply with a note on oddities of the server."""
         if "stop" in rules.dropped:
             reply = _stopped(reply, body.get("stop", ()))
         lost = rules.lost(self._rules, body)
         self._rules = self._rules.joined(rules).after_success(body, reply.prompt_tokens)
-        said = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
+        refusal = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
         if not reply.note:
-            return self._noted(reply, said)
+            return self._noted(reply, refusal)
         uncounted = f"{reply.note}: they are estimated" if not self._estimates else ""
         self._estimates = True
-        return self._noted(_estimated(replace(reply, note=""), body), uncounted, said)
+        return self._noted(_estimated(replace(reply, note=""), body), uncounted, refusal)
 
-    def _noted(self, reply: Reply, *said: str) -> Reply:
-        notes = [f"{_SERVICE} {self._service.url} {one}" for one in said if one]
+    def _noted(self, reply: Reply, *parts: str) -> Reply:
+        notes = [f"{_SERVICE} {self._service.url} {note}" for note in parts if note]
         return replace(reply, note="; ".join(notes)) if notes else reply
 
     async def resolve(self) -> None:
-        """Makes sure that the model has a name, asking the server if it must."""
+        """Look up the name of the model if it is empty."""
         if not self._model:
             self._model = await self._first_model()
 
     async def models(self) -> list[str]:
-        """Ids of the models that the server offers."""
+        """Return the ids of the models that the server offers."""
         return [model.id for model in await self.offered()]
 
     async def offered(self) -> list[ModelInfo]:
-        """The models that the server offers, with what it tells about them."""
+        """Return the models that the server offers, with the details it reports."""
         return await self._service.get_json("/models", _models_decoder())
 
     async def context_tokens(self) -> int | None:
-        """The model's window, or that of the model it is an adapter of, if the server tells. A server that cannot be
-        asked tells nothing, and is not asked again."""
+        """Return the context window of the model (or of its base model), if the server reports it.
+
+        The server is asked once, even if it fails.
+        """
         if not self._asked:
             try:
                 known = {model.id: model for model in await self.offered()}
@@ -271,11 +295,14 @@ class OpenAIChat:
                 known = {}
             own = known.get(self._model)
             base = known.get(own.parent or "") if own else None
-            self._context_tokens = next((one.context_tokens for one in (own, base) if one and one.context_tokens), None)
+            self._context_tokens = next(
+                (info.context_tokens for info in (own, base) if info and info.context_tokens), None
+            )
             self._asked = True
         return self._context_tokens
 
     async def aclose(self) -> None:
+        """Close all connections."""
         await self._service.aclose()
 
     def _body(self, messages: Sequence[Message], sampling: Sampling) -> dict[str, Any]:
@@ -286,7 +313,7 @@ class OpenAIChat:
             self._limit_name: sampling.max_tokens,
         }
         if messages and messages[-1].role == "assistant" and not self._hosted:
-            # vLLM and SGLang begin a new message otherwise; servers that know no such option ignore it.
+            # Otherwise vLLM and SGLang begin a new message; servers without such an option ignore it.
             body |= {"continue_final_message": True, "add_generation_prompt": False}
         if sampling.stop:
             body["stop"] = list(sampling.stop)
@@ -303,7 +330,7 @@ class OpenAIChat:
 
 
 class _Shown:
-    """Passes on what the first attempt writes, and nothing of later ones once a piece was shown."""
+    """Filter that shows the pieces of the first attempt, and nothing of later attempts once a piece was shown."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.pieces = 0
@@ -321,14 +348,14 @@ class _Shown:
 
 
 def _stopped(reply: Reply, stops: Sequence[str]) -> Reply:
-    """A reply as if its server had stopped writing where it should: at the first of the texts behind its thinking."""
+    """Return a reply cut at the first stop text after its thinking, as its server should have done."""
     begin = max(reply.text.rfind("</think>"), 0)
     places = [place for stop in stops if (place := reply.text.find(stop, begin)) >= 0]
     return replace(reply, text=reply.text[: min(places)], finish_reason="stop") if places else reply
 
 
 def _estimated(reply: Reply, body: Mapping[str, Any]) -> Reply:
-    """With estimates for the tokens that the server did not count, so that limits and costs hold."""
+    """Return a reply with estimates for tokens that the server did not count, so that limits and costs hold."""
     asked = sum(about_tokens(str(message["content"])) for message in body["messages"])
     return replace(
         reply,

@@ -1,10 +1,10 @@
-"""The replies of an OpenAI-compatible server, and what is read from them.
+"""Parser for the replies of OpenAI-compatible servers.
 
-Only the text must be there. Every other field may be missing, null or of a wrong type: it is ignored, or counted as
-unknown (`pyrag.llm.clients.usage`). Servers put the text into several places, and failures under status 200, as a whole
-reply or as an event of a stream.
+Only the text is required. Every other field may be missing, null or of the wrong type: it is then ignored, or
+counted as unknown (`pyrag.llm.clients.usage`). Servers put the text into several places, and report failures under
+status 200, as a complete reply or as an event of a stream.
 
-Imported with the first request only: it needs msgspec.
+Imported with the first request, since it needs msgspec.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _REASONING = (
     *("reasoning_content", "reasoning", "reasoning_text", "thinking", "thought", "thoughts"),
     *("reasoning_details", "thinking_blocks"),
 )
-_TEXTS = ("text", "content", "thinking", "summary", "value", "parts")  # of a part, the first that it has
+_TEXTS = ("text", "content", "thinking", "summary", "value", "parts")  # keys of a part's text, in order of preference
 _THINKING_PARTS = ("thinking", "reasoning", "reasoning.text", "thought", "redacted_thinking", "reasoning_content")
 _FAILED = ("errors", "detail", "message", "msg", "errorMsg", "error_msg")
 _MAX_DEPTH = 8
-_MAX_LENIENT = 8 << 20  # bytes that Python's own parser is tried on
+_MAX_LENIENT = 8 << 20  # maximum bytes of a reply that Python's own parser tries
 _MAX_COMMAS = 1_000_000  # numbers are small in JSON and large in memory
 _EVENTS = (b"data:", b"event:", b": ")
 _BOM = b"\xef\xbb\xbf"
 
-# finish_reason as OpenAI words it, by what other servers call it.
+# OpenAI's finish_reason, by the names that other servers use.
 _FINISHES: Mapping[str, str] = {
     **dict.fromkeys(
         ("max_tokens", "max_output_tokens", "max_new_tokens", "model_length", "max_length", "token_limit", "truncated"),
@@ -76,8 +76,11 @@ _STATUSES: Mapping[str, int] = {
 
 
 def decode_reply(content: bytes) -> Reply:
-    """Raises `msgspec.DecodeError` or `ValueError` where this is no chat completion, and no stream of one that a server
-    sent under another content type."""
+    """Parse a chat completion, or a stream of one that a server sent under another content type.
+
+    Raises:
+        ValueError: The content is not a chat completion (`msgspec.DecodeError` is a ValueError).
+    """
     if _is_stream(content):
         return _streamed(content)
     whole = _object(content)
@@ -87,10 +90,10 @@ def decode_reply(content: bytes) -> Reply:
     message = choice.get("message", choice.get("delta"))
     if message is None and not isinstance(choice.get("text"), str):
         raise ReplyFormError("its choice has no message")
-    said = message if isinstance(message, dict) else {"content": message}
+    fields = message if isinstance(message, dict) else {"content": message}
     usage, note = read_usage(whole.get("usage"))
     return Reply(
-        _text(said) or _plain(choice.get("text")),
+        _text(fields) or _plain(choice.get("text")),
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         finish_reason=_finish(choice) or "stop",
@@ -111,7 +114,7 @@ def _streamed(content: bytes) -> Reply:
 
 
 def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The reply of an API that a gateway did not translate: Ollama's own, TGI's, OpenAI's responses."""
+    """Return the choice in an untranslated reply of another API: Ollama's own, TGI's, OpenAI's responses."""
     if isinstance(whole.get("message"), dict):
         return {"message": whole["message"], "finish_reason": whole.get("done_reason")}
     names = ("response", "generated_text", "output_text")
@@ -120,9 +123,9 @@ def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def check_failure(content: bytes) -> None:
-    """Raise `ReportedError` for an error sent under status 200, as a whole reply or as an event of a stream.
+    """Raise `ReportedError` for an error sent under status 200, as a complete reply or as an event of a stream.
 
-    What cannot be read is left to the decoder.
+    Unreadable content is left to the decoder.
     """
     try:
         check_values(content)
@@ -139,16 +142,16 @@ def check_failure(content: bytes) -> None:
 
 
 async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], None]) -> Reply:
-    """Return the reply whose pieces come as events.
+    """Return the reply whose pieces arrive as events.
 
     Args:
-        events: The data of each event.
+        events: Data of each event.
         on_text: Called with each piece of the text at once.
 
     Raises:
         ReportedError: The server reports a failure.
         ConnectionError: The stream ends before the reply does.
-        ValueError: An event is no piece of a chat completion (`msgspec.DecodeError` is one).
+        ValueError: An event is not a piece of a chat completion (`msgspec.DecodeError` is a ValueError).
     """
     written = _Written(on_text)
     async for data in events:
@@ -161,7 +164,7 @@ async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], Non
 
 
 class _Written:
-    """A reply as far as its stream has come."""
+    """Reply whose stream is still being read."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text = on_text
@@ -186,14 +189,14 @@ class _Written:
         if (choice := _first(choices)) is None:
             return
         delta = choice.get("delta", choice.get("message"))
-        said = delta if isinstance(delta, dict) else {"content": delta or choice.get("text")}
-        self._reasoning.add(_reasoned(said))
+        fields = delta if isinstance(delta, dict) else {"content": delta or choice.get("text")}
+        self._reasoning.add(_reasoned(fields))
         self.finish = _finish(choice) or self.finish
-        self._show(_said(said))
+        self._show(_content(fields))
 
     def _show(self, text: str) -> None:
-        if text and (kept := self._texts.add(text)):
-            self._on_text(kept)
+        if text and (shown := self._texts.add(text)):
+            self._on_text(shown)
 
     def reply(self) -> Reply:
         reasoning = self._reasoning.whole()
@@ -205,7 +208,7 @@ class _Written:
 
 
 class _Pieces:
-    """Pieces of a text of at most `MAX_REPLY_CHARS`; what is beyond is dropped."""
+    """Pieces of a text of at most `MAX_REPLY_CHARS`; further text is dropped."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -213,26 +216,26 @@ class _Pieces:
         self.full = False
 
     def add(self, piece: str) -> str:
-        """Keeps what there is room for, and returns it."""
+        """Add a piece as far as there is room, and return the part that was added."""
         self.full = self.full or len(piece) > self._room
-        kept = piece[: self._room]
-        if kept:
-            self._pieces.append(kept)
-            self._room -= len(kept)
-        return kept
+        part = piece[: self._room]
+        if part:
+            self._pieces.append(part)
+            self._room -= len(part)
+        return part
 
     def whole(self) -> str:
         return "".join(self._pieces)
 
 
 def decode_models(content: bytes) -> list[ModelInfo]:
-    """The models of a list; entries without an id are passed over. Raises `ValueError` where this is no list."""
+    """Return the models of a list, without entries that have no id. Raises `ValueError` if it is not a list."""
     whole = _value(content)
     listed = whole.get("data", whole.get("models")) if isinstance(whole, dict) else whole
     if not isinstance(listed, list):
         raise ReplyFormError("it has no list of models")
-    entries = [one for one in listed if isinstance(one, dict) and isinstance(one.get("id"), str)]
-    return [ModelInfo(one["id"], _parent(one), _window(one)) for one in entries]
+    entries = [item for item in listed if isinstance(item, dict) and isinstance(item.get("id"), str)]
+    return [ModelInfo(entry["id"], _parent(entry), _window(entry)) for entry in entries]
 
 
 def _parent(model: Mapping[str, Any]) -> str | None:
@@ -241,10 +244,10 @@ def _parent(model: Mapping[str, Any]) -> str | None:
 
 
 def _window(model: Mapping[str, Any]) -> int | None:
-    """As vLLM and SGLang, OpenRouter, Groq, LM Studio and Mistral call it."""
+    """Return the context window under the name of vLLM and SGLang, OpenRouter, Groq, LM Studio or Mistral."""
     names = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window")
-    found = (model.get(name) for name in names)
-    return next((one for one in found if isinstance(one, int) and not isinstance(one, bool) and one > 0), None)
+    sizes = (model.get(name) for name in names)
+    return next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
 
 
 # JSON
@@ -280,23 +283,23 @@ def _object(content: bytes) -> dict[str, Any]:
 
 
 def _first(choices: Any) -> dict[str, Any] | None:
-    return next((one for one in choices if isinstance(one, dict)), None) if isinstance(choices, list) else None
+    return next((choice for choice in choices if isinstance(choice, dict)), None) if isinstance(choices, list) else None
 
 
 # Texts
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """The content. A server that took all of a reply for reasoning left none: then the reasoning, marked as such."""
-    said = _said(message)
-    if said.strip():
-        return said
+    """Return the content of a message, or its reasoning, marked as such, if there is no content."""
+    content = _content(message)
+    if content.strip():
+        return content
     reasoning = _reasoned(message)
-    return f"<think>{reasoning}" if reasoning.strip() else _called(message) or said
+    return f"<think>{reasoning}" if reasoning.strip() else _called(message) or content
 
 
-def _said(message: Mapping[str, Any]) -> str:
-    """The content, or the words of a refusal."""
+def _content(message: Mapping[str, Any]) -> str:
+    """Return the content, or the text of a refusal."""
     return _plain(message.get("content")) or _plain(message.get("refusal"))
 
 
@@ -305,13 +308,13 @@ def _reasoned(message: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any, *, thinking: bool = False, depth: int = 0) -> str:
-    """The text in a value: a string, parts, or an object around either; parts of thinking only where asked for."""
+    """Return the text of a value: a string, parts, or an object around either; thinking only if requested."""
     if isinstance(value, str):
         return value
     if depth >= _MAX_DEPTH:
         return ""
     if isinstance(value, list):
-        return "".join(_plain(one, thinking=thinking, depth=depth + 1) for one in value)
+        return "".join(_plain(item, thinking=thinking, depth=depth + 1) for item in value)
     if not isinstance(value, dict) or (not thinking and value.get("type") in _THINKING_PARTS):
         return ""
     names = (name for name in _TEXTS if value.get(name))
@@ -319,16 +322,18 @@ def _plain(value: Any, *, thinking: bool = False, depth: int = 0) -> str:
 
 
 def _called(message: Mapping[str, Any]) -> str:
-    """The arguments of tool calls: a server with a tool parser takes a JSON reply for one."""
+    """Return the arguments of tool calls, which a server with a tool parser makes out of a JSON reply."""
     calls = message.get("tool_calls")
-    functions = [one.get("function") for one in calls if isinstance(one, dict)] if isinstance(calls, list) else []
-    found = [one for one in (*functions, message.get("function_call")) if isinstance(one, dict)]
-    given = (one.get("arguments") for one in found)
-    return "\n".join(one if isinstance(one, str) else json.dumps(one) for one in given if one)
+    functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    called = [function for function in (*functions, message.get("function_call")) if isinstance(function, dict)]
+    texts = (function.get("arguments") for function in called)
+    return "\n".join(
+        arguments if isinstance(arguments, str) else json.dumps(arguments) for arguments in texts if arguments
+    )
 
 
 def _finish(choice: Mapping[str, Any]) -> str:
-    """The reason in OpenAI's words; empty where there is none yet."""
+    """Return the finish reason in OpenAI's words; empty if there is none yet."""
     reason = choice.get("finish_reason") or choice.get("stop_reason") or choice.get("done_reason")
     if not isinstance(reason, str) or not reason.strip():
         return "stop" if reason is not None and not isinstance(reason, str) else ""
@@ -340,18 +345,18 @@ def _finish(choice: Mapping[str, Any]) -> str:
 
 
 def _failure(whole: Mapping[str, Any]) -> Any:
-    """The error that a reply or an event is; None where it is none."""
+    """Return the error that a reply or an event reports, or None."""
     choice = _first(whole.get("choices"))
-    for one in (whole.get("error"), choice and choice.get("error")):
-        if one:
-            return one
+    for failure in (whole.get("error"), choice and choice.get("error")):
+        if failure:
+            return failure
     if whole.get("object") == "error":
         return whole
     return _of_a_gateway(whole) if whole.get("choices") is None and "usage" not in whole else None
 
 
 def _of_a_gateway(whole: Mapping[str, Any]) -> Any:
-    """An error without the name: `{"code": 500, "msg": …}`, `{"base_resp": {"status_code": …}}`, `{"detail": …}`."""
+    """Return an error under another name: `{"code": 500, "msg": …}`, `{"base_resp": {…}}`, `{"detail": …}`."""
     base = whole.get("base_resp")
     if isinstance(base, dict) and base.get("status_code"):
         return {"code": base.get("status_code"), "message": base.get("status_msg")}
@@ -361,13 +366,13 @@ def _of_a_gateway(whole: Mapping[str, Any]) -> Any:
 
 
 def _status(failure: Any) -> int:
-    """The status that an error would have had: its code, or what its type says; 500 where neither tells."""
+    """Return the status of a reported error: its code, or the status its type means; 500 if neither is known."""
     if not isinstance(failure, dict):
         return 500
     for name in ("code", "status", "status_code", "type"):
-        found = _status_of(failure.get(name))
-        if found:
-            return found
+        status = _status_of(failure.get(name))
+        if status:
+            return status
     return 500
 
 

@@ -1,10 +1,10 @@
-"""The cause of a refused request, as far as the server names it: a field, a role, a limit that is too large.
+"""Cause of a refused request, as far as the server names it: a field, a role, or a limit that is too large.
 
-Servers agree on no wording. A refusal is read in three steps: the places that a server names outright (`param` of
-OpenAI, `loc` of FastAPI), names of sent fields in its words, and phrases about roles. Figures are taken out of
-sentences about windows and limits. Everything here reads at most the start of a body that an error's `detail` keeps.
+Wordings differ between servers. A refusal is read in three steps: the places that a server names explicitly (`param`
+of OpenAI, `loc` of FastAPI), names of sent fields in its text, and phrases about roles. Numbers are taken from
+sentences about windows and limits. Only the beginning of a body is read, which an error keeps as its `detail`.
 
-Left out: how requests are written after a refusal, which is `pyrag.llm.clients.request_rules`.
+`pyrag.llm.clients.request_rules` decides how later requests are written.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from pyrag.errors import PermanentServiceError
 RoleRule = Literal["developer", "system", "alternate", "prefix", "last", "trailing"]
 
 _STATUSES = (400, 404, 413, 415, 422, 429, 500, 501)
-_ECHOES = frozenset({"input", "body", "request", "ctx", "url", "traceback", "stack"})  # where servers repeat requests
+_ECHOES = frozenset(
+    {"input", "body", "request", "ctx", "url", "traceback", "stack"}
+)  # keys under which servers repeat requests
 _PLACES = frozenset({"param", "parameter", "field", "loc"})
 _MAX_DEPTH = 8
 
-# Other names of a field that servers use for it, in lower case.
+# Alternative names of a field that servers use, in lower case.
 _ALIASES: dict[str, tuple[str, ...]] = {
     "max_tokens": ("max_new_tokens", "maxtokens", "maxtokencount", "maxoutputtokens", "max_output_tokens"),
     "top_p": ("topp", "top-p"),
@@ -65,7 +67,7 @@ _UNNAMED = re.compile(
     r"|(?:unknown|unrecogni[sz]ed|unsupported|invalid|illegal) (?:request )?(?:arg|field|param|propert|key|option|name)"
     r"|(?:support|handle) the requested param|does(?:n't| not) support (?:the )?(?:requested )?param|参数"
 )
-# "Unknown name "a": … Unknown name "b"", "parameters: ['a', 'b']": whatever stands in them is refused.
+# "Unknown name "a": … Unknown name "b"", "parameters: ['a', 'b']": every name in them is refused.
 _LISTED = re.compile(r"unknown name \"([\w.]+)\"|\"?param(?:eter)?\"? ?: ?\"([\w.\[\]]+)\"")
 _LISTS = re.compile(
     r"(?<!\bsupported )(?<!\ballowed )(?<!\bvalid )(?:parameters?|params|fields?|arguments?|properties|options?)"
@@ -74,7 +76,7 @@ _LISTS = re.compile(
 _EMPTY_WORDS = {
     *("bad", "request", "badrequest", "invalid", "invalid_request_error", "badrequesterror", "error", "http", "status"),
     *("unprocessable", "entity", "validation", "failed", "provider", "returned", "upstream", "code", "none", "null"),
-}  # of a refusal that says nothing
+}  # words of a refusal that names no cause
 _STREAM_ONLY = re.compile(
     r"only supports? (?:the )?(?:stream|streaming)|stream=true|stream['\"`]? (?:must|should) be (?:set to )?true"
     r"|streaming is required|enable the stream param"
@@ -106,7 +108,7 @@ _TRAILING_SPACE = re.compile(r"trailing whitespace")
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A refused request: `places` are what the server names as its cause, `words` its sentences in lower case."""
+    """Refused request: `places` are the causes that the server names, `words` its sentences in lower case."""
 
     status: int
     places: tuple[str, ...]
@@ -114,7 +116,7 @@ class Refusal:
     silent: bool = False  # its message is empty
 
     def fields(self, sent: Collection[str]) -> tuple[str, ...]:
-        """Fields among `sent` that the server names as the cause; the first one named where it does so in prose."""
+        """Return the fields among `sent` that the server names as the cause; in prose, only the first one named."""
         named = tuple(dict.fromkeys(field for place in self.places for field in sent if _is_at(place, field)))
         if named or not _DENIES.search(self.words):
             return named
@@ -123,24 +125,24 @@ class Refusal:
 
     @property
     def unnamed(self) -> bool:
-        """True where it says that it does not know some field, whichever, or nothing at all."""
+        """True if the server does not know some unnamed field, or names no cause at all."""
         return bool(_UNNAMED.search(self.words)) or not {*re.findall(r"[^\W\d]+", self.words)} - _EMPTY_WORDS
 
     @property
     def stream_only(self) -> bool:
-        """True where it asks for `stream: true`."""
+        """True if the server demands `stream: true`."""
         return bool(_STREAM_ONLY.search(self.words))
 
     @property
     def thinks_too_much(self) -> bool:
-        """True where it asks for `enable_thinking: false`, as DashScope does outside streams."""
+        """True if the server demands `enable_thinking: false`, as DashScope does outside streams."""
         return bool(_NO_THINKING.search(self.words))
 
     def role_rules(self) -> tuple[RoleRule, ...]:
-        """The rules for messages that may have been broken, the likeliest first."""
+        """Return the rules for messages that may have been broken, most likely first."""
         words = self.words
         if self.silent:
-            return ("system",)  # vLLM says nothing where a chat template fails
+            return ("system",)  # vLLM sends an empty message if a chat template fails
         if not _DENIES.search(words):
             return ()
         rules: list[RoleRule] = []
@@ -156,7 +158,7 @@ class Refusal:
 
 
 def read_refusal(error: PermanentServiceError) -> Refusal | None:
-    """A refusal in the words of its server; None where the status says that no other request would be served."""
+    """Return a parsed refusal; None if the status means that no other request would be served."""
     if error.status not in _STATUSES:
         return None
     try:
@@ -164,11 +166,11 @@ def read_refusal(error: PermanentServiceError) -> Refusal | None:
     except (ValueError, RecursionError):
         value = error.detail
     places: list[str] = []
-    said = list(_strings(value, places))
-    words = " ".join(said).replace("\\", "").lower()
-    places += [one for found in _LISTED.findall(words) for one in found if one]
-    places += [one for listed in _LISTS.findall(words) for one in re.findall(r"['\"`]([\w.]+)['\"`]", listed)]
-    return Refusal(error.status, tuple(one.lower() for one in places), words, _is_silent(value))
+    sentences = list(_strings(value, places))
+    words = " ".join(sentences).replace("\\", "").lower()
+    places += [label for groups in _LISTED.findall(words) for label in groups if label]
+    places += [label for listed in _LISTS.findall(words) for label in re.findall(r"['\"`]([\w.]+)['\"`]", listed)]
+    return Refusal(error.status, tuple(place.lower() for place in places), words, _is_silent(value))
 
 
 def _is_silent(value: Any) -> bool:
@@ -177,20 +179,20 @@ def _is_silent(value: Any) -> bool:
 
 
 def _strings(value: Any, places: list[str], depth: int = 0) -> Iterator[str]:
-    """All sentences of an error body but for what it repeats of the request; `places` gets the places it names."""
+    """Yield all sentences of an error body except repeated parts of the request; named places are added to `places`."""
     if isinstance(value, str):
         yield value
     elif depth >= _MAX_DEPTH:
         return
     elif isinstance(value, dict):
-        for key, one in value.items():
+        for key, inner in value.items():
             if key in _PLACES:
-                places += _path(one)
+                places += _path(inner)
             elif key not in _ECHOES:
-                yield from _strings(one, places, depth + 1)
+                yield from _strings(inner, places, depth + 1)
     elif isinstance(value, list):
-        for one in value:
-            yield from _strings(one, places, depth + 1)
+        for item in value:
+            yield from _strings(item, places, depth + 1)
 
 
 def _path(place: Any) -> list[str]:
@@ -201,21 +203,21 @@ def _path(place: Any) -> list[str]:
 
 
 def _is_at(place: str, field: str) -> bool:
-    """True for the field itself and for a part of it: `response_format.type`, `body.stop.0`."""
+    """Return True for the field itself and for a part of it: `response_format.type`, `body.stop.0`."""
     place = place.removeprefix("body.")
     head = re.split(r"[.\[]", place, maxsplit=1)[0]
     return head == field or head in _ALIASES.get(field, ())
 
 
 def _place(words: str, field: str) -> int:
-    """The position at which a field is first named, -1 where it is not."""
+    """Return the position at which a field is first named, or -1."""
     names = (field, *_ALIASES.get(field, ()))
-    if field in _COMMON_WORDS:  # an ordinary word: in quotes, or said to be a parameter
+    if field in _COMMON_WORDS:  # an ordinary word counts only in quotes or beside "parameter"
         pattern = (
             rf"['\"`\[]{field}['\"`\]]|\b{field}:|: {field}\b|\b{field} (?:param|arg|field|option)|param\w* {field}\b"
         )
-        found = re.search(pattern, words)
-        names, first = names[1:], found.start() if found else -1
+        named = re.search(pattern, words)
+        names, first = names[1:], named.start() if named else -1
     else:
         first = -1
     places = [match.start() for name in names if (match := re.search(rf"(?<![a-z0-9_]){re.escape(name)}", words))]
@@ -252,17 +254,17 @@ _PROMPT = re.compile(
     + r"|(?:prompt|input|messages?)[^\d.]{0,40}? " + _INTEGER + r"(?: input)? tokens"
 )  # fmt: skip
 _ROUGH_FIGURES = re.compile(r"at least|about|approximately|more than|over ")
-MIN_REPLY_TOKENS = 64  # a reply that must be shorter is not worth asking for
+MIN_REPLY_TOKENS = 64  # minimum reply length worth asking for
 
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """Limits that a refusal speaks of, in tokens; None for a figure that it does not give.
+    """Limits that a refusal states, in tokens; None for a number that it does not state.
 
     Attributes:
-        reply: most of a reply.
-        window: most of prompt and reply.
-        prompt: the prompt as the server counts it.
+        reply: Maximum tokens of a reply.
+        window: Maximum tokens of prompt and reply together.
+        prompt: Tokens of the prompt by the server's count.
     """
 
     reply: int | None = None
@@ -271,7 +273,7 @@ class TokenLimits:
 
 
 def read_limits(refusal: Refusal, asked: int) -> TokenLimits | None:
-    """Return the limits that a refusal speaks of, or None if it has another reason.
+    """Return the limits that a refusal states, or None if it has another reason.
 
     Args:
         refusal: The refusal.
@@ -288,7 +290,7 @@ def read_limits(refusal: Refusal, asked: int) -> TokenLimits | None:
         return TokenLimits(window=window, prompt=prompt)
     if _OR_COMPLETION.search(words):
         return TokenLimits()
-    smaller = [one for one in map(int, re.findall(_INTEGER, words)) if MIN_REPLY_TOKENS <= one < asked]
+    smaller = [figure for figure in map(int, re.findall(_INTEGER, words)) if MIN_REPLY_TOKENS <= figure < asked]
     if not smaller:
         return None
     exclusive = "exclusive" in words or (re.search(r"(?:less|lower|smaller) than(?! or)", words) is not None)
@@ -296,8 +298,8 @@ def read_limits(refusal: Refusal, asked: int) -> TokenLimits | None:
 
 
 def _first(pattern: re.Pattern[str], words: str) -> int | None:
-    found = pattern.search(words)
-    return int(next(one for one in found.groups() if one)) if found else None
+    limit = pattern.search(words)
+    return int(next(group for group in limit.groups() if group)) if limit else None
 
 
 def _names(words: str, number: int) -> bool:
@@ -305,6 +307,6 @@ def _names(words: str, number: int) -> bool:
 
 
 def _total(words: str, window: int, asked: int) -> int | None:
-    """The prompt's tokens, from the sum with the reply that a server says was requested."""
-    sums = [one for one in map(int, re.findall(_INTEGER, words)) if one > window and one > asked]
+    """Return the prompt's tokens, from the total with the reply that a server reports as requested."""
+    sums = [figure for figure in map(int, re.findall(_INTEGER, words)) if figure > window and figure > asked]
     return sums[0] - asked if sums else None

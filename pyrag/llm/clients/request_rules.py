@@ -1,8 +1,8 @@
-"""Rules for the requests to one server, learnt from what it refuses.
+"""Rules for requests to one server, learnt from its refusals.
 
-`RequestRules` is immutable: it turns a request as pyrag writes it into one that the server takes, and a refusal into
-further rules. A server that refuses nothing gets every request unchanged. Left out: what a refusal says
-(`pyrag.llm.clients.refusals`), and schemas and patterns, whose support `pyrag.llm.schema` judges.
+`RequestRules` is immutable: it turns a request of pyrag into one that the server accepts, and a refusal into further
+rules. A server that refuses nothing receives every request unchanged. Refusals are parsed in
+`pyrag.llm.clients.refusals`; the support of schemas and patterns is judged in `pyrag.llm.schema`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from pyrag.llm.context import about_tokens
 
 Body = Mapping[str, Any]
 LIMITS = ("max_tokens", "max_completion_tokens")
-MAX_REFUSALS = 12  # of one request; each teaches a rule that no other did
+MAX_REFUSALS = 12  # maximum refusals of one request, each of which teaches another rule
 _ESSENTIAL = frozenset({"model", "messages", "stream", "response_format", "structured_outputs"})
 _KNOWN_EVERYWHERE = frozenset({*_ESSENTIAL, *LIMITS, "temperature", "top_p", "stop", "seed"}) - {"structured_outputs"}
 _CONTINUES = ("continue_final_message", "add_generation_prompt")
-_UNSAID = frozenset({*LIMITS, *_CONTINUES, "stream_options"})  # nobody misses these
-_MIN_TEMPERATURE = 0.01  # for servers that take none of 0
-_MIN_JUDGED = 64  # tokens of a prompt; the template around a shorter one is most of it
+_UNSAID = frozenset({*LIMITS, *_CONTINUES, "stream_options"})  # fields whose loss is not reported
+_MIN_TEMPERATURE = 0.01  # for servers that refuse 0
+_MIN_JUDGED = 64  # minimum tokens of a prompt; a shorter one consists mostly of the template around it
 _MARGIN = 16  # tokens of a chat template around a prompt
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyGuess:
-    """A limit of replies to prompts of at least a length, both in tokens: shorter prompts may leave more room."""
+    """Guessed limit of replies to prompts of at least a length, both in tokens; shorter prompts may leave more room."""
 
     reply: int
     prompt: int
@@ -37,7 +37,7 @@ class ReplyGuess:
 
 @dataclass(frozen=True, slots=True)
 class RequestRules:
-    """Fields that one server refuses (`dropped`), and the form of messages and limits that it takes instead."""
+    """Fields that one server refuses (`dropped`), and the form of messages and limits that it accepts instead."""
 
     dropped: frozenset[str] = frozenset()
     role_rules: frozenset[RoleRule] = frozenset()
@@ -46,13 +46,13 @@ class RequestRules:
     no_thinking: bool = False
     max_reply: int | None = None  # tokens
     window: int | None = None  # tokens
-    overhead: int = _MARGIN  # tokens of a prompt beyond what its length tells; a success lowers it
-    overhead_at: int = 0  # tokens that the length of the prompt with that overhead tells
-    this_reply: int | None = None  # tokens; of one request only
-    guess: ReplyGuess | None = None  # for a server that gives no figures
+    overhead: int = _MARGIN  # tokens of a prompt beyond the estimate from its length; a success lowers it
+    overhead_at: int = 0  # estimated tokens of the prompt with that overhead
+    this_reply: int | None = None  # tokens; for one request only
+    guess: ReplyGuess | None = None  # for a server that states no numbers
 
     def apply(self, body: Body) -> dict[str, Any]:
-        """The request as the server takes it."""
+        """Return the request in the form that the server accepts."""
         sent = self._limited(dict(body))
         if self.raised_temperature and "temperature" in sent:
             sent["temperature"] = max(sent["temperature"], _MIN_TEMPERATURE)
@@ -81,25 +81,25 @@ class RequestRules:
         return next((rules for rules in lessons if rules.apply(body) != sent), None)
 
     def joined(self, other: RequestRules) -> RequestRules:
-        """Both sets of rules together; the limit of a single request is forgotten."""
+        """Return both sets of rules together, without the limit of a single request."""
         return RequestRules(
             self.dropped | other.dropped,
             self.role_rules | other.role_rules,
             self.raised_temperature or other.raised_temperature,
             self.streams or other.streams,
             self.no_thinking or other.no_thinking,
-            min((one for one in (self.max_reply, other.max_reply) if one), default=None),
-            min((one for one in (self.window, other.window) if one), default=None),
+            min((size for size in (self.max_reply, other.max_reply) if size), default=None),
+            min((size for size in (self.window, other.window) if size), default=None),
             *max((self.overhead, self.overhead_at), (other.overhead, other.overhead_at)),
             guess=other.guess or self.guess,
         )
 
     def after_success(self, body: Body, prompt_tokens: int) -> RequestRules:
-        """Return these rules after a reply: the overhead falls to what the server counted.
+        """Return these rules after a reply: the overhead falls to the server's count.
 
         Args:
             body: The request as pyrag writes it.
-            prompt_tokens: Tokens of its prompt as the server counts them; 0 if it does not.
+            prompt_tokens: Tokens of the prompt by the server's count; 0 if it does not count.
         """
         estimated = _estimated(body)
         if self.overhead == _MARGIN or estimated < _MIN_JUDGED or not prompt_tokens:
@@ -116,31 +116,33 @@ class RequestRules:
         return sorted((self.dropped - before.dropped - _UNSAID) & body.keys())
 
     def _limited(self, body: dict[str, Any]) -> dict[str, Any]:
-        name = next((one for one in LIMITS if one in body), None)
+        name = next((limit_name for limit_name in LIMITS if limit_name in body), None)
         if name is None:
             return body
-        limit, other = body[name], next(one for one in LIMITS if one != name)
+        limit, other = body[name], next(limit_name for limit_name in LIMITS if limit_name != name)
         guess = self.guess.reply if self.guess is not None and _estimated(body) >= self.guess.prompt else None
-        limit = min(limit, *(one or limit for one in (self.max_reply, self._room(body), self.this_reply, guess)))
+        limit = min(
+            limit, *(other_limit or limit for other_limit in (self.max_reply, self._room(body), self.this_reply, guess))
+        )
         renamed = other if name in self.dropped and other not in self.dropped else name
         return {renamed if key == name else key: limit if key == name else value for key, value in body.items()}
 
     def _room(self, body: Body) -> int | None:
-        """Return the tokens that a prompt leaves for its reply; None where the window is not known.
+        """Return the tokens that a prompt leaves for its reply; None if the window is unknown.
 
-        A shorter prompt than the one with the overhead has a share of it, and no overhead takes more than half of what
-        the length of a prompt leaves.
+        A prompt shorter than the one with the overhead gets a share of it, and the overhead never takes more than
+        half of the room that the prompt's length leaves.
         """
         if self.window is None:
             return None
         estimated = _estimated(body)
         plain = self.window - estimated - _MARGIN
         share = min(1.0, estimated / self.overhead_at) if self.overhead_at else 1.0
-        least = plain // 2 if estimated >= _MIN_JUDGED else 0
-        return max(plain - int((self.overhead - _MARGIN) * share), least, MIN_REPLY_TOKENS)
+        minimum = plain // 2 if estimated >= _MIN_JUDGED else 0
+        return max(plain - int((self.overhead - _MARGIN) * share), minimum, MIN_REPLY_TOKENS)
 
     def _smaller(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
-        """With a limit that the server takes, if it spoke of limits and a reply of that length is worth asking for."""
+        """Return rules with a limit that the server accepts, if it refused a limit and the reply would still be useful."""
         asked = next((sent[name] for name in LIMITS if name in sent), None)
         limits = read_limits(refusal, asked) if asked else None
         if limits is None or asked is None:
@@ -149,7 +151,7 @@ class RequestRules:
             return self._within(limits, asked, sent)
         if limits.reply:
             return [replace(self, max_reply=limits.reply)] if limits.reply >= MIN_REPLY_TOKENS else []
-        guess = ReplyGuess(asked // 4, _estimated(sent))  # one guess or two
+        guess = ReplyGuess(asked // 4, _estimated(sent))  # one or two guesses suffice
         return [replace(self, guess=guess)] if guess.reply >= MIN_REPLY_TOKENS else []
 
     def _within(self, limits: TokenLimits, asked: int, sent: Body) -> list[RequestRules]:
@@ -159,7 +161,7 @@ class RequestRules:
             return []
         exact = window - limits.prompt - 1 if limits.prompt else asked
         rooms = (exact, min(window - guess, asked // 2))
-        room = next((one for one in rooms if MIN_REPLY_TOKENS <= one < asked), 0)
+        room = next((room for room in rooms if MIN_REPLY_TOKENS <= room < asked), 0)
         overhead = max(self.overhead, window - room - guess + self.overhead)
         at = estimated if overhead > self.overhead else self.overhead_at
         return [replace(self, window=window, overhead=overhead, overhead_at=at, this_reply=room)] if room else []
@@ -171,14 +173,14 @@ class RequestRules:
         if "temperature" in named and refusal.fields({"top_p"} & sent.keys()):
             named = ("top_p",)  # "cannot both be specified"
         if not named and self.dropped & {*LIMITS} and refusal.fields(LIMITS):
-            named = LIMITS  # the other name is refused in the words of the first
+            named = LIMITS  # the other name is refused with the same words
         if not named and refusal.unnamed:
             named = tuple(sent.keys() - _KNOWN_EVERYWHERE)
         dropped = {*named} - _ESSENTIAL
         return [replace(self, dropped=self.dropped | dropped)] if dropped else []
 
     def _with_roles(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
-        # Templates that know no system message complain of roles that do not alternate, too.
+        # Templates without system messages also complain about roles that do not alternate.
         turns: RoleRule = "alternate" if _repeat(sent["messages"]) else "system"
         rules = (turns if rule == "alternate" else rule for rule in refusal.role_rules())
         return [replace(self, role_rules=self.role_rules | {rule}) for rule in rules]
@@ -195,7 +197,7 @@ def _wants_more(refusal: Refusal, sent: Body) -> bool:
 
 
 def _rewritten(messages: list[dict[str, Any]], rules: frozenset[RoleRule]) -> list[dict[str, Any]]:
-    """Messages under rules for roles: each is applied where it changes something."""
+    """Return messages under rules for roles; each rule applies if it changes something."""
     messages = list(messages)
     prefilled = len(messages) > 1 and messages[-1]["role"] == "assistant"
     if prefilled and "last" in rules:
@@ -205,18 +207,20 @@ def _rewritten(messages: list[dict[str, Any]], rules: frozenset[RoleRule]) -> li
     if prefilled and "trailing" in rules:
         messages[-1] = {**messages[-1], "content": messages[-1]["content"].rstrip()}
     if "system" in rules:
-        messages = [{**one, "role": "user"} if one["role"] == "system" else one for one in messages]
+        messages = [{**message, "role": "user"} if message["role"] == "system" else message for message in messages]
     elif "developer" in rules:
-        messages = [{**one, "role": "developer"} if one["role"] == "system" else one for one in messages]
+        messages = [
+            {**message, "role": "developer"} if message["role"] == "system" else message for message in messages
+        ]
     return _merged(messages) if rules & {"system", "alternate", "last"} else messages
 
 
 def _repeat(messages: list[dict[str, Any]]) -> bool:
-    return any(one["role"] == other["role"] for one, other in pairwise(messages))
+    return any(message["role"] == other["role"] for message, other in pairwise(messages))
 
 
 def _merged(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Messages of one role that follow each other, as one."""
+    """Return messages with consecutive messages of one role joined."""
     merged: list[dict[str, Any]] = []
     for message in messages:
         if merged and merged[-1]["role"] == message["role"]:

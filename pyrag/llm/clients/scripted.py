@@ -1,20 +1,22 @@
-"""A chat model that replies from a script: for tests, ours and users', and for demonstrations without a model.
+"""Chat model that replies from a script, for tests and for demonstrations without a model.
 
-    ScriptedChat(["first reply", "second reply"])              in this order, whoever asks
+    ScriptedChat(["first reply", "second reply"])              in this order, for all agents
     ScriptedChat({"plan": ["…", "…"], "answer": ["…"]})        in order per role
-    ScriptedChat({r"Who directed Alpha": "…"})                 by a pattern in the prompt, as often as it is asked
+    ScriptedChat({r"Who directed Alpha": "…"})                 by a pattern in the prompt, any number of times
     ScriptedChat(lambda messages: "…")                         computed
 
 A role is the agent that the system message names: "You are the Plan Agent …" is `plan`. In a mapping, a key that is
-one lower-case word is a role, any other a regular expression, searched in all messages. A list is used up in order, a
-single string stays for good.
+one lower-case word is a role; any other key is a regular expression, searched in all messages. A list is used up in
+order, a single string repeats.
 
-A file (`scripted:FILE`) holds the same as JSON, or one entry a line as JSON Lines. An entry is a string, or an object:
+A file (`scripted:FILE`) holds the same as JSON, or one entry per line as JSON Lines. An entry is a string, or an
+object:
 
     {"reply": "…", "role": "plan", "match": "regex", "repeat": true, "finish_reason": "stop",
      "prompt_tokens": 0, "completion_tokens": 0}
 
-All but `reply` may be left out. The first entry that fits and is not used up replies. Nothing that fits: `ReplayError`.
+Only `reply` is required. The first entry that matches and is not used up replies. If no entry matches, `ReplayError`
+is raised.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ class _Entry:
 
 
 class ScriptedChat:
-    """Replies from a script; `calls` keeps the messages of every call, for assertions.
+    """Chat model that replies from a script; `calls` keeps the messages of every call, for assertions.
 
-    Raises `DataError` where the script has a wrong form.
+    Raises `DataError` if the script is malformed.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class ScriptedChat:
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A script from a `.json` or `.jsonl` file."""
+        """Return a model with the script of a `.json` or `.jsonl` file."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -76,16 +78,24 @@ class ScriptedChat:
         return cls(_parsed(text, str(path)), name=f"scripted:{path}")
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return the first reply that fits. Args: those of `ChatModel.complete`; raises `ReplayError` for none."""
+        """Return the first reply that matches.
+
+        Args:
+            messages: The conversation.
+            sampling: Ignored.
+
+        Raises:
+            ReplayError: No reply matches.
+        """
         self.calls.append(tuple(messages))
         if self._script is not None:
-            said = self._script(messages)
-            return said if isinstance(said, Reply) else Reply(said)
+            reply = self._script(messages)
+            return reply if isinstance(reply, Reply) else Reply(reply)
         entry = self._next(messages)
         return Reply(entry.reply, entry.prompt_tokens, entry.completion_tokens, entry.finish_reason)
 
     async def aclose(self) -> None:
-        return None
+        """Do nothing."""
 
     def _next(self, messages: Sequence[Message]) -> _Entry:
         role, prompt = role_of(messages), "\n".join(message.content for message in messages)
@@ -100,10 +110,10 @@ class ScriptedChat:
 
 
 def role_of(messages: Sequence[Message]) -> str:
-    """The agent that the system message names, in lower case; empty if it names none."""
+    """Return the agent that the system message names, in lower case; empty if it names none."""
     system = next((message.content for message in messages if message.role == "system"), "")
-    found = _ROLE.search(system)
-    return found[1].lower() if found else ""
+    role = _ROLE.search(system)
+    return role[1].lower() if role else ""
 
 
 def _parsed(text: str, path: str) -> Any:
@@ -123,27 +133,27 @@ def _parsed(text: str, path: str) -> Any:
 
 def _entries(replies: Any, name: str) -> list[_Entry]:
     if isinstance(replies, Mapping) and "reply" not in replies:
-        given = [pair for key, value in replies.items() for pair in _of_key(key, value)]
+        items = [pair for key, value in replies.items() for pair in _of_key(key, value)]
     elif isinstance(replies, Iterable) and not isinstance(replies, str | Mapping):
-        given = list(replies)
+        items = list(replies)
     else:
-        given = [replies]
-    return [_entry(value, f"{name}, reply {number}") for number, value in enumerate(given, start=1)]
+        items = [replies]
+    return [_entry(value, f"{name}, reply {number}") for number, value in enumerate(items, start=1)]
 
 
 def _of_key(key: str, value: Any) -> list[Any]:
     chosen = {"role" if _ROLE_KEY.fullmatch(key) else "match": key}
     if isinstance(value, str):
         return [{"reply": value, "repeat": True, **chosen}]
-    return [{**(one if isinstance(one, Mapping) else {"reply": one}), **chosen} for one in value]
+    return [{**(reply if isinstance(reply, Mapping) else {"reply": reply}), **chosen} for reply in value]
 
 
 def _entry(value: Any, where: str) -> _Entry:
-    given = dict(value) if isinstance(value, Mapping) else {"reply": value}
+    entry_fields = dict(value) if isinstance(value, Mapping) else {"reply": value}
     known = {field.name for field in fields(_Entry)}
-    if unknown := sorted(given.keys() - known):
+    if unknown := sorted(entry_fields.keys() - known):
         raise DataError(f"{where}: unknown key {unknown[0]!r}: use {', '.join(sorted(known))}")
-    entry = _Entry(**{"reply": None, **given})
+    entry = _Entry(**{"reply": None, **entry_fields})
     if not isinstance(entry.reply, str):
         raise DataError(f"{where}: a reply must be a string, not {entry.reply!r}")
     try:

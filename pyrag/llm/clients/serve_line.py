@@ -1,8 +1,8 @@
-"""The command line that serves a model with vLLM as pyrag wants it.
+"""Command line that serves a model with vLLM.
 
-`pyrag serve-model` runs it, exports of trained adapters print it. vLLM itself listens on every interface; here loopback
-is the default. A key goes through the environment variable `VLLM_API_KEY` only, since every user of a machine can read
-its command lines. Left out: running it.
+`pyrag serve-model` runs it, and exports of trained adapters print it. vLLM itself listens on every interface; here
+loopback is the default. The key is only passed in the environment variable `VLLM_API_KEY`, since every user of a
+machine can read command lines.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ from pyrag.llm.clients.adapters import Adapter, lora_rank
 
 KEY_VARIABLE = "VLLM_API_KEY"
 LOOPBACK = "127.0.0.1"
-# Rollouts of training have none either, so that a policy is served as it was trained; some models bring 1.05.
+# Training rollouts have no repetition penalty, so a policy is served as it was trained; some models set 1.05.
 PLAIN_SAMPLING = '{"repetition_penalty": 1.0}'
-_MAX_AT_ONCE = 8  # adapters that lie in GPU memory together; more take turns
+_MAX_AT_ONCE = 8  # maximum adapters in GPU memory together; more take turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Options of a server. None leaves the choice to vLLM; `more` are further arguments, passed on unchanged.
+    """Options of a server. None leaves the choice to vLLM.
 
-    `tensor_parallel` splits the model over GPUs, `data_parallel` runs copies of it; both multiply.
+    Attributes:
+        tensor_parallel: Number of GPUs that share one copy of the model.
+        data_parallel: Number of copies of the model; multiplies with `tensor_parallel`.
+        more: Further arguments, passed on unchanged.
     """
 
     model: str
@@ -42,7 +45,7 @@ class Serving:
 
 
 def serve_line(serving: Serving) -> list[str]:
-    """The program and its arguments. Raises `ConfigError` for adapters of a rank that vLLM cannot serve."""
+    """Return the program and its arguments. Raises `ConfigError` for adapters of a rank that vLLM cannot serve."""
     line = ["vllm", "serve", serving.model, "--host", serving.host, "--port", str(serving.port)]
     options = {
         "--served-model-name": serving.served_name,
@@ -60,7 +63,7 @@ def serve_line(serving: Serving) -> list[str]:
 
 
 def shown(line: Sequence[str]) -> str:
-    """The line as a shell takes it."""
+    """Return the command line quoted for a shell."""
     return shlex.join(line)
 
 
@@ -68,8 +71,8 @@ def _adapter_flags(adapters: Sequence[Adapter]) -> list[str]:
     if not adapters:
         return []
     at_once = min(len(adapters), _MAX_AT_ONCE)
-    flags = ["--enable-lora", "--max-lora-rank", str(lora_rank(one.rank for one in adapters))]
+    flags = ["--enable-lora", "--max-lora-rank", str(lora_rank(adapter.rank for adapter in adapters))]
     flags += ["--max-loras", str(at_once)]
     if len(adapters) > at_once:
         flags += ["--max-cpu-loras", str(len(adapters))]
-    return [*flags, "--lora-modules", *(f"{one.name}={one.path}" for one in adapters)]
+    return [*flags, "--lora-modules", *(f"{adapter.name}={adapter.path}" for adapter in adapters)]

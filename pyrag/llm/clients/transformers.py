@@ -1,10 +1,10 @@
 """`transformers:MODEL`: Hugging Face transformers in this process, on the CPU or a GPU.
 
-What is asked at the same time is generated in one batch, `batch` prompts at the most; what comes later waits for the
-next one. Every row of a batch ends on its own: at an end token, its own limit or stop string, or when its caller is
-gone. A row's sampling depends on its seed and never on its neighbours. For throughput, `vllm:` is the better engine.
+Concurrent requests are generated in one batch of at most `batch` prompts; later requests wait for the next batch.
+Every row of a batch ends on its own: at an end token, at its own limit or stop string, or when its caller is gone. A
+row's sampling depends on its seed and never on other rows. For throughput, `vllm:` is the better engine.
 
-Left out: schemas and patterns, which are ignored; prefix caching.
+Schemas and patterns are ignored, and prefixes are not cached.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from pyrag.llm.protocol import Message, Reply, Sampling
 ENGINE = "transformers"
 OPTIONS: dict[str, type] = {"device": str, "dtype": str, "batch": int, "max_model_len": int}
 _BATCH = 8
-_GATHER_SECONDS = 0.005  # how long the first prompt of a batch waits for others
+_GATHER_SECONDS = 0.005  # time that the first prompt of a batch waits for others
 _DTYPES = ("auto", "float32", "float16", "bfloat16")
-_ANY_WINDOW = 1 << 20  # tokens, of a model that tells none
+_ANY_WINDOW = 1 << 20  # tokens, for a model that states no window
 
 
 def open_transformers(rest: str, timeout: float) -> LocalChat:
-    """Return the client of a spec; loads nothing.
+    """Return the client of a spec, without loading anything.
 
     Args:
-        rest: The text behind `transformers:`.
-        timeout: Seconds of one call, loading excluded.
+        rest: Text after `transformers:`.
+        timeout: Seconds of one call, without loading.
 
     Raises:
-        ConfigError: The spec is in no known form, or a package is missing.
+        ConfigError: The spec has no known form, or a package is missing.
         DataError: A folder holds no model or no adapter.
     """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
@@ -56,7 +56,7 @@ def open_transformers(rest: str, timeout: float) -> LocalChat:
 
 
 class TransformersRunner:
-    """A loaded model and the thread that generates with it."""
+    """Loaded model and the thread that generates with it."""
 
     def __init__(self, spec: LocalSpec, adapters: Sequence[Adapter]) -> None:
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -78,7 +78,7 @@ class TransformersRunner:
                 f"{spec.name} holds no model that can be loaded ({what}): check the folder or name"
             ) from error
         self._model = model.to(device).eval()
-        self._adapted: Any = None  # PEFT's view of the model, once an adapter was loaded
+        self._adapted: Any = None  # PEFT's wrapper of the model, once an adapter was loaded
         self._loaded: dict[Adapter, str] = {}
         self._numbers = itertools.count()
         for adapter in adapters:
@@ -90,24 +90,37 @@ class TransformersRunner:
         self._thread.start()
 
     def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
-        """Return the tokens of a prompt. Args: those of `Runner.encode`."""
+        """Return the tokens of a prompt.
+
+        Args:
+            messages: The conversation.
+            template: Further variables of the chat template.
+        """
         return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
-        """Generate a reply. Args: those of `Runner.generate`."""
+        """Generate a reply.
+
+        Args:
+            prompt: Token ids.
+            sampling: Parameters of the reply.
+            adapter: Adapter to use, or None.
+            say: Called with each piece of the text, or None.
+        """
         row = BatchRow(prompt, sampling, adapter, say)
         self._waiting.put(row)
         return await asyncio.wrap_future(row.future)
 
     def close(self) -> None:
+        """End the thread and free the model."""
         self._waiting.put(None)
         self._thread.join()
         del self._model
 
     def _work(self) -> None:
-        """Runs in the thread: batches of rows for one adapter, in the order in which their first ones came."""
+        """Generate batches of rows for one adapter, in order of arrival. Runs in the thread."""
         waiting: deque[BatchRow] = deque()
         while self._gather(waiting) or waiting:
             batch = _next_batch(waiting, self._batch)
@@ -115,7 +128,7 @@ class TransformersRunner:
                 self._answer(batch)
 
     def _gather(self, waiting: deque[BatchRow]) -> bool:
-        """Adds what has come, and waits for the first one; False once nothing more will come."""
+        """Add the rows that have arrived, waiting for the first one; return False once no more will come."""
         seconds = None if not waiting else 0.0
         while not self._ended:
             try:
@@ -177,7 +190,7 @@ class TransformersRunner:
         return contextlib.nullcontext()
 
     def _load(self, adapter: Adapter) -> None:
-        """Load an adapter by PEFT's own API, unless it is loaded; one that does not fit leaves the model as it was."""
+        """Load an adapter with PEFT, unless it is loaded. One that does not fit leaves the model unchanged."""
         if adapter in self._loaded:
             return
         from peft import PeftConfig, PeftModel
@@ -202,10 +215,10 @@ class TransformersRunner:
         )
 
 
-def _next_batch(waiting: deque[BatchRow], most: int) -> list[BatchRow]:
-    """Takes the first row and those that can be generated with it; drops rows whose callers are gone."""
+def _next_batch(waiting: deque[BatchRow], limit: int) -> list[BatchRow]:
+    """Remove and return the first row and those that can be generated with it; drop rows whose callers are gone."""
     rows = [row for row in waiting if not row.future.cancelled()]
-    batch = [row for row in rows if row.adapter == rows[0].adapter][:most]
+    batch = [row for row in rows if row.adapter == rows[0].adapter][:limit]
     waiting.clear()
     waiting.extend(row for row in rows if row not in batch)
     return batch
@@ -225,13 +238,12 @@ def _window(spec: LocalSpec, tokenizer: Any) -> int:
 
 
 def _greedy(defaults: Any, tokenizer: Any) -> Any:
-    """The model's own settings, but that the most likely token is taken, and without a penalty for repetitions, which
-    rollouts of training do not have either."""
+    """Return the model's own settings with greedy decoding, and without a repetition penalty, as in training."""
     settings = copy.deepcopy(defaults)
     settings.do_sample = False
     settings.temperature = settings.top_k = settings.top_p = settings.repetition_penalty = None
     ends = tokenizer.eos_token_id if settings.eos_token_id is None else settings.eos_token_id
     settings.eos_token_id = ends if isinstance(ends, list) else [ends] if ends is not None else []
     pads = (settings.pad_token_id, tokenizer.pad_token_id, *settings.eos_token_id, 0)
-    settings.pad_token_id = next(one for one in pads if one is not None)
+    settings.pad_token_id = next(token for token in pads if token is not None)
     return settings

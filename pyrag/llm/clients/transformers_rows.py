@@ -1,7 +1,7 @@
-"""The rows of a batch that transformers generates: how each is sampled, when it ends, what its caller hears.
+"""Rows of a batch that transformers generates: their sampling, their end and their streamed text.
 
-`generate` knows one setting for all rows. So it is asked for greedy decoding, and a `RowSampler` adds to the logits of
-rows with a temperature the noise that makes the largest one a sample (Gumbel), from a generator of the row's own.
+`generate` has one setting for all rows. It therefore decodes greedily, and a `RowSampler` adds noise to the logits
+of rows with a temperature so that the largest logit is a sample (Gumbel), from the row's own generator.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 from pyrag.llm.clients.adapters import Adapter
 from pyrag.llm.protocol import Reply, Sampling
 
-_HALF_A_CHARACTER = "\ufffd"  # a decoder's sign for bytes whose rest is still to come
+_HALF_A_CHARACTER = "\ufffd"  # a decoder's mark for an incomplete character
 
 
 @dataclass(eq=False, slots=True)
 class BatchRow:
-    """One prompt and what has been written after it; `said` characters of it went to the caller."""
+    """Prompt and the text generated after it. `shown` is the number of characters already sent to the caller."""
 
     prompt: list[int]
     sampling: Sampling
@@ -30,22 +30,23 @@ class BatchRow:
     seed: int = 0
     tokens: list[int] = field(default_factory=list)
     text: str = ""
-    said: int = 0
+    shown: int = 0
     finish: str = ""
 
     def __post_init__(self) -> None:
         self.seed = secrets.randbits(63) if self.sampling.seed is None else self.sampling.seed
 
     def begin(self) -> None:
-        """Also after a failed attempt, which wrote the same as the next one will."""
+        """Start generating, also after a failed attempt, which wrote the same text as the next one will."""
         self.tokens, self.text, self.finish = [], "", ""
 
     def reply(self) -> Reply:
+        """Return the finished reply."""
         return Reply(self.text, len(self.prompt), len(self.tokens), self.finish)
 
 
 class RowSampler:
-    """A logits processor of transformers: after it, the largest logit is the row's next token."""
+    """Logits processor of transformers: after it, the largest logit is the row's next token."""
 
     def __init__(self, rows: Sequence[BatchRow], defaults: Any, device: Any) -> None:
         import torch
@@ -71,7 +72,7 @@ class RowSampler:
 
 
 class Ending:
-    """A stopping criterion of transformers: which rows are done. It also keeps each row's text and tells it."""
+    """Stopping criterion of transformers that also decodes each row's text and streams it."""
 
     def __init__(self, rows: Sequence[BatchRow], tokenizer: Any, end_tokens: Sequence[int]) -> None:
         self._rows = rows
@@ -99,21 +100,21 @@ class Ending:
 
     def _read(self, row: BatchRow) -> None:
         row.text = str(self._tokenizer.decode(row.tokens, skip_special_tokens=True))
-        found = [place for stop in row.sampling.stop if (place := row.text.find(stop)) >= 0]
-        if found:
-            row.text, row.finish = row.text[: min(found)], "stop"
+        places = [place for stop in row.sampling.stop if (place := row.text.find(stop)) >= 0]
+        if places:
+            row.text, row.finish = row.text[: min(places)], "stop"
         if row.say:
             self._tell(row)
 
     def _tell(self, row: BatchRow) -> None:
-        # What may be the beginning of a stop string, or half a character, is told once it is known not to be.
+        # Text that may begin a stop string, or half a character, is held back until it is complete.
         text = row.text
         if not row.finish:
             text = text.rstrip(_HALF_A_CHARACTER)
             text = text[: len(text) - max((len(stop) - 1 for stop in row.sampling.stop), default=0)]
-        if row.say and len(text) > row.said:
-            row.say(text[row.said :])
-            row.said = len(text)
+        if row.say and len(text) > row.shown:
+            row.say(text[row.shown :])
+            row.shown = len(text)
 
 
 def _cuts(defaults: Any) -> list[Any]:

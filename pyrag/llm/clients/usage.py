@@ -1,6 +1,6 @@
-"""Token counts as servers report them: taken where they are counts, else unknown, and said so.
+"""Token counts that servers report, validated so that limits and costs can rely on them.
 
-No count is negative, fractional or larger than any reply can be, so that limits and costs that rest on them hold.
+A count that is negative, fractional or larger than any reply can be is unknown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MAX_TOKENS = 100_000_000  # of one request; nobody serves a window near it
+MAX_TOKENS = 100_000_000  # maximum of one request, far above any model's window
 _PROMPT = ("prompt_tokens", "input_tokens", "prompt_eval_count")
 _COMPLETION = ("completion_tokens", "output_tokens", "eval_count")
 _UNCOUNTED = "does not count tokens"
@@ -18,29 +18,29 @@ _UNCOUNTED = "does not count tokens"
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """0 stands for unknown."""
+    """Numbers of tokens; 0 means unknown."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
 def read_usage(usage: Any) -> tuple[TokenCounts, str]:
-    """The counts of a `usage` object, and what is wrong with it; empty where it holds both."""
+    """Return the counts of a `usage` object, and a note on what is wrong with it; empty if both are valid."""
     if not isinstance(usage, Mapping):
         return TokenCounts(), _UNCOUNTED if usage is None else f"counts tokens in no known form ({_shown(usage)})"
-    given = [_given(usage, _PROMPT), _given(usage, _COMPLETION)]
-    counts = [None if one is None else _count(one) for one in given]
-    wrong = [one for one, count in zip(given, counts, strict=True) if count is None and one is not None]
+    reported = [_reported(usage, _PROMPT), _reported(usage, _COMPLETION)]
+    counts = [None if value is None else _count(value) for value in reported]
+    wrong = [value for value, count in zip(reported, counts, strict=True) if count is None and value is not None]
     note = f"counts {_shown(wrong[0])} tokens" if wrong else "" if counts[0] and counts[1] is not None else _UNCOUNTED
-    return TokenCounts(*(one or 0 for one in counts)), note
+    return TokenCounts(*(count or 0 for count in counts)), note
 
 
-def _given(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+def _reported(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
     return next((usage[name] for name in names if usage.get(name) is not None), None)
 
 
 def _count(value: Any) -> int | None:
-    """A count, also where it is written as text or as a number with a point; None where it is none."""
+    """Return a count, also from text or a number with a decimal point; None if it is not a count."""
     if isinstance(value, str):
         value = _number(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

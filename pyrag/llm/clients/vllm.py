@@ -1,11 +1,11 @@
-"""`vllm:MODEL`: vLLM's asynchronous engine in this process' care, without a server between.
+"""`vllm:MODEL`: vLLM's asynchronous engine in this process, without a server.
 
-Continuous batching and prefix caching are vLLM's: whatever is asked at the same time is computed together, and the
-system prompts of agents are paid for once. It computes in processes of its own, whose words go to a log file: what they
-say when they cannot start ends up in an error of one sentence. It runs in an event loop of its own, so that calls may
-come from any.
+vLLM provides continuous batching and prefix caching: concurrent requests are computed together, and the system
+prompts of agents are computed once. It computes in processes of its own, whose output goes to a log file; if they
+cannot start, the cause ends up in an error of one sentence. The engine runs in its own event loop, so that calls may
+come from any loop.
 
-As every program that starts processes this way, a script that uses it needs `if __name__ == "__main__":`.
+Like every program that starts processes this way, a script that uses it needs `if __name__ == "__main__":`.
 """
 
 from __future__ import annotations
@@ -48,23 +48,23 @@ _ARGUMENTS = {
     "gpu_memory": "gpu_memory_utilization",
     "eager": "enforce_eager",
 }
-# vLLM logs to stdout, which is ours, and reports on its use to its makers, which nobody asked for.
+# By default vLLM logs to stdout, which belongs to us, and sends usage statistics to its makers.
 _ENVIRONMENT = {"VLLM_CONFIGURE_LOGGING": "0", "VLLM_NO_USAGE_STATS": "1"}
-_KILLED_SECONDS = 10.0  # within which a process that vLLM killed is gone
-_MAX_ADAPTERS = 8  # in memory at once; more take turns
+_KILLED_SECONDS = 10.0  # time for a process that vLLM killed to disappear
+_MAX_ADAPTERS = 8  # maximum adapters in memory at once; more take turns
 _CAUSE = re.compile(r"(?:^|\s)((?:[\w.]*\.)?[A-Z]\w*(?:Error|Exception): .+)$", re.MULTILINE)
 _USELESS_CAUSE = "Engine core initialization failed"
 
 
 def open_vllm(rest: str, timeout: float) -> LocalChat:
-    """Return the client of a spec; loads nothing.
+    """Return the client of a spec, without loading anything.
 
     Args:
-        rest: The text behind `vllm:`.
-        timeout: Seconds of one call, loading excluded.
+        rest: Text after `vllm:`.
+        timeout: Seconds of one call, without loading.
 
     Raises:
-        ConfigError: The spec is in no known form, or a package is missing.
+        ConfigError: The spec has no known form, or a package is missing.
         DataError: A folder holds no model or no adapter.
     """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
@@ -74,7 +74,7 @@ def open_vllm(rest: str, timeout: float) -> LocalChat:
 
 
 class VLLMRunner:
-    """An engine with its event loop. Adapters are those that it has to leave room for."""
+    """Engine with its event loop, started with room for the given adapters."""
 
     def __init__(self, spec: LocalSpec, adapters: Sequence[Adapter]) -> None:
         self._name = spec.name
@@ -96,13 +96,25 @@ class VLLMRunner:
         self.window = int(self._engine.model_config.max_model_len)
 
     def encode(self, messages: Sequence[Message], template: Mapping[str, Any]) -> list[int]:
-        """Return the tokens of a prompt. Args: those of `Runner.encode`."""
+        """Return the tokens of a prompt.
+
+        Args:
+            messages: The conversation.
+            template: Further variables of the chat template.
+        """
         return encode_chat(self._tokenizer, messages, template)
 
     async def generate(
         self, prompt: list[int], sampling: Sampling, adapter: Adapter | None, say: OnText | None
     ) -> Reply:
-        """Generate a reply. Args: those of `Runner.generate`."""
+        """Generate a reply.
+
+        Args:
+            prompt: Token ids.
+            sampling: Parameters of the reply.
+            adapter: Adapter to use, or None.
+            say: Called with each piece of the text, or None.
+        """
         if adapter is not None and adapter.rank > self._rank:
             raise PermanentServiceError(
                 f"{self._name} was loaded without room for the adapter {adapter.name} of rank {adapter.rank}: "
@@ -114,6 +126,7 @@ class VLLMRunner:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def close(self) -> None:
+        """Shut the engine down and wait for its processes."""
         asyncio.run_coroutine_threadsafe(_shut_down(self._engine), self._loop).result()
         self._end_loop()
         for process in self._processes:
@@ -146,8 +159,8 @@ class VLLMRunner:
             structured = StructuredOutputsParams(json=dict(sampling.schema))
         elif sampling.pattern is not None:
             structured = StructuredOutputsParams(regex=sampling.pattern)
-        # What the model's authors recommend, as vLLM's server does; what was asked for wins. A repetition penalty is
-        # left out, since rollouts of training have none.
+        # The model authors' recommendations, as in vLLM's server, unless the request overrides them. A repetition
+        # penalty is left out, since training rollouts have none.
         recommended = self._engine.model_config.get_diff_sampling_param()
         for name in ("max_tokens", "repetition_penalty"):
             recommended.pop(name, None)
@@ -189,19 +202,19 @@ class VLLMRunner:
             arguments: Any = {"model": model, "enable_prefix_caching": True, "disable_log_stats": True, **options}
             before = multiprocessing.active_children()
             engine = AsyncLLM.from_engine_args(AsyncEngineArgs(**arguments))
-            self._processes = [one for one in multiprocessing.active_children() if one not in before]
+            self._processes = [process for process in multiprocessing.active_children() if process not in before]
             return engine
 
     def _unstarted(self, error: BaseException) -> BaseException:
-        told_elsewhere = _USELESS_CAUSE in str(error)
+        is_logged = _USELESS_CAUSE in str(error)
         cause = self._log.cause()
-        self._log.close(keep=told_elsewhere)
+        self._log.close(keep=is_logged)
         if isinstance(error, PyRAGError) or not isinstance(error, Exception):
             return error
-        if not told_elsewhere:
+        if not is_logged:
             return explained(error, self._name, "could not be loaded")
-        said = RuntimeError(cause) if cause else error
-        return explained(said, self._name, f"could not be loaded; its log is {self._log.path}")
+        shown_error = RuntimeError(cause) if cause else error
+        return explained(shown_error, self._name, f"could not be loaded; its log is {self._log.path}")
 
     def _end_loop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -210,7 +223,7 @@ class VLLMRunner:
 
 
 async def _shut_down(engine: Any) -> None:
-    """In the engine's loop, so that its tasks end there."""
+    """Shut the engine down within its own loop, so that its tasks end there."""
     engine.shutdown()
     others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in others:
@@ -228,7 +241,7 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
 
 
 class _Log:
-    """A file for what vLLM has to say, here and in its processes."""
+    """File for the output of vLLM, here and in its processes."""
 
     def __init__(self) -> None:
         number, path = tempfile.mkstemp(prefix="pyrag-vllm-", suffix=".log")
@@ -241,9 +254,9 @@ class _Log:
 
     @contextlib.contextmanager
     def of_processes(self) -> Iterator[None]:
-        """Those that are started inside have the file as their stderr; this one goes on writing where it did."""
+        """Use the file as stderr of the processes started inside this block; this process keeps its own stderr."""
         ours, theirs, terminal = sys.stderr, os.open(self.path, os.O_WRONLY | os.O_APPEND), os.dup(2)
-        # It stays open: loggers that are set up inside keep it.
+        # It stays open, since loggers that are set up inside keep it.
         sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
         os.dup2(theirs, 2)
         try:
@@ -254,7 +267,7 @@ class _Log:
             sys.stderr = ours
 
     def cause(self) -> str | None:
-        """The first error that was told: those after it are its consequences."""
+        """Return the first error in the log; later errors are its consequences."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         return next((cause for cause in _CAUSE.findall(text) if _USELESS_CAUSE not in cause), None)
 
