@@ -1,4 +1,4 @@
-"""Running a program to a result, for all methods, and reading the value that it ends with as an answer."""
+"""Runs of programs, and the answer in a program's final value, for all methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The final answer and the steps it depends on."""
+    """Final answer and the steps that it depends on."""
 
     answer: Answer
     steps: tuple[int, ...] = ()
@@ -29,8 +29,14 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The reason for a program without result: `message` is what its planner is told, `unknown` whether evidence was
-    lacking, `cause` as in `pyrag.errors.ProgramFailedError`."""
+    """Reason why a program has no result.
+
+    Attributes:
+        message: Message for the program's planner.
+        summary: Message in one line.
+        unknown: Whether evidence was lacking.
+        cause: Cause as in `pyrag.errors.ProgramFailedError`.
+    """
 
     message: str
     summary: str
@@ -39,10 +45,10 @@ class Failure:
 
 
 async def execute(episode: Episode, program: Program) -> Result | Failure:
-    """Run a program. Faults of services and spent budgets are raised; faults of the program are returned.
+    """Run a program and return its result, or its failure. Faults of services and a spent budget are raised.
 
     Args:
-        episode: The question under way, which gets the program's steps.
+        episode: The question under way, to which the program's steps are added.
         program: The program.
     """
     outcome, program_run = await run_program(episode, program)
@@ -62,7 +68,7 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
         topk: Number of passages.
 
     Raises:
-        ProgramFailedError: the program failed.
+        ProgramFailedError: The program failed.
     """
     source = (
         f"question = {episode.question!r}\n"
@@ -78,9 +84,9 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
 
 
 def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
-    """Return the value of `final_answer` as an answer. "unknown" is a value of its own, never part of a text.
+    """Return the value of `final_answer` as an answer. Raises `NoAnswerError`.
 
-    Raises `NoAnswerError`.
+    A text that contains "unknown" is an unknown answer if it depends on one.
     """
     sources = outcome.provenance.get(RESULT, ())
     answer = answer_of(outcome.value)
@@ -90,19 +96,21 @@ def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
 
 
 def _failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
-    """Return the reason why a run gave no value."""
+    """Return the reason why a run has no value."""
     error = outcome.error
     match outcome.status:
         case "ok":
             message = f"the program ended without setting {RESULT}: assign the answer to it"
             return Failure(message, message, cause="no_answer")
         case "blocked":
-            said = error.message if error else "not allowed"
+            problem = error.message if error else "not allowed"
             where = f" (line {error.line})" if error and error.line else ""
-            return Failure(f"refused by the sandbox{where}: {said}", f"refused by the sandbox: {said}", cause="refused")
+            return Failure(
+                f"refused by the sandbox{where}: {problem}", f"refused by the sandbox: {problem}", cause="refused"
+            )
         case "killed":
-            said = f"the program was stopped by a limit ({outcome.reason})"
-            return Failure(f"{said}: write a shorter one without long loops", said, cause=outcome.reason)
+            problem = f"the program was stopped by a limit ({outcome.reason})"
+            return Failure(f"{problem}: write a shorter one without long loops", problem, cause=outcome.reason)
     assert error is not None
     summary = f"{error.type}: {error.message}" + (f" (line {error.line})" if error.line else "")
     unknown = error.type == UNKNOWN_ERROR or (lacking and _comes_of_unknown(error, outcome.variables))
@@ -110,8 +118,11 @@ def _failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
 
 
 def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
-    """True where an error, after an unknown answer, is due to it: no branch set the result, the program gave up by
-    itself, or the line that failed read the answer or shows the word."""
+    """Return True if an error after an unknown answer is due to it.
+
+    This is the case if no branch set the result, the program gave up by itself, or the line that failed read the
+    answer or shows the word.
+    """
     line = error.source_line.strip()
     if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
         return True
@@ -125,11 +136,11 @@ _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
 
 class NoAnswerError(Exception):
-    """A value that is no answer, in words for the program's author."""
+    """Error for a value that is not an answer, worded for the program's author."""
 
 
 def answer_of(value: Any) -> Answer:
-    """The answer in a program's final value. Raises `NoAnswerError`."""
+    """Return the answer in a program's final value. Raises `NoAnswerError`."""
     match value:
         case None:
             return _NOT_KNOWN
@@ -152,14 +163,17 @@ def answer_of(value: Any) -> Answer:
 
 
 def _of_several(values: Sequence[Any]) -> Answer:
-    """All of them, or unknown if one is. A confidence, a flag or None beside a single text is no part of the answer."""
-    texts = [one for one in values if isinstance(one, str | Text)]
-    if len(texts) == 1 and all(one is texts[0] or _is_remark(one) for one in values):
+    """Return all values as one answer, or unknown if one is unknown.
+
+    A confidence, a flag or None beside a single text is not part of the answer.
+    """
+    texts = [value for value in values if isinstance(value, str | Text)]
+    if len(texts) == 1 and all(value is texts[0] or _is_remark(value) for value in values):
         return answer_of(texts[0])
-    answers = [answer_of(one) for one in values]
-    if not answers or not all(one.known for one in answers):
+    answers = [answer_of(value) for value in values]
+    if not answers or not all(answer.known for answer in answers):
         return _NOT_KNOWN
-    return Answer(", ".join(one.text for one in answers))
+    return Answer(", ".join(answer.text for answer in answers))
 
 
 def _is_remark(value: Any) -> bool:
@@ -167,19 +181,19 @@ def _is_remark(value: Any) -> bool:
 
 
 def _of_dict(values: Mapping[Any, Any]) -> Answer:
-    """The entry that is named as the answer, or the only one; else all of them with their names."""
+    """Return the entry named as the answer, or the only entry; otherwise all entries with their names."""
     named = {str(key).casefold().replace("_", " ").strip(): key for key in values}
     for key in _ANSWER_KEYS:
         if key.replace("_", " ") in named:
             return answer_of(values[named[key.replace("_", " ")]])
     if len(values) == 1:
         return answer_of(next(iter(values.values())))
-    answers = {str(key): answer_of(one) for key, one in values.items()}
-    if not answers or not all(one.known for one in answers.values()):
+    answers = {str(key): answer_of(entry) for key, entry in values.items()}
+    if not answers or not all(entry_answer.known for entry_answer in answers.values()):
         return _NOT_KNOWN
-    return Answer(", ".join(f"{key}: {one.text}" for key, one in answers.items()))
+    return Answer(", ".join(f"{key}: {entry_answer.text}" for key, entry_answer in answers.items()))
 
 
 def holds_unknown(text: str) -> bool:
-    """True for a text with the word "unknown" in it, which may be an unknown answer put into a longer text."""
+    """Return True if a text contains the word "unknown", and so may contain an unknown answer."""
     return _UNKNOWN_WORD.search(text) is not None

@@ -1,4 +1,4 @@
-"""Statements that compilers of plans write alike."""
+"""Statements that several compilers of plans generate."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ def attempted(name: str, known: str, value: str, otherwise: str) -> list[str]:
     """Return statements for a computed value.
 
     Args:
-        name: The variable that gets it.
-        known: Condition: the answers that it is computed from are known.
-        value: The expression that computes it.
-        otherwise: The value where it cannot be computed.
+        name: Variable to assign.
+        known: Condition that the answers it is computed from are known.
+        value: Expression that computes the value.
+        otherwise: Value if it cannot be computed.
     """
     return [
         f"{name} = None",

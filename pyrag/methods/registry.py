@@ -1,18 +1,21 @@
-"""Methods: named ways from a question to an answer, all over the same episode.
+"""Registry of methods: named ways from a question to an answer, all over the same episode.
 
-A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and what
-happens when it fails; running, recovery, budget and recording are the episode's. To add one, name its module in
-`MODULES` and in `pyrag._io.plugins`, or from another package under the entry points of the group `pyrag.methods`:
+A method is a module with a function `answer(episode, settings) -> Result`. It decides who writes the program and
+what happens if it fails; the episode provides running, recovery, budget and recording. To add a method, name its
+module in `MODULES` and in `pyrag._io.plugins`, or in another package under the entry points of the group
+`pyrag.methods`:
 
     [project.entry-points."pyrag.methods"]
     my-method = "my_package.my_method"
 
-A method with `VARIANTS` is asked for as NAME or NAME:VARIANT (`search-agent:research`); it finds the variant in
-`settings.method`. One with `RECOVERY` tries that at an unknown step, where the settings leave it to the method, and
-not `boost`. One with `WRITES` has a language model write text of its own. One with `CALLS_TOOLS` runs programs of the
-Plan agent, which may call tools (`pyrag.tools`). One with `view(trace)` shows its traces its own way
-(`pyrag.trace.view`). One with `open_shared(settings)` keeps what that returns between questions, as `episode.shared`,
-until the engines close it.
+Optional attributes of the module:
+
+    VARIANTS            names; the method is selected as NAME or NAME:VARIANT, and finds it in `settings.method`
+    RECOVERY            recovery of unknown steps if the settings leave it to the method; default `boost`
+    WRITES              True if a language model writes text of its own
+    CALLS_TOOLS         True if the method runs programs of the Plan agent, which may call tools (`pyrag.tools`)
+    view(trace)         the method's own view of its traces (`pyrag.trace.view`)
+    open_shared(settings)   state between questions, available as `episode.shared` until the engines close it
 """
 
 from __future__ import annotations
@@ -33,6 +36,8 @@ from pyrag.trace.view import ViewItem
 
 
 class Method(Protocol):
+    """Function that answers a question."""
+
     async def __call__(self, episode: Episode, settings: Settings) -> Result: ...
 
 
@@ -54,12 +59,12 @@ MODULES = {
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of pyrag's methods, then of those that other packages add."""
+    """Return the names of pyrag's methods, then those that other packages add."""
     return (*MODULES, *plugins.names("methods"))
 
 
 def get_method(name: str) -> Method:
-    """The method of that name. Raises `ConfigError` with the nearest known one."""
+    """Return the method of a name. Raises `ConfigError` that names the nearest known method."""
     from pyrag.errors import nearest
 
     base, colon, variant = name.partition(":")
@@ -74,12 +79,12 @@ def get_method(name: str) -> Method:
 
 
 def variants_of(name: str) -> tuple[str, ...]:
-    """The variants of a method, its default first; most have none."""
+    """Return the variants of a method, default first; most methods have no variants."""
     return tuple(getattr(_module(name), "VARIANTS", ()))
 
 
 def recovery_of(name: str) -> Recovery:
-    """Return the recovery that a method tries at an unknown step, where the settings leave that to it."""
+    """Return the recovery of unknown steps that a method uses if the settings leave it to the method."""
     return cast(Recovery, getattr(_module(name.partition(":")[0]), "RECOVERY", "boost"))
 
 
@@ -94,28 +99,28 @@ def calls_tools(name: str) -> bool:
 
 
 def open_shared(settings: Settings) -> Any:
-    """Return what the settings' method keeps open between questions, to be closed by its `close()`; None if nothing."""
+    """Return the state that the settings' method keeps between questions, or None. Its `close()` ends it."""
     base = settings.method.partition(":")[0]
     opened = getattr(_module(base), "open_shared", None) if base in method_names() else None
     return None if opened is None else opened(settings)
 
 
 def view_of(trace: Trace) -> Sequence[ViewItem]:
-    """Return a trace as its method shows it; empty where it has no view of its own."""
+    """Return a trace in its method's own view; empty if the method has none."""
     base = trace.method.partition(":")[0]
     shown = getattr(_module(base), "view", None) if base in method_names() else None
     return () if shown is None else cast("Sequence[ViewItem]", shown(trace))
 
 
 def check_writer(name: str, *, can_write: bool) -> None:
-    """Refuse a method that an engine cannot run.
+    """Check that an engine can run a method.
 
     Args:
-        name: The method.
+        name: Name of the method.
         can_write: Whether the engine writes free text.
 
     Raises:
-        ConfigError: the method needs a language model, and the engine has none.
+        ConfigError: The method needs a language model, and the engine has none.
     """
     base = name.partition(":")[0]
     if writes(base) and not can_write:
@@ -123,7 +128,7 @@ def check_writer(name: str, *, can_write: bool) -> None:
 
 
 def _module(name: str) -> ModuleType:
-    """Return the module of a known method. Raises `ConfigError` where another package's cannot be used."""
+    """Return the module of a known method. Raises `ConfigError` if another package's module cannot be used."""
     if name in MODULES:
         return importlib.import_module(f"pyrag.methods.{MODULES[name]}")
     module = plugins.load("methods", name)

@@ -1,7 +1,4 @@
-"""The loop of methods that write programs: run one, show its author what was wrong, run the next.
-
-Left out: who the author is, and what is checked before the first run.
-"""
+"""Repair loop of methods that write programs: run a program, show its author what was wrong, run the next one."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ from pyrag.trace.model import UNKNOWN, Answer, Program
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A program as its author wrote it, and why where a fallback was taken; see `AgentReply` for the note."""
+    """Program as its author wrote it, with the author's note (see `AgentReply`)."""
 
     program: Program
     note: str = ""
@@ -31,8 +28,8 @@ _HAPPENED = (
     "the record: "
 )
 
-# The next program, from the one that failed, what is told to its author, and the origin ("check", "repair").
-# Raises `BadOutputError` where the author has none.
+# Function from a failed program, the message for its author and the origin ("check", "repair") to the next program.
+# Raises `BadOutputError` if the author returns no program.
 Revise = Callable[[Program, str, str], Awaitable[Draft]]
 
 
@@ -41,12 +38,12 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
 
     Args:
         episode: The question under way.
-        program: The first program; None if there is none.
-        revise: Writes the next one.
+        program: First program, or None.
+        revise: Writes the next program.
         repairs: Maximum number of revisions.
 
     Raises:
-        ProgramFailedError: the last revision failed too.
+        ProgramFailedError: The last revision failed too.
     """
     rerouted = False
     ended: Result | Failure = Failure("", "")
@@ -57,7 +54,7 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
             if left_out := episode.effects.left_out():
                 episode.warn(f"happened in an earlier program, and not in the one that gave the answer: {left_out}")
             return ended
-        # An unknown answer is lacking evidence, not a bug: one other way is worth its price, three are not.
+        # An unknown answer is a lack of evidence, not a bug, so only one other program is tried.
         if rounds == repairs or (ended.unknown and rerouted):
             break
         rerouted = rerouted or ended.unknown
@@ -76,19 +73,21 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
 async def revise_after_checks(
     episode: Episode, program: Program, revise: Revise, check: Callable[[Program], Sequence[Problem]]
 ) -> Program:
-    """Have a program revised once for what the checks say. A planner that insists gets its way, with a warning.
+    """Have a program revised once if checks find problems.
+
+    If the planner returns the same program again, run it and add a warning.
 
     Args:
         episode: The question under way.
         program: The program, which has not run.
-        revise: Writes the next one.
-        check: Finds problems of a program.
+        revise: Writes the next program.
+        check: Returns the problems of a program.
     """
-    found = check(program)
-    if not found:
+    objections = check(program)
+    if not objections:
         return program
     episode.programs.append(program)
-    better = await _request_revision(episode, program, "\n".join(map(str, found)), "check", revise)
+    better = await _request_revision(episode, program, "\n".join(map(str, objections)), "check", revise)
     if better is None:
         episode.programs.pop()
         better = program
@@ -98,7 +97,7 @@ async def revise_after_checks(
 
 
 async def _run(episode: Episode, program: Program) -> Result | Failure:
-    """Runs a program, unless a check already tells that it cannot end well."""
+    """Run a program, unless a check finds a fatal problem."""
     fatal = [problem for problem in problems(episode, program) if problem.fatal]
     if not fatal:
         return await execute(episode, program)
@@ -110,13 +109,13 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
     """Return the problems that plan checks find in a program, fatal ones first.
 
     Args:
-        episode: Its sub-queries and primitives are what the program is checked against.
+        episode: The question under way; its sub-queries and primitives are checked against.
         program: The program, which need not parse.
     """
     return _problems(program.source, episode.sub_queries, episode.primitives, tuple(episode.tools), episode.question)
 
 
-@lru_cache(maxsize=256)  # programs are checked when they are written, and before they run
+@lru_cache(maxsize=256)  # programs are checked when they are written and again before they run
 def _problems(
     source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...], question: str
 ) -> tuple[Problem, ...]:
@@ -128,7 +127,7 @@ def _problems(
 async def _request_revision(
     episode: Episode, program: Program, error: str, origin: str, revise: Revise
 ) -> Program | None:
-    """Return a new program; None where the author insists on the old one or has none to offer."""
+    """Return a new program, or None if the author returns the same one or none."""
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
     if happened := episode.effects.summary():
@@ -144,7 +143,7 @@ async def _request_revision(
 
 
 def announce(episode: Episode, draft: Draft) -> Program:
-    """Return the program of a draft that will run, after telling the observer of it.
+    """Return the program of a draft that will run, and report it to the observer.
 
     Args:
         episode: The question under way.

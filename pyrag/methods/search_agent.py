@@ -1,12 +1,12 @@
-"""Search agents: the model thinks, searches, reads what was found and goes on, in one text, until it answers.
+"""Search agents: the model thinks, searches, reads the results and goes on, in one text, until it answers.
 
-`search-agent:DIALECT` speaks as Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, whose published
-checkpoints so run as they were trained. These models do not cite: an answer's citations are the passages found that
-state it.
+`search-agent:DIALECT` uses the format of Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, so
+that their published checkpoints run as they were trained. These models do not cite: an answer's citations are the
+retrieved passages that state it.
 
-A `Dialect` holds the form in which one searches, is shown results and answers. The formats (marks, white space,
-numbering of passages) are those that the checkpoints were trained on, read from the authors' code; the instructions are
-template files, `prompts/pyrag_prompts/methods/search_agent.NAME.*`.
+A `Dialect` holds the format of searches, results and answers. The formats (marks, white space, numbering of
+passages) come from the authors' code, and the checkpoints were trained on them; the instructions are template files,
+`prompts/pyrag_prompts/methods/search_agent.NAME.*`.
 """
 
 from __future__ import annotations
@@ -30,93 +30,106 @@ _QUOTES = " \t\n\"'“”"
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """`answer` is None where the answer only stands in a \\boxed{…}; `digest` says whether the model extracts what is
-    helpful from the passages before it is shown anything. `thoughts` are marks that passages must not contain either.
-    `prompts` names the dialect whose templates are used, if not its own."""
+    """Format of one family of search agents.
+
+    Attributes:
+        search: Marks around a query.
+        results: Template of the search results.
+        passage: Template of one passage.
+        searches: Maximum searches per question, as in the authors' evaluation.
+        answer: Marks around an answer; None if the answer is only in a \\boxed{…}.
+        boxed: Whether the answer is in a \\boxed{…}.
+        opening: Text that the model's output is taken to begin with.
+        digest: Whether the model extracts the helpful parts of the passages before it sees any.
+        thoughts: Further marks that passages must not contain.
+        prompts: Dialect whose templates are used, if not its own.
+    """
 
     search: tuple[str, str]
-    found: str
+    results: str
     passage: str
-    searches: int  # most of one question, as the authors evaluated
+    searches: int
     answer: tuple[str, str] | None = ("<answer>", "</answer>")
     boxed: bool = False
-    opening: str = ""  # what the model is taken to have begun with
+    opening: str = ""
     digest: bool = False
     thoughts: tuple[str, ...] = ("<think>", "</think>")
     prompts: str = ""
 
     @property
     def stop(self) -> tuple[str, ...]:
+        """Strings that end a turn."""
         return (self.search[1],) if self.answer is None else (self.search[1], self.answer[1])
 
     def show(self, text: str) -> str:
-        return self.found.format(documents=text)
+        """Return search results in the format of the dialect."""
+        return self.results.format(documents=text)
 
     def write(self, passages: Sequence[Passage]) -> str:
-        """Return passages as the model knows them. Retrieved text must not speak the dialect: it loses its marks."""
+        """Return passages in the format of the dialect, with the dialect's marks removed from retrieved text."""
         written = (
-            self.passage.format(number=number, title=self._plain(one.title), text=self._plain(one.text))
-            for number, one in enumerate(passages, start=1)
+            self.passage.format(number=number, title=self._plain(passage.title), text=self._plain(passage.text))
+            for number, passage in enumerate(passages, start=1)
         )
         return "".join(written).strip() or "None"
 
     def _plain(self, text: str) -> str:
-        marks = [*self.search, *(self.answer or ()), *self.found.split("{documents}"), *self.thoughts]
+        marks = [*self.search, *(self.answer or ()), *self.results.split("{documents}"), *self.thoughts]
         return _without(text, [mark.strip() for mark in marks if mark.strip()]).strip()
 
 
 def _without(text: str, marks: Sequence[str]) -> str:
-    """Return a text without these marks, and without those that form where one is left out (`<sea<search>rch>`)."""
+    """Return a text without these marks, including marks that form when one is removed (`<sea<search>rch>`)."""
     if not any(mark in text for mark in marks):
         return text
-    kept: list[str] = []  # ends with no mark
+    characters: list[str] = []  # ends with no mark
     for character in text:
-        kept.append(character)
+        characters.append(character)
         for mark in marks:
-            if character == mark[-1] and "".join(kept[-len(mark) :]) == mark:
-                del kept[-len(mark) :]
+            if character == mark[-1] and "".join(characters[-len(mark) :]) == mark:
+                del characters[-len(mark) :]
                 break
-    return "".join(kept)
+    return "".join(characters)
 
 
 DIALECTS = {
     "search-r1": Dialect(
         search=("<search>", "</search>"),
-        found="\n\n<information>{documents}</information>\n\n",
+        results="\n\n<information>{documents}</information>\n\n",
         passage='Doc {number}(Title: "{title}") {text}\n',
         searches=4,
     ),
     "research": Dialect(
         search=("<search>", "</search>"),
-        found=" <result>\n{documents}\n</result>",
+        results=" <result>\n{documents}\n</result>",
         passage='"{title}"\n{text}\n\n',
         searches=8,
         boxed=True,
     ),
     "zerosearch": Dialect(
         search=("<search>", "</search>"),
-        found="\n\n<information>{documents}</information>\n\n",
+        results="\n\n<information>{documents}</information>\n\n",
         passage="Doc {number}: {title} {text}\n",
         searches=5,
         prompts="search-r1",
     ),
     "stepsearch": Dialect(
         search=("<search>", "</search>"),
-        found="\n\n<information>{documents}</information>\n\n",
+        results="\n\n<information>{documents}</information>\n\n",
         passage="Doc {number}<## Title: {title} ##> {text}\n",
         searches=5,
         thoughts=("<plan>", "</plan>", "<observation>", "</observation>", "<think>", "</think>", "<##", "##>"),
     ),
     "r1-searcher": Dialect(
         search=("<|begin_of_query|>", "<|end_of_query|>"),
-        found="\n\n<|begin_of_documents|>\n{documents}\n<|end_of_documents|>\n\n",
+        results="\n\n<|begin_of_documents|>\n{documents}\n<|end_of_documents|>\n\n",
         passage="({number}){title} {text}\n",
         searches=8,
         opening="<think>",
     ),
     "search-o1": Dialect(
         search=("<|begin_search_query|>", "<|end_search_query|>"),
-        found="\n\n<|begin_search_result|>{documents}<|end_search_result|>\n\n",
+        results="\n\n<|begin_search_result|>{documents}<|end_search_result|>\n\n",
         passage="**Document {number}:**\n{title}\n{text}\n\n",
         searches=10,
         answer=None,
@@ -128,7 +141,7 @@ DIALECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The model's text until it acted: it searches, or it answers, or (neither set) it did not act."""
+    """Text of the model up to an action: a search, an answer, or (if neither is set) no action."""
 
     text: str
     query: str = ""
@@ -136,13 +149,13 @@ class Turn:
 
 
 def read_turn(text: str, dialect: Dialect) -> Turn:
-    """Cut a turn behind its first action; what a model writes after that is its own invention of results.
+    """Cut a turn after its first action, since a model invents results after it.
 
     A server leaves out the mark that it stopped at, so a last action that is still open counts as closed.
 
     Args:
-        text: The text of this turn alone.
-        dialect: The marks of its actions.
+        text: Text of this turn only.
+        dialect: Format of the actions.
     """
     actions = [dialect.search] if dialect.answer is None else [dialect.search, dialect.answer]
     ends = [(text.find(closing), closing) for _, closing in actions if closing in text]
@@ -154,8 +167,8 @@ def read_turn(text: str, dialect: Dialect) -> Turn:
         text += closing if place >= 0 else ""
     if query := _between(text, dialect.search).strip(_QUOTES):
         return Turn(text, query=query)
-    said = text if dialect.answer is None else _between(text, dialect.answer)
-    answer = (boxed(clipped(said)) or ("" if dialect.answer is None else said)) if dialect.boxed else said
+    content = text if dialect.answer is None else _between(text, dialect.answer)
+    answer = (boxed(clipped(content)) or ("" if dialect.answer is None else content)) if dialect.boxed else content
     return Turn(text, answer=answer.strip() or None)
 
 
@@ -166,7 +179,7 @@ def _between(text: str, marks: tuple[str, str]) -> str:
 
 
 VARIANTS = tuple(DIALECTS)
-_SHOWN = 6_000  # characters of the reasoning that a digest sees
+_SHOWN = 6_000  # characters of the reasoning shown for a digest
 _DIGEST = "**Final Information**"
 _NOTHING = "No helpful information found."
 WRITES = True
@@ -177,106 +190,106 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     Args:
         episode: The question under way.
-        settings: `method` names the dialect behind a colon; `rounds` is the maximum number of searches (None: the
-            dialect's own), `topk` the passages of each.
+        settings: Settings; `method` names the dialect after a colon, `rounds` is the maximum number of searches
+            (None for the dialect's own), `topk` the number of passages per search.
     """
     with StepRecorder(episode) as recorder:
         return await _Agent(recorder, settings).run()
 
 
 class _Agent:
-    """One trajectory: what has been said so far, and what it rests on."""
+    """Trajectory of one question: the text so far, and the calls that it depends on."""
 
     def __init__(self, recorder: StepRecorder, settings: Settings) -> None:
         self.recorder, self.settings = recorder, settings
         self.name = settings.method.partition(":")[2] or VARIANTS[0]
         self.dialect: Dialect = DIALECTS[self.name]
         self.templates = f"search_agent.{self.dialect.prompts or self.name}"
-        self.said = self.dialect.opening
+        self.text = self.dialect.opening
         self.uses: list[Value] = []
-        self.found: list[Passage] = []
-        # Room for the last answer, and for a search too many.
+        self.passages: list[Passage] = []
+        # The budget must leave room for the last answer, and for one search beyond the limit.
         affordable = (recorder.episode.ledger.budget.calls - 2) // (2 if self.dialect.digest else 1)
         self.limit = max(min(settings.rounds or self.dialect.searches, affordable), 0)
 
     async def run(self) -> Result:
         searches, query = 0, self.recorder.episode.question
         for _ in range(self.limit + 2):
-            said = await self._go_on(query)
-            turn = read_turn(said.text, self.dialect)
-            self.said += turn.text
+            reply = await self._go_on(query)
+            turn = read_turn(reply.text, self.dialect)
+            self.text += turn.text
             if turn.answer is not None:
                 break
             if not turn.query:
-                self.said += f"\n{self._notice(f'{self.templates}.retry')}\n"
+                self.text += f"\n{self._notice(f'{self.templates}.retry')}\n"
             elif searches == self.limit:
-                self.said += self.dialect.show(self._notice("search_agent.limit"))
+                self.text += self.dialect.show(self._notice("search_agent.limit"))
             else:
                 searches, query = searches + 1, turn.query
-                self.said += self.dialect.show(await self._search(turn, said))
-        return self.recorder.result(said)
+                self.text += self.dialect.show(await self._search(turn, reply))
+        return self.recorder.result(reply)
 
     async def _go_on(self, query: str) -> Said:
         values = {"question": self.recorder.episode.question}
         if self.dialect.digest:
             values["limit"] = str(self.limit)
-        said = await self.recorder.write(
+        reply = await self.recorder.write(
             self.templates,
             values,
             query=query,
             uses=self.uses,
-            passages=self.found,
+            passages=self.passages,
             stop=self.dialect.stop,
-            prefix=self.said,
-            read=lambda text: as_answer(read_turn(text, self.dialect), self.found),
+            prefix=self.text,
+            read=lambda text: as_answer(read_turn(text, self.dialect), self.passages),
         )
-        self.uses.append(said)
-        return said
+        self.uses.append(reply)
+        return reply
 
-    async def _search(self, turn: Turn, said: Said) -> str:
-        found = await self.recorder.retrieve(turn.query, self.settings.topk, uses=[said])
-        self.uses.append(found)
-        self.found += [one for one in found.passages if one not in self.found]
-        documents = self.dialect.write(found.passages)
-        return await self._digest(turn.query, documents, found) if self.dialect.digest else documents
+    async def _search(self, turn: Turn, reply: Said) -> str:
+        results = await self.recorder.retrieve(turn.query, self.settings.topk, uses=[reply])
+        self.uses.append(results)
+        self.passages += [passage for passage in results.passages if passage not in self.passages]
+        documents = self.dialect.write(results.passages)
+        return await self._digest(turn.query, documents, results) if self.dialect.digest else documents
 
-    async def _digest(self, query: str, documents: str, found: Found) -> str:
-        said = await self.recorder.write(
+    async def _digest(self, query: str, documents: str, results: Found) -> str:
+        reply = await self.recorder.write(
             f"{self.templates}.digest",
-            {"reasoning": self.said[-_SHOWN:], "query": query, "documents": documents},
+            {"reasoning": self.text[-_SHOWN:], "query": query, "documents": documents},
             query=query,
-            uses=[found],
-            passages=found.passages,
+            uses=[results],
+            passages=results.passages,
         )
-        self.uses.append(said)
-        return said.text.rpartition(_DIGEST)[2].strip(" :\n") if _DIGEST in said.text else _NOTHING
+        self.uses.append(reply)
+        return reply.text.rpartition(_DIGEST)[2].strip(" :\n") if _DIGEST in reply.text else _NOTHING
 
     def _notice(self, name: str) -> str:
         return load_prompts(self.settings.prompts).notice(name)
 
 
 def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
-    """Return the answer of a turn, with the passages that state it; None where the turn has no answer.
+    """Return the answer of a turn with the passages that state it, or None if the turn has no answer.
 
     Args:
-        turn: A turn of the model.
-        passages: All that were found so far; none is cited for yes, no or an unknown answer.
+        turn: Turn of the model.
+        passages: All passages retrieved so far; none is cited for yes, no or an unknown answer.
     """
     if turn.answer is None:
         return None
     text = " ".join(turn.answer.split())
     if is_unknown(text):
         return Answer(UNKNOWN, known=False)
-    stated = [] if text.casefold() in ("yes", "no") else [one.id for one in passages if states(one, text)]
+    stated = [] if text.casefold() in ("yes", "no") else [passage.id for passage in passages if states(passage, text)]
     return Answer(text, known=True, citations=tuple(stated))
 
 
 def states(passage: Passage, answer: str) -> bool:
-    """Return True if a passage holds an answer word for word, whatever the case and white space.
+    """Return True if a passage contains an answer word for word, ignoring case and white space.
 
     Args:
-        passage: Its title and text are searched.
-        answer: A text; a match begins and ends at the bounds of words.
+        passage: Passage whose title and text are searched.
+        answer: Text to find; a match begins and ends at word boundaries.
     """
     pattern = rf"(?<!\w){re.escape(' '.join(answer.split()))}(?!\w)"
     return re.search(pattern, " ".join(f"{passage.title} {passage.text}".split()), re.IGNORECASE) is not None

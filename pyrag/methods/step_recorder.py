@@ -1,8 +1,8 @@
-"""The primitives called from Python, for methods that write no program.
+"""Primitives called from Python, for methods that write no program.
 
-A `StepRecorder` makes the calls that a program would make, through the same round: each is a step with memo, budget,
-recording and its dependencies. What a call returns knows the calls it comes from; `uses` says what flowed into a query.
-Without programs there is nothing to repair, and no recovery: what the papers' baselines do not do, they do not do here.
+A `StepRecorder` makes the calls that a program would make, in the same way: each call is a step with memo, budget,
+recording and dependencies. The result of a call holds its id, and `uses` names the results that flowed into a query.
+There is no recovery, since the papers' baselines have none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Passages, and the call that found them."""
+    """Passages, and the id of the call that retrieved them."""
 
     passages: tuple[Passage, ...]
     call: int
@@ -40,7 +40,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """An agent's reply: its whole text, the answer in it (if it is to hold one), and the call."""
+    """Reply of an agent: its text, the id of the call, and the answer in the text, if it should hold one."""
 
     text: str
     call: int
@@ -48,6 +48,7 @@ class Said:
 
     @property
     def known(self) -> bool:
+        """True if the reply holds a known answer."""
         return self.answer is not None and self.answer.known
 
 
@@ -55,11 +56,11 @@ Value = Found | Said
 
 
 def no_answer(text: str) -> None:
-    """Reads a text that holds no answer."""
+    """Return None: the text holds no answer."""
 
 
 class StepRecorder:
-    """Use it as a context manager: leaving it adds its steps to the episode, whatever happened."""
+    """Context manager whose calls are added to the episode's steps when it is left."""
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
@@ -67,7 +68,7 @@ class StepRecorder:
             episode, max(len(episode.programs) - 1, 0), first=len(episode.steps), without_recovery=True
         )
         self._numbers = itertools.count()
-        self._sources: dict[int, frozenset[int]] = {}  # every call that a call depends on, itself included
+        self._sources: dict[int, frozenset[int]] = {}  # all calls that a call depends on, including itself
 
     def __enter__(self) -> Self:
         return self
@@ -76,18 +77,25 @@ class StepRecorder:
         self.episode.steps += self._round.finished(None)
 
     async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = (), where: str = "") -> Found:
-        """Search, as a step. Args: those of `Retriever.retrieve`."""
-        call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
-        records = await _asked(self._round.retrieve(call))
-        return Found(tuple(self.episode.passages[str(one.fields["id"])] for one in records), call.id)
-
-    async def answer(self, query: str, passages: Sequence[Passage] | None, uses: Iterable[Value]) -> Said:
-        """Ask the Answer agent, as a step. The text of the reply has the rationale too.
+        """Search, as a step.
 
         Args:
-            query: What is asked.
-            passages: The evidence; None has it aggregate the facts in the query.
-            uses: What flowed into query and passages.
+            query: Search text.
+            topk: Maximum number of passages.
+            uses: Results that flowed into the query.
+            where: Filter of the search; empty for none.
+        """
+        call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
+        records = await _asked(self._round.retrieve(call))
+        return Found(tuple(self.episode.passages[str(result.fields["id"])] for result in records), call.id)
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None, uses: Iterable[Value]) -> Said:
+        """Ask the Answer agent, as a step. The text of the reply includes the rationale.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+            uses: Results that flowed into query and passages.
         """
         args = (query,) if passages is None else (query, [record(passage) for passage in passages])
         call = self._call("answer", args, uses)
@@ -109,14 +117,18 @@ class StepRecorder:
         read: ReadAnswer = no_answer,
         fault: FindFault | None = None,
     ) -> Said:
-        """Free text of the Writer.
+        """Return free text of the Writer, as a step.
 
         Args:
-            template, values, stop, prefix, fault: As in `pyrag.agents.protocol.Writer`.
-            query: What the step shows.
-            uses: What flowed into the values.
-            passages: Those among the values.
-            read: Finds the answer in the text, if there is to be one.
+            template: Name of the prompt template.
+            values: Texts for its placeholders.
+            query: Query that the step shows.
+            uses: Results that flowed into the values.
+            passages: Passages that the values contain.
+            stop: Strings that end the text and are left out.
+            prefix: Beginning of the text, which the model continues.
+            read: Parses the answer from the text; returns None if it holds none.
+            fault: Returns the fault of a text, or an empty text. After a fault the model is asked once more.
         """
         call = self._call("write", (), uses)
         work = self.episode.write(template, values, stop, prefix, fault)
@@ -124,57 +136,57 @@ class StepRecorder:
         return Said(written.text, call.id, written_answer(written, read))
 
     async def together(self, work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
-        """Independent calls side by side, or one after the other where the episode says so. The results in order."""
+        """Return the results of independent calls, made in parallel or, if the episode demands it, in sequence."""
         if not self.episode.parallel:
-            return [await one() for one in work]
-        tasks = [asyncio.ensure_future(one()) for one in work]
+            return [await start() for start in work]
+        tasks = [asyncio.ensure_future(start()) for start in work]
         try:
             return await asyncio.gather(*tasks)
-        finally:  # what is still running when one fails would write to steps that are closed
+        finally:  # calls that still run after a failure would write to closed steps
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def result(self, said: Said) -> Result:
-        """Return the answer of a reply as the final one."""
-        final = said.answer or Answer(UNKNOWN, known=False)
-        return Result(final, tuple(self._round.step_ids(sorted(self._sources[said.call]))))
+    def result(self, reply: Said) -> Result:
+        """Return the answer of a reply as the final result."""
+        final = reply.answer or Answer(UNKNOWN, known=False)
+        return Result(final, tuple(self._round.step_ids(sorted(self._sources[reply.call]))))
 
     def _call(self, name: str, args: tuple[Any, ...], uses: Iterable[Value]) -> Call:
         number = next(self._numbers)
         needed = sorted({value.call for value in uses})
-        self._sources[number] = frozenset({number}).union(*(self._sources[one] for one in needed))
+        self._sources[number] = frozenset({number}).union(*(self._sources[source] for source in needed))
         return Call(number, name, args, {}, 0, tuple(needed))
 
 
 async def _asked(work: Awaitable[T]) -> T:
     try:
         return await work
-    except PrimitiveError as error:  # of what a program may ask, a method only passes on the question
+    except PrimitiveError as error:  # a method's queries derive from the question, so the question is at fault
         raise UsageError(f"this question cannot be asked ({error}): shorten it") from error
 
 
 def _clipped(query: str) -> str:
-    """A query that a model wrote, cut to what retrievers take."""
+    """Return a model's query, cut to the length that retrievers accept."""
     return " ".join(query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the answer to a query from a text, with citations of the passages; unknown where the text has none."""
+    """Parser of an answer in a text, with citations of the passages; without an answer, it returns unknown."""
 
     passages: Sequence[Passage] = ()
     query: str = ""
 
     def __call__(self, text: str) -> Answer:
         parsed = read_answer(text, len(self.passages), self.query)
-        return Answer(parsed.text, parsed.known, tuple(self.passages[one].id for one in parsed.citations))
+        return Answer(parsed.text, parsed.known, tuple(self.passages[citation].id for citation in parsed.citations))
 
     def fault(self, text: str) -> str:
-        """The reason to ask for the text once more; empty where its answer has the form asked for."""
+        """Return the reason to ask for the text again; empty if its answer has the right form."""
         try:
             parsed = parse_answer(text, len(self.passages), self.query)
         except BadOutputError as error:
             return str(error)
-        shown = " ".join((self.query, *(f"{one.title} {one.text}" for one in self.passages)))
+        shown = " ".join((self.query, *(f"{passage.title} {passage.text}" for passage in self.passages)))
         return COPIED if copies_example(parsed.text, shown) else ""

@@ -173,7 +173,7 @@ async def test_clients_of_an_endpoint_share_a_limiter() -> None:
     limiters = [chat._service.gate.limiter for chat in (one, two, other)]  # type: ignore[union-attr]
     assert limiters[0] is limiters[1]
     assert limiters[0] is not limiters[2]
-    assert limiters[0].most == 3
+    assert limiters[0].maximum == 3
     del one, two, other, limiters
     gc.collect()
     assert limiter_of(url, "m").most == 256

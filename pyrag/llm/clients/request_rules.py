@@ -142,7 +142,7 @@ class RequestRules:
         return max(plain - int((self.overhead - _MARGIN) * share), minimum, MIN_REPLY_TOKENS)
 
     def _smaller(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
-        """Return rules with a limit that the server accepts, if it refused a limit and the reply would still be useful."""
+        """Return rules with a limit that the server accepts, if it refused a limit and the reply would be useful."""
         asked = next((sent[name] for name in LIMITS if name in sent), None)
         limits = read_limits(refusal, asked) if asked else None
         if limits is None or asked is None:

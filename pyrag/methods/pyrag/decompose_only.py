@@ -1,6 +1,6 @@
-"""Ablation: decomposition without a plan (paper, section 3.3). The sub-queries are answered, then put together.
+"""Ablation: decomposition without a plan (paper, section 3.3). The sub-queries are answered, then combined.
 
-Each sub-query is retrieved and answered as it stands, so none can use another's answer.
+Each sub-query is searched and answered as written, so none can use another's answer.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from pyrag.settings import Settings
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer all sub-queries side by side, then compose an answer from theirs; the answer of an only sub-query stands.
+    """Answer all sub-queries in parallel, then combine the answers; the answer of a single sub-query is final.
 
     Args:
         episode: The question under way.
-        settings: `topk` passages per sub-query.
+        settings: Settings; `topk` passages are retrieved per sub-query.
     """
     await decompose(episode)
     queries = episode.sub_queries
     with StepRecorder(episode) as recorder:
-        found: list[Found] = await recorder.together(
+        searches: list[Found] = await recorder.together(
             partial(recorder.retrieve, query, settings.topk) for query in queries
         )
-        said: list[Said] = await recorder.together(
-            partial(recorder.answer, query, one.passages, [one]) for query, one in zip(queries, found, strict=True)
+        replies: list[Said] = await recorder.together(
+            partial(recorder.answer, query, search.passages, [search])
+            for query, search in zip(queries, searches, strict=True)
         )
-        if len(said) == 1:
-            return recorder.result(said[0])
-        facts = ". ".join(f"{query} {one.answer.text}" for query, one in zip(queries, said, strict=True) if one.answer)
-        composed = await recorder.answer(given(facts, episode.question), None, said)
+        if len(replies) == 1:
+            return recorder.result(replies[0])
+        facts = ". ".join(
+            f"{query} {reply.answer.text}" for query, reply in zip(queries, replies, strict=True) if reply.answer
+        )
+        composed = await recorder.answer(given(facts, episode.question), None, replies)
         return recorder.result(composed)

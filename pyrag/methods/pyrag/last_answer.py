@@ -1,14 +1,16 @@
-"""The final answer taken from the last step where a synthesis would only repeat it (the setting `synthesis: needed`).
+"""The last answer as the final one, if a synthesis would only repeat it (the setting `synthesis: needed`).
 
-A chain of look-ups ends with the answer itself: "Where was {director} born?" answers "Where was the director of Alpha
-born?". Asking the model again, with the facts in words, costs a call and can only lose. So a program's last statement,
-`final_answer = answer("Given: …")`, becomes the name of the last answer, under two conditions:
+A chain of look-ups ends with the answer itself: "Where was {director} born?" answers "Where was the director of
+Alpha born?". Asking the model again with the facts costs a call and cannot improve the answer. A program's last
+statement, `final_answer = answer("Given: …")`, is therefore replaced by the name of the last answer under two
+conditions:
 
-    all other answers were found on the way to it: each is used in a later query, so that there is nothing to combine
-    the question is the last query with a description in place of the name: equal words before and after it, or the same
-    thing after "what" or "which"; a question for a year is one for a date, of which the year is read
+    every other answer is used in a later query, so that there is nothing to combine
+    the question is the last query with a description in place of the name: equal words before and after it, or the
+        same noun after "what" or "which"; a question for a year matches a query for a date, of which the year is
+        used
 
-Left out: every other synthesis, which stays as its planner wrote it.
+Any other synthesis is left unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _VAGUE = frozenset(("", "name", "one", "person", "thing"))
 
 @dataclass(frozen=True, slots=True)
 class _LookUp:
-    """`name = answer(query, documents)`; `query` has a slot where a value is filled in, and `uses` are their names."""
+    """Statement `name = answer(query, documents)`; `query` has a slot for each value, and `uses` holds their names."""
 
     name: str
     query: str
@@ -46,10 +48,10 @@ class _LookUp:
 
 
 def without_synthesis(source: str, question: str) -> str:
-    """Return the program with the last answer as its final one, where that is what the question asks for.
+    """Return the program with the last answer as its final one, if that answers the question.
 
     Args:
-        source: A program.
+        source: Source code of a program.
         question: The user's question.
     """
     try:
@@ -62,18 +64,18 @@ def without_synthesis(source: str, question: str) -> str:
     steps = list(_steps(tree))
     if not steps or _assigned_elsewhere(tree, last) or not _is_chain(steps, last):
         return source
-    taken = _taken(_normalised(question), _normalised(steps[-1].query), steps[-1].name, last)
-    if taken is None:
+    replacement = _replacement(_normalised(question), _normalised(steps[-1].query), steps[-1].name, last)
+    if replacement is None:
         return source
     before = lines_of(source, keepends=True)[: last.lineno - 1]
-    return "".join(before) + taken + "\n"
+    return "".join(before) + replacement + "\n"
 
 
 def _is_synthesis(statement: ast.Assign) -> bool:
-    """True for `final_answer = answer(facts)`, without documents."""
+    """Return True for `final_answer = answer(facts)`, without documents."""
     value, targets = statement.value, statement.targets
     return (
-        [ast.unparse(one) for one in targets] == [_RESULT]
+        [ast.unparse(target) for target in targets] == [_RESULT]
         and isinstance(value, ast.Call)
         and ast.unparse(value.func) == "answer"
         and len(value.args) == 1
@@ -82,7 +84,10 @@ def _is_synthesis(statement: ast.Assign) -> bool:
 
 
 def _steps(tree: ast.Module) -> Iterator[_LookUp]:
-    """The questions about documents, in their order; those inside branches and loops make the program no chain."""
+    """Yield the queries about documents at the top level, in order.
+
+    Queries inside branches and loops are not yielded, so the program is not a chain then.
+    """
     values: dict[str, ast.expr] = {}
     for statement in tree.body:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
@@ -96,7 +101,7 @@ def _steps(tree: ast.Module) -> Iterator[_LookUp]:
 
 
 def _text(query: ast.expr) -> str:
-    """A query with a slot for each value that is filled in; a slot alone where it is no text."""
+    """Return a query with a slot for each value; only a slot if the expression is not a text."""
     if isinstance(query, ast.Constant):
         return str(query.value)
     if not isinstance(query, ast.JoinedStr):
@@ -105,32 +110,32 @@ def _text(query: ast.expr) -> str:
 
 
 def _names(node: ast.AST) -> frozenset[str]:
-    return frozenset(one.id for one in ast.walk(node) if isinstance(one, ast.Name))
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def _assigned_elsewhere(tree: ast.Module, last: ast.Assign) -> bool:
-    """True where a final answer is set before the last statement, or statements branch."""
+    """Return True if a final answer is set before the last statement, or if statements branch."""
     return any(
-        not isinstance(one, ast.Assign | ast.Expr | ast.Import | ast.ImportFrom) or _RESULT in _names(one)
-        for one in tree.body
-        if one is not last
+        not isinstance(statement, ast.Assign | ast.Expr | ast.Import | ast.ImportFrom) or _RESULT in _names(statement)
+        for statement in tree.body
+        if statement is not last
     )
 
 
 def _is_chain(steps: list[_LookUp], last: ast.Assign) -> bool:
-    """True where every answer but the last is used by a later query, and the synthesis adds no other values."""
-    found = {one.name for one in steps}
-    used = frozenset[str]().union(*(one.uses for one in steps[1:]))
-    told = _names(last.value) - {"answer"}
-    return len(found) == len(steps) and found - used == {steps[-1].name} and told <= found and steps[-1].name in told
+    """Return True if every answer but the last is used by a later query, and the synthesis adds no other values."""
+    names = {step.name for step in steps}
+    used = frozenset[str]().union(*(step.uses for step in steps[1:]))
+    facts = _names(last.value) - {"answer"}
+    return len(names) == len(steps) and names - used == {steps[-1].name} and facts <= names and steps[-1].name in facts
 
 
 def _normalised(text: str) -> str:
     return " ".join(word for word in _WORD.findall(text.casefold()) if word not in _ARTICLES)
 
 
-def _taken(question: str, query: str, name: str, last: ast.Assign) -> str | None:
-    """The statement in place of the synthesis; None where the question may ask for something else."""
+def _replacement(question: str, query: str, name: str, last: ast.Assign) -> str | None:
+    """Return the statement that replaces the synthesis, or None if the question may ask for something else."""
     if _is_filled(question, query) or (_thing(question) not in _VAGUE and _thing(question) == _thing(query)):
         return f"{_RESULT} = {name}"
     year, date = _YEAR.match(question), _DATE.match(query)
@@ -140,7 +145,7 @@ def _taken(question: str, query: str, name: str, last: ast.Assign) -> str | None
 
 
 def _is_filled(question: str, query: str) -> bool:
-    """True where the question is the query with a description in its only slot."""
+    """Return True if the question is the query with a description in its only slot."""
     before, slot, after = query.partition(_SLOT)
     return (
         bool(slot)
@@ -153,6 +158,6 @@ def _is_filled(question: str, query: str) -> bool:
 
 
 def _thing(question: str) -> str:
-    """The kind of thing that a question asks for after "what" or "which", such as "largest city"; else empty."""
-    found = _THING.match(question)
-    return " ".join(takewhile(lambda word: word not in _ASKING, found[1].split())) if found else ""
+    """Return the noun that a question asks for after "what" or "which", such as "largest city"; else an empty text."""
+    asked = _THING.match(question)
+    return " ".join(takewhile(lambda word: word not in _ASKING, asked[1].split())) if asked else ""

@@ -24,15 +24,15 @@ CALLS_TOOLS = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Decompose, plan, run and repair.
+    """Decompose the question, plan a program, run it and repair it.
 
     Args:
         episode: The question under way.
-        settings: Its settings.
+        settings: Settings of the question.
 
     Raises:
-        BadOutputError: the planner wrote no program.
-        ProgramFailedError: the last repair failed too.
+        BadOutputError: The planner wrote no program.
+        ProgramFailedError: The last repair failed too.
     """
     if not settings.whole_question:
         return await _by_programs(episode, settings)
@@ -43,8 +43,8 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         if episode.programs:
             episode.programs[-1] = replace(episode.programs[-1], error=str(failure))
         result = Result(Answer(UNKNOWN, known=False))
-    most = calls_of_step(episode.ladder)
-    if result.answer.known or not episode.ledger.has_room_for(Usage(model_calls=most, retrievals=most)):
+    cost = calls_of_step(episode.ladder)
+    if result.answer.known or not episode.ledger.has_room_for(Usage(model_calls=cost, retrievals=cost)):
         return result
     whole = await answer_whole_question(episode, settings.topk)
     return whole if whole.answer.known else result
@@ -63,7 +63,7 @@ async def _by_programs(episode: Episode, settings: Settings) -> Result:
 
 
 async def decompose(episode: Episode) -> None:
-    """Sets the episode's sub-queries, unless a method that chose this one has done so."""
+    """Set the episode's sub-queries, unless they are set already."""
     if episode.sub_queries:
         return
     question = episode.question
@@ -80,7 +80,7 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
 
     Args:
         episode: The question under way.
-        settings: Its settings; `joint` has both written in one call.
+        settings: Settings; with `joint`, program and sub-queries are written in one call.
         ahead: Runs the program while it is written.
     """
     question = episode.question
@@ -88,10 +88,13 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
     if not settings.joint:
         await decompose(episode)
         ahead.search(episode.sub_queries)
-    given = None if settings.joint else list(episode.sub_queries)
+    sub_queries = None if settings.joint else list(episode.sub_queries)
     with ahead.watching() as planner:
         plan = await episode.ledger.call(
-            "plan", {"question": question, "sub_queries": given} | offered, lambda: planner.plan(question, given), Plan
+            "plan",
+            {"question": question, "sub_queries": sub_queries} | offered,
+            lambda: planner.plan(question, sub_queries),
+            Plan,
         )
     if settings.joint:
         episode.sub_queries = plan.sub_queries or (question,)
@@ -100,7 +103,7 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
 
 
 def _offered(episode: Episode) -> dict[str, Any]:
-    """The part of a request that names the tools, from which a recording knows them; empty without any."""
+    """Return the part of a request that names the tools, from which a recording knows them; empty without tools."""
     return {"tools": dict(episode.tools)} if episode.tools else {}
 
 
@@ -112,7 +115,7 @@ def _draft(episode: Episode, settings: Settings, plan: Plan, origin: str) -> Dra
 async def _revise(
     episode: Episode, settings: Settings, ahead: SpeculativeExecution, program: Program, error: str, origin: str
 ) -> Draft:
-    """The Plan agent's next program."""
+    """Return the Plan agent's next program."""
     question, sub_queries = episode.question, list(episode.sub_queries)
     with ahead.watching() as planner:
         plan = await episode.ledger.call(
@@ -126,7 +129,7 @@ async def _revise(
 
 
 async def _once_more(episode: Episode, result: Result) -> Result:
-    """Return a better result where the answer is unknown though every step it rests on was answered; else the same."""
+    """Return a better result if the answer is unknown although every step it rests on was answered; else the same."""
     boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
     if result.answer.known or boost is None:
         return result
@@ -136,10 +139,10 @@ async def _once_more(episode: Episode, result: Result) -> Result:
     if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
         return result
     with StepRecorder(episode) as recorder:
-        found: list[Found] = await recorder.together(
+        boosted: list[Found] = await recorder.together(
             partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK), where=where)
             for (query, where), topk in searches.items()
         )
-        passages = merge(*(one.passages for one in found))
-        said = await recorder.answer(episode.question, passages, found)
-        return recorder.result(said) if said.known else result
+        passages = merge(*(search.passages for search in boosted))
+        reply = await recorder.answer(episode.question, passages, boosted)
+        return recorder.result(reply) if reply.known else result

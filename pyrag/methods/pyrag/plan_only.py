@@ -1,6 +1,6 @@
-"""Ablation: the plan without its execution (paper, section 3.3). The model reads plan and documents, and answers.
+"""Ablation: a plan without execution (paper, section 3.3). The model reads plan and documents, and answers.
 
-The program is written as in PyRAG and kept in the trace, but it never runs; the documents are those of the whole
+The program is written as in PyRAG and kept in the trace, but never runs; the documents are retrieved for the whole
 question.
 """
 
@@ -22,22 +22,22 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
     Args:
         episode: The question under way.
-        settings: `topk` passages for the whole question; `joint` as in PyRAG.
+        settings: Settings; `topk` passages are retrieved for the whole question, and `joint` is as in PyRAG.
     """
     question = episode.question
     with StepRecorder(episode) as recorder:
         program = await write_program(episode, settings, SpeculativeExecution(episode, on=False))
         episode.programs.append(program)
-        found = await recorder.retrieve(question, settings.topk)
-        fence, documents = fenced_passages(found.passages)
-        read = Reader(found.passages, question)
-        said = await recorder.write(
+        search = await recorder.retrieve(question, settings.topk)
+        fence, documents = fenced_passages(search.passages)
+        read = Reader(search.passages, question)
+        reply = await recorder.write(
             "plan_only",
             {"question": question, "plan": program.source.strip(), "documents": documents, "fence": fence},
             query=question,
-            uses=[found],
-            passages=found.passages,
+            uses=[search],
+            passages=search.passages,
             read=read,
             fault=read.fault,
         )
-        return recorder.result(said)
+        return recorder.result(reply)

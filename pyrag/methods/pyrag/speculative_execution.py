@@ -1,8 +1,8 @@
-"""Work begun while a program is still being written: the searches it will make, and the statements that are finished.
+"""Work begun while a program is still being written: its searches, and its finished statements.
 
-A program runs as far as it is written, in the sandbox, over speculative requests (`pyrag.episode.speculation`);
-whatever comes of such a run is dropped. The whole program then runs as if there had been none, and finds its requests
-answered or under way. Off where the planner cannot show what it writes: those that write at once leave nothing to gain.
+The written part of a program runs in the sandbox, over speculative requests (`pyrag.episode.speculation`), and its
+result is dropped. The complete program then runs as usual, and finds its requests answered or under way. This is off
+if the planner cannot show its text while it writes.
 """
 
 from __future__ import annotations
@@ -35,16 +35,19 @@ _WORD = re.compile(r"\w+")
 
 
 class SpeculativeExecution:
-    """Belongs to one question. Leaving it ends what runs ahead; speculative calls go on, as programs may use them."""
+    """Speculative work for one question.
+
+    Leaving the context ends the program that runs ahead; its calls go on, since programs may use them.
+    """
 
     def __init__(self, episode: Episode, *, on: bool) -> None:
         self._episode = episode
         self._drafting = getattr(episode.agents.planner, "drafting", None) if on and _pays(episode) else None
         self._tasks: set[asyncio.Task[None]] = set()
         self._run: asyncio.Task[None] | None = None
-        self._waits = False  # it has come to a request that is not answered yet
+        self._waits = False  # the running program waits for a reply
         self._searched: list[str] = []
-        self._next = ""  # what is to run after it
+        self._next = ""  # the program to run next
 
     @cached_property
     def _calls(self) -> SpeculativeCalls:
@@ -53,7 +56,7 @@ class SpeculativeExecution:
         return calls
 
     def search(self, sub_queries: Sequence[str]) -> None:
-        """Begins the searches that a program will make word for word."""
+        """Begin the searches that a program will make word for word."""
         prefetch_stats = self._episode.prefetch_stats
         if self._drafting is not None and (prefetch_stats is None or prefetch_stats.pays):
             self._searched = self_contained(sub_queries)
@@ -62,7 +65,7 @@ class SpeculativeExecution:
 
     @contextmanager
     def watching(self) -> Iterator[Planner]:
-        """The planner to ask. What it writes runs as far as it goes, until the planner has finished."""
+        """Return the planner to ask, whose text runs as far as it is written until the planner has finished."""
         if self._drafting is None:
             yield self._episode.agents.planner
             return
@@ -97,11 +100,13 @@ class SpeculativeExecution:
 
     def _wait(self) -> None:
         self._waits = True
-        asyncio.get_running_loop().call_soon(self._advance)  # after the calls that come at the same time
+        asyncio.get_running_loop().call_soon(self._advance)  # after calls made at the same time
 
     def _advance(self) -> None:
-        """Runs the longest beginning of the program in place of a shorter one, once that has ended or waits: programs
-        that are written fast would otherwise never get as far as to call anything."""
+        """Run the longest beginning of the program, once a shorter one has ended or waits.
+
+        Otherwise, programs that are written fast would be restarted before they call anything.
+        """
         if self._next and (self._waits or self._run is None or self._run.done()):
             self._stop()
             program, self._next = Program(self._next, planner="", origin="ahead"), ""
@@ -114,7 +119,7 @@ class SpeculativeExecution:
             self._run.cancel()
 
     def _aside(self) -> Episode:
-        """An episode like this one that leaves no traces."""
+        """Return an episode like this one that leaves no traces."""
         return replace(
             self._episode,
             ledger=self._calls,
@@ -135,28 +140,31 @@ class SpeculativeExecution:
 
 
 async def _quietly(work: Callable[[], Awaitable[object]]) -> None:
-    """Await work whose errors are ignored: it fails again if the program comes to it."""
+    """Await work whose errors are ignored, since it fails again if the program needs it."""
     with suppress(PyRAGError, SandboxError):
         await work()
 
 
 def _pays(episode: Episode) -> bool:
-    """A recording or an earlier process answers at once, and holds only what was asked for."""
+    """Return False for a recording or a resumed question, which answers at once and holds only real requests."""
     ledger = episode.ledger
     return episode.parallel and ledger.recording is None and not (ledger.journal and ledger.journal.spent)
 
 
 def self_contained(sub_queries: Sequence[str]) -> list[str]:
-    """Sub-queries that await no other one's answer, as far as their words tell: they refer to nothing, and what they
-    name was not named before ("When was the director of Alpha born?" after "Who directed Alpha?")."""
-    found = []
+    """Return the sub-queries that need no other one's answer, judged by their words.
+
+    They refer to nothing, and their names did not appear before ("When was the director of Alpha born?" after "Who
+    directed Alpha?").
+    """
+    independent = []
     named: set[str] = set()
     for index, query in enumerate(sub_queries):
         names = set(names_in(query))
         if not _refers(query) and (names or not index) and names.isdisjoint(named):
-            found.append(query)
+            independent.append(query)
         named |= names
-    return found
+    return independent
 
 
 def _refers(query: str) -> bool:

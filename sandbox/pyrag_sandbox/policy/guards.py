@@ -272,7 +272,7 @@ def contained(item: Any, container: Any) -> bool:
     """
     if type(item) is AbsentValue:
         if isinstance(container, (set, frozenset, dict)):
-            return any(item == one for one in container)
+            return any(item == member for member in container)
         if isinstance(container, TextValue):
             return item in [container]  # which is to compare them, and raises
     return item in container
