@@ -1,4 +1,4 @@
-"""Binding what a program passed to a primitive, by Python's rules and with Python's messages."""
+"""Binding of a program's arguments to a primitive's parameters, by Python's rules and with Python's messages."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ def bind(call: Call, parameters: Sequence[str], defaults: Mapping[str, Any]) -> 
     """Return a call's values by parameter name, as Python binds `def name(first, second=default)`.
 
     Args:
-        call: the call, with positional and keyword arguments.
-        parameters: names in the order of the signature.
-        defaults: values of the parameters that may be left out.
+        call: The call, with positional and keyword arguments.
+        parameters: Names in the order of the signature.
+        defaults: Values of the parameters that may be left out.
 
     Raises:
-        PrimitiveError: a "TypeError" for the program, in Python's words.
+        PrimitiveError: The arguments do not match; it is a `TypeError` in the program, with Python's message.
     """
     name = call.name
     if len(call.args) > len(parameters):

@@ -1,20 +1,20 @@
 """The sandbox's contract: plain data that crosses its border.
 
 A *program* is untrusted Python source. It runs over *primitives*: asynchronous functions of the host, which the
-program calls as if they were ordinary ones. What comes back is an `Outcome`.
+program calls like ordinary functions. The result is an `Outcome`.
 
     outcome = await sandbox.run(source, {"forecast": forecast})
 
-Errors, and who is to blame:
+Errors, and their cause:
 
-    Outcome.status == "error"      the program was wrong: its author gets `Outcome.error`
-    Outcome.status == "blocked"    the program asked for what it may not have: likewise
-    Outcome.status == "killed"     a limit ended it; `Outcome.reason` says which
+    Outcome.status == "error"      the program is wrong: `Outcome.error` is for its author
+    Outcome.status == "blocked"    the program uses something forbidden: likewise
+    Outcome.status == "killed"     a limit ended the program: `Outcome.reason` names it
     PrimitiveError                 raised by a primitive: becomes an exception inside the program
-    any other exception of a primitive: ends the program and leaves `run` unchanged (the *host* was wrong)
-    SandboxError                   the sandbox itself could not do its work
+    any other exception of a primitive: ends the program and leaves `run` unchanged (the *host* is wrong)
+    SandboxError                   the sandbox itself could not work
     WorkerLostError                its processes ended: running the program again may work
-    Outcome.reason == "lost"       likewise, of the one worker
+    Outcome.reason == "lost"       the program's worker ended: likewise
 """
 
 from __future__ import annotations
@@ -28,18 +28,20 @@ Reason = Literal["", "cpu", "wall", "deadline", "memory", "output", "calls", "cr
 
 
 class SandboxError(Exception):
-    """The sandbox could not do its work (no worker, missing kernel layer). The program is not to blame."""
+    """Error of the sandbox itself (no worker, missing kernel layer), not of the program."""
 
 
 class WorkerLostError(SandboxError):
-    """The process that makes workers ended while one of them had a program. The same program may be run again."""
+    """Error for a worker factory that ended while a worker had a program. The program may be run again."""
 
 
 class PrimitiveError(Exception):
-    """Raised by a primitive to become an exception at the call, inside the program, where it may be caught.
+    """Error that a primitive raises to become an exception at the call, inside the program, which may catch it.
 
-    `name` is what the program and its author see: a builtin exception's name (`ValueError`), or a new name, which
-    then is a subclass of `Exception`.
+    Args:
+        message: Text of the exception.
+        name: Type of the exception in the program: the name of a builtin exception (`ValueError`), or a new name,
+            which becomes a subclass of `Exception`.
     """
 
     def __init__(self, message: str, name: str = "ValueError") -> None:
@@ -49,12 +51,12 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Marks of a `Text` that stands in a program for a value that was not found.
+    """Marks of a `Text` that stands for a value that was not found.
 
     The text is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts`
-    and no piece of its own text. Methods that change case or white space, or take pieces of it, return it as it is.
-    Ordering it, converting it to a number, or comparing it with another `Text` raises the error named `error` with
-    `message`.
+    but no piece of its own text. Methods that change case or white space, or return pieces of it, return it
+    unchanged. Ordering it, converting it to a number, or comparing it with another `Text` raises the error named
+    `error` with `message`.
     """
 
     spellings: tuple[str, ...] = ()
@@ -65,10 +67,10 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string with read-only attributes. In the program it *is* a `str`, and has `fields` as attributes.
+    """String with read-only attributes. In the program it *is* a `str`, with `fields` as attributes.
 
-    A Text that a program passes back to a primitive, or leaves in a variable, arrives as the very object that the
-    host handed out; derived strings (slices, f-strings) arrive as plain `str`. With `absent` it stands for a value
+    A Text that a program passes back to a primitive, or leaves in a variable, arrives as the same object that the
+    host returned; derived strings (slices, f-strings) arrive as plain `str`. With `absent` it stands for a value
     that was not found.
     """
 
@@ -79,10 +81,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An immutable object with `fields` as attributes *and* items (`doc.title`, `doc["title"]`, `doc.get("title")`).
+    """Immutable object with `fields` as attributes *and* items (`doc.title`, `doc["title"]`, `doc.get("title")`).
 
     `str(record)` is the value of the field `str_field`. It survives slicing, sorting and concatenation of the lists
-    it is in, and arrives in the host as the very object that was handed out.
+    that hold it, and arrives in the host as the same object that was returned.
     """
 
     fields: Mapping[str, Any]
@@ -91,9 +93,9 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a primitive. `depends_on` holds the ids of earlier calls whose results flowed into it."""
+    """Call of a primitive. `depends_on` holds the ids of earlier calls whose results flowed into it."""
 
-    id: int  # dispatch order: concurrent runs may number differently from `Outcome.calls`, which is program order
+    id: int  # in order of dispatch, which may differ from program order, the order of `Outcome.calls`
     name: str
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -123,7 +125,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ProgramError:
-    """The facts that the author of a program needs to repair it. Holds no path of the host."""
+    """Error of a program, with the facts that its author needs to repair it. Holds no path of the host."""
 
     type: str  # "NameError"
     message: str
@@ -153,18 +155,21 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The end of a run. The same program with the same primitive results gives the same outcome (usage aside).
+    """Result of a run. The same program with the same primitive results has the same outcome, apart from usage.
 
-    `value` is what the program left in the result variable. `variables` are the program's other top-level names with
-    a value that can cross the border. `provenance` maps each name, the result variable included, to the ids (in
-    `calls`) of every call its value depends on, directly or through other calls. `calls` is in the order of a
-    sequential run, whatever ran side by side, and holds only calls that a sequential run would have made.
+    Attributes:
+        value: Value of the result variable.
+        has_value: False if the program never set the result variable.
+        variables: The program's other top-level names with values that can cross the border.
+        provenance: For each name, including the result variable, the ids (in `calls`) of every call that its value
+            depends on, directly or through other calls.
+        calls: Calls in the order of a sequential run, without calls that a sequential run would not have made.
     """
 
     status: Status
     reason: Reason = ""
     value: Any = None
-    has_value: bool = False  # False: the program never set the result variable
+    has_value: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     output: str = ""

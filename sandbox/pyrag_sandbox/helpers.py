@@ -5,9 +5,9 @@ The caller names a module. The zygote imports it before it forks its first worke
     HELPERS = {"double": double}             # functions by the name that programs call them by
     ERRORS = {"NotFoundError": NotFoundError}    # exceptions that programs may name; optional
 
-The functions run inside both walls, as part of the program. They must be pure (the same result for the same arguments,
-no state), because calls are reordered around them, and they must be safe to call with any argument. The module runs
-before the walls are up, so it must be trusted, and it should import only what is cheap.
+The functions run inside both walls, as part of the program. They must be pure (the same result for the same
+arguments, no state), because calls are reordered around them, and must be safe to call with any argument. The module
+runs before the walls are up, so it must be trusted, and should only import what is cheap.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def load_helpers(module: str) -> Helpers:
     """
     if not module:
         return NO_HELPERS
-    found = import_module(module)
-    functions, errors = getattr(found, "HELPERS", None), getattr(found, "ERRORS", {})
+    loaded = import_module(module)
+    functions, errors = getattr(loaded, "HELPERS", None), getattr(loaded, "ERRORS", {})
     if not isinstance(functions, Mapping) or not isinstance(errors, Mapping):
         raise ValueError(f"the module {module!r} offers no helpers: define HELPERS, a dict of functions by name")
     for name, value in (*functions.items(), *errors.items()):

@@ -1,12 +1,13 @@
-"""The wire between host and worker: frames (4-byte length, JSON) and the values inside them.
+"""Wire between host and worker: frames (4-byte length, JSON) and the values inside them.
 
-Used by both sides. The host treats every frame as hostile: size capped before it is read, no NaN, nothing unpickled,
-unknown shapes refused. Values are exact built-in types; what JSON cannot say travels in an object with one key:
+Used by both sides. The host treats every frame as hostile: its size is limited before it is read, NaN and unknown
+shapes are refused, and nothing is unpickled. Values are exact built-in types; values that JSON cannot express travel
+in an object with one key:
 
     {"$t": [...]}                     a tuple
     {"$d": [[key, value], ...]}       a dict whose keys are not all plain strings
     {"$h": 7}                         a Text or Record that the receiver already knows, by handle
-    {"$T": [7, "text", {...}]}        a new Text       (host to worker only; fourth, if any: what its `Absent` holds)
+    {"$T": [7, "text", {...}]}        a new Text       (host to worker only; an optional fourth item is its `Absent`)
     {"$R": [7, {...}, "str_field"]}   a new Record     (host to worker only)
 """
 
@@ -23,34 +24,34 @@ import msgspec
 
 HEADER = struct.Struct("!I")
 MAX_DEPTH = 50
-EXIT_MEMORY = 77  # a worker's exit status when there was no memory left to say anything else
+EXIT_MEMORY = 77  # exit status of a worker without memory left for a message
 
 
 _write = msgspec.json.Encoder().encode
-_read = msgspec.json.Decoder().decode  # knows no NaN, nor half a character
+_read = msgspec.json.Decoder().decode  # refuses NaN and lone surrogates
 
-_VALUE_BYTES = 8  # at least, of any value
-_CONTAINER_BYTES = 56  # what an empty list takes in memory; on the wire it is two bytes
-_FRAMES_WORTH = 16  # of memory may a worker's messages come to, all together
+_VALUE_BYTES = 8  # minimum size of any value
+_CONTAINER_BYTES = 56  # memory of an empty list, which takes two bytes on the wire
+_FRAMES_WORTH = 16  # limit on the memory of all messages of a worker, in frames
 
-# Memory of what a message decodes to, by the characters that its JSON cannot do without. Text may hold some of them
-# too, and then counts for a little more than it takes. `test_wire.py` compares this with what is allocated.
+# Memory of a decoded message, estimated from the structural characters of its JSON. Text that contains them counts
+# for slightly more than it takes. `test_wire.py` compares the estimate with the allocated memory.
 _FRAME_BYTES = 512
-_SEPARATOR_BYTES = 40  # of each comma and colon: a number, its place in a list, or an entry of a dict
-_QUOTE_BYTES = 38  # half a string
+_SEPARATOR_BYTES = 40  # per comma and colon: a number, its place in a list, or an entry of a dict
+_QUOTE_BYTES = 38  # per quotation mark, half of a string
 _LIST_BYTES = 96
 _DICT_BYTES = 240
-_HANDLE = b'{"$h":'  # the dict does not outlive the message: it stands for an object that is there already
+_HANDLE = b'{"$h":'  # the dict is temporary, since it stands for an existing object
 _NO_STRUCTURE = bytes(set(range(256)) - set(b'[{,:"'))
 _NOT_WIDE = bytes(range(0xF0))  # all others are in characters that make a whole string take 4 bytes for each ...
 _NARROW = bytes(range(0xC4))  # ... or 2
 
 
 def memory_of(body: bytes | bytearray) -> int:
-    """Return the most bytes of memory that a message may take when it is decoded.
+    """Return the maximum bytes of memory that a message may take when it is decoded.
 
     Args:
-        body: its JSON.
+        body: JSON of the message.
     """
     structure = body.translate(None, _NO_STRUCTURE)
     handles = body.count(_HANDLE) if b"{" in structure else 0
@@ -67,7 +68,7 @@ def memory_of(body: bytes | bytearray) -> int:
 
 
 def _width(body: bytes | bytearray) -> int:
-    """Return the most bytes that a character of a message may take."""
+    """Return the maximum bytes that a character of a message may take."""
     if b"\\" in body and b"\\u" in body:
         return 4
     if body.isascii():
@@ -76,11 +77,11 @@ def _width(body: bytes | bytearray) -> int:
 
 
 class WireError(Exception):
-    """A frame that this side did not agree to."""
+    """Error for a frame that breaks the protocol."""
 
 
 class FloodError(WireError):
-    """More messages than the host will keep."""
+    """Error for more messages than the host will keep."""
 
 
 class Opaque(Protocol):
@@ -93,10 +94,10 @@ class Opaque(Protocol):
 
         Args:
             tag: "$T" or "$R".
-            parts: what stands behind it, decoded.
+            parts: Decoded data after the tag.
 
         Raises:
-            WireError: this side takes none.
+            WireError: This side accepts none.
         """
         ...
 
@@ -105,11 +106,11 @@ def pack_frame(message: dict[str, Any], cap: int) -> bytes:
     """Return a message as one frame: 4 bytes of length, then JSON.
 
     Args:
-        message: JSON-able data.
-        cap: maximum size of the JSON in bytes.
+        message: Data that JSON can express.
+        cap: Maximum size of the JSON in bytes.
 
     Raises:
-        WireError: the message is over `cap`, or holds a lone surrogate.
+        WireError: The message is larger than `cap`, or contains a lone surrogate.
     """
     try:
         body = _write(message)
@@ -121,7 +122,7 @@ def pack_frame(message: dict[str, Any], cap: int) -> bytes:
 
 
 def unpack_body(body: bytes | bytearray) -> dict[str, Any]:
-    """The message in a frame. Whatever is wrong with it is one WireError."""
+    """Return the message in a frame. Raises `WireError` for any fault."""
     try:
         message = _read(body)
     except (ValueError, RecursionError, MemoryError) as error:
@@ -132,18 +133,19 @@ def unpack_body(body: bytes | bytearray) -> dict[str, Any]:
 
 
 def pack_source(source: str) -> bytes:
-    """A program as it crosses: it may hold halves of characters, which a worker refuses like other mistakes in it."""
+    """Return a program as bytes; it may contain lone surrogates, which a worker refuses like other mistakes."""
     return source.encode("utf-8", "surrogatepass")
 
 
 def unpack_source(packed: str) -> str:
+    """Return a program from its packed form."""
     return binascii.a2b_base64(packed).decode("utf-8", "surrogatepass")
 
 
 class FrameReader:
-    """Bytes from a worker in, messages out. Never holds more than one frame over the cap.
+    """Reader of a worker's messages from its bytes. Never holds more than one frame over the cap.
 
-    What is read from a worker is kept until its program ends, so there is a limit on all of it too: `FloodError`.
+    Everything read from a worker is kept until its program ends, so the total is limited too: `FloodError`.
     """
 
     def __init__(self, cap: int) -> None:
@@ -200,7 +202,7 @@ class _Encoder:
         return value
 
     def text(self, value: str) -> str:
-        self._spend(_VALUE_BYTES + len(value))  # before it is encoded, which takes memory
+        self._spend(_VALUE_BYTES + len(value))  # checked before encoding, which takes memory
         if not value.isascii():
             self._spend(len(value.encode()) - len(value))  # also refuses lone surrogates
         return value
@@ -253,32 +255,34 @@ _ENCODERS: dict[type, Callable[[_Encoder, Any, int], Any]] = {
 
 
 def encode(value: Any, opaque: Opaque, budget: int) -> Any:
-    """Return `value` as JSON-able data.
+    """Return a value as data that JSON can express.
 
     Args:
-        value: plain data, or an object known to `opaque`.
-        opaque: table of the objects that cross by handle.
-        budget: maximum size in bytes.
+        value: Plain data, or an object known to `opaque`.
+        opaque: Table of the objects that cross by handle.
+        budget: Maximum size in bytes.
 
     Raises:
-        TypeError, ValueError: the value cannot cross; the message says why.
+        TypeError: The value has a type that cannot cross; the message names it.
+        ValueError: The value is too large or otherwise cannot cross; the message tells why.
     """
     return _Encoder(opaque, budget).encode(value)
 
 
 def encode_counted(value: Any, opaque: Opaque, budget: int) -> tuple[Any, int]:
-    """Like `encode`, and how much of the budget it took.
+    """Return a value as data that JSON can express, and the part of the budget that it took.
 
     Args:
-        value: plain data, or an object known to `opaque`.
-        opaque: table of the objects that cross by handle.
-        budget: maximum size in bytes.
+        value: Plain data, or an object known to `opaque`.
+        opaque: Table of the objects that cross by handle.
+        budget: Maximum size in bytes.
 
     Returns:
-        JSON-able data, and bytes.
+        The data, and its size in bytes.
 
     Raises:
-        TypeError, ValueError: the value cannot cross; the message says why.
+        TypeError: The value has a type that cannot cross; the message names it.
+        ValueError: The value is too large or otherwise cannot cross; the message tells why.
     """
     encoder = _Encoder(opaque, budget)
     return encoder.encode(value), budget - encoder.left
@@ -288,11 +292,11 @@ def decode(data: Any, opaque: Opaque) -> Any:
     """Return the value in `data`.
 
     Args:
-        data: what `encode` returned, from the other side of the wire.
-        opaque: table of the objects that cross by handle.
+        data: Result of `encode` on the other side of the wire.
+        opaque: Table of the objects that cross by handle.
 
     Raises:
-        WireError: `encode` cannot have written it.
+        WireError: The data cannot be a result of `encode`.
     """
     try:
         return _decode(data, opaque, 0)

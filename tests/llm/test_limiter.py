@@ -176,7 +176,7 @@ async def test_clients_of_an_endpoint_share_a_limiter() -> None:
     assert limiters[0].maximum == 3
     del one, two, other, limiters
     gc.collect()
-    assert limiter_of(url, "m").most == 256
+    assert limiter_of(url, "m").maximum == 256
 
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -191,7 +191,7 @@ def test_the_hosted_server_is_asked_for_schemas_only() -> None:
 def test_the_pattern_of_answers(text: str, kept: bool) -> None:
     constraint = constraint_of(TAGGED)
     assert constraint
-    assert constraint.kept(text) is kept
+    assert constraint.is_satisfied_by(text) is kept
 
 
 @pytest.mark.parametrize("text", ["<answer>" * 100_000, "</answer>" * 100_000, "<answer></answer>x" * 50_000])

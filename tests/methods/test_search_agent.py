@@ -145,7 +145,7 @@ async def test_searches_leave_room_for_the_answer_in_the_budget(world: World) ->
 
 def marks_of(name: str) -> list[str]:
     dialect = DIALECTS[name]
-    found = [*dialect.search, *(dialect.answer or ()), *dialect.found.split("{documents}"), *dialect.thoughts]
+    found = [*dialect.search, *(dialect.answer or ()), *dialect.results.split("{documents}"), *dialect.thoughts]
     return [mark.strip() for mark in found if mark.strip()]
 
 

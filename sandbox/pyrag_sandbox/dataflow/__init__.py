@@ -1,1 +1,1 @@
-"""Static analysis: which parts of a program may run side by side."""
+"""Static analysis: which parts of a program may run in parallel."""

@@ -1,7 +1,7 @@
-"""Global names that may share a mutable object, as classes of names for the whole program at once.
+"""Classes of global names that may share a mutable object, for the whole program at once.
 
-Flow-insensitive on purpose: two names that ever share are in one class for good. What a primitive returns shares
-nothing with anything (replies are fresh); strings and numbers share nothing either.
+The analysis ignores control flow on purpose: two names that may ever share an object are in one class. Results of
+primitives share nothing with other values, and strings and numbers share nothing either.
 """
 
 from __future__ import annotations
@@ -14,18 +14,19 @@ from pyrag_sandbox.dataflow.syntax import dotted, has_shared_defaults, is_atomic
 from pyrag_sandbox.dataflow.trees import children, walk_all
 from pyrag_sandbox.dataflow.vocabulary import ATOMIC, KEYED_METHODS, STRING_METHODS
 
-_RAISED = "%raised"  # stands for what exceptions carry
+_RAISED = "%raised"  # stands for the objects that exceptions hold
 _HAVE_STATEMENTS = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match)
 
 
 class Aliases:
-    """Union-find over names."""
+    """Union-find structure over names."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.a = analyzer
         self.parent: dict[str, str] = {}
 
     def find(self, name: str) -> str:
+        """Return the representative of a name's class."""
         path = []
         while (up := self.parent.get(name, name)) != name:
             path.append(name)
@@ -35,24 +36,26 @@ class Aliases:
         return name
 
     def union(self, names: Iterable[str]) -> None:
+        """Join the classes of these names."""
         heads = list(map(self.find, names))
         for head in heads[1:]:
             self.parent[self.find(head)] = self.find(heads[0])
 
     def classes(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the representatives of these names' classes."""
         return frozenset(map(self.find, names))
 
     def members(self) -> dict[str, frozenset[str]]:
-        """Each name of a class of several -> the whole class."""
+        """Return the whole class of each name that shares it with others."""
         groups: dict[str, set[str]] = {}
         for name in self.parent:
             groups.setdefault(self.find(name), {self.find(name)}).add(name)
         return {name: frozenset(group) for group in groups.values() for name in group}
 
-    # -- what shares with what
+    # -- building the classes
 
     def add(self, statement: ast.stmt) -> None:
-        """Take in a statement and everything inside it (function bodies count through their summaries)."""
+        """Add a statement and everything inside it; function bodies count through their summaries."""
         self._add(statement, unsure=self.a.effects(statement).unsure)
 
     def _add(self, statement: ast.stmt, *, unsure: bool) -> None:
@@ -73,8 +76,8 @@ class Aliases:
         if isinstance(statement, ast.FunctionDef):
             self.union([statement.name, *self.shares(statement.args)])
         if summary is None or not summary.pure:
-            found = summary or self.a.effects(statement)
-            self.union([statement.name, *found.reads, *found.binds])
+            effects = summary or self.a.effects(statement)
+            self.union([statement.name, *effects.reads, *effects.binds])
 
     def _add_binding(self, statement: ast.stmt) -> None:
         if isinstance(statement, ast.Assign):
@@ -100,7 +103,7 @@ class Aliases:
             self.union([*names, *self.shares(value)])
 
     def _held_by(self, target: ast.expr) -> list[str]:
-        """The names that a target binds, or those that may reach what it changes."""
+        """Return the names that a target binds, or the names that may reach the object it changes."""
         base = target
         while isinstance(base, (ast.Subscript, ast.Attribute, ast.Starred)):
             base = base.value
@@ -123,10 +126,10 @@ class Aliases:
         self.union(names)
 
     def shares(self, node: ast.AST) -> set[str]:
-        """Global names that the value of an expression may share a mutable object with."""
+        """Return the global names that the value of an expression may share a mutable object with."""
         if isinstance(node, ast.Name):
             if self._is_pure_function(node.id):
-                return set()  # nothing is mutated through it, and what a call returns counts at the call
+                return set()  # nothing is mutated through it, and a call's result is handled at the call
             return {node.id} if node.id.startswith("%") or self.a.bound[node.id] else set()
         if is_atomic(node):
             return set()
@@ -134,13 +137,13 @@ class Aliases:
             return self._shared_by_call(node)
         if isinstance(node, ast.Subscript):
             return self.shares(node.value)
-        found: set[str] = set()
+        names: set[str] = set()
         for child in children(node):
-            found |= self.shares(child)
-        return found
+            names |= self.shares(child)
+        return names
 
     def _is_pure_function(self, name: str) -> bool:
-        """Return whether nothing can be reached through a function's name."""
+        """Return True if no mutable object can be reached through a function's name."""
         summary = self.a.summaries.get(name)
         return summary is not None and summary.pure and not has_shared_defaults(self.a.functions[name])
 
@@ -150,12 +153,12 @@ class Aliases:
             return set()
         if isinstance(node.func, ast.Attribute) and node.func.attr in STRING_METHODS:
             return set()
-        found: set[str] = set()
+        names: set[str] = set()
         for child in (node.func, *node.args, *node.keywords):
-            found |= self.shares(child)
+            names |= self.shares(child)
         if name in self.a.summaries:
-            found |= {n for n in self.a.summaries[name].reads if self.a.bound[n] and n not in self.a.summaries}
-        return found
+            names |= {n for n in self.a.summaries[name].reads if self.a.bound[n] and n not in self.a.summaries}
+        return names
 
 
 def _expressions(statement: ast.stmt) -> list[ast.expr]:
@@ -163,10 +166,10 @@ def _expressions(statement: ast.stmt) -> list[ast.expr]:
 
 
 def _statements(node: ast.AST) -> list[ast.stmt]:
-    found: list[ast.stmt] = []
+    statements: list[ast.stmt] = []
     for child in children(node):
         if isinstance(child, ast.stmt):
-            found.append(child)
+            statements.append(child)
         elif isinstance(child, (ast.ExceptHandler, ast.match_case)):
-            found += _statements(child)
-    return found
+            statements += _statements(child)
+    return statements

@@ -1,9 +1,9 @@
-"""Analysis of what a piece of a program may do: the names it reads and binds, what it may mutate, whether it is pure.
+"""Effects of a program's parts: the names they read and bind, the objects they may mutate, and their purity.
 
 The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts,
-sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of anything
-not known here or to the caller are `unsure`. It leaves out types, flow sensitivity and nested functions (a call of a
-function defined inside another one is unsure).
+sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of
+anything unknown to this package and to the caller are `unsure`, as are calls of nested functions. Types and control
+flow are not considered.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _ASYNCHRONOUS = {ast.AsyncFunctionDef, ast.Await, ast.AsyncFor, ast.AsyncWith}
 
 
 class Analyzer:
-    """Effects of a module's nodes. Function summaries are computed once, to a fixed point."""
+    """Analyzer of the effects of a module's nodes. Function summaries are computed once, to a fixed point."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Analyzer:
         self.hopeless = self.hopeless or hides_lookups(everything) or not self._factories_known(everything)
 
     def _factories_known(self, everything: Kinds) -> bool:
-        """Return whether no `defaultdict` of the program can act when a key is missing, but by making a new value."""
+        """Return True if every `defaultdict` of the program only makes a new value when a key is missing."""
         calls = [c for c in everything.get(ast.Call, ()) if dotted(c.func).rpartition(".")[2] == "defaultdict"]
         names = [n for n in everything.get(ast.Name, ()) if n.id == "defaultdict"]
         attributes = [n for n in everything.get(ast.Attribute, ()) if n.attr in ("defaultdict", "default_factory")]
@@ -97,53 +97,55 @@ class Analyzer:
             return self.is_offered(factory.id) and self.origins.get(factory.id, factory.id) in known
         if not isinstance(factory, (ast.Name, ast.Lambda)):
             return False
-        found = self.effects_within(factory, frozenset())
-        return found.pure and not found.calls and not any(map(self._is_variable, found.reads))
+        effects = self.effects_within(factory, frozenset())
+        return effects.pure and not effects.calls and not any(map(self._is_variable, effects.reads))
 
     def _is_variable(self, name: str) -> bool:
         return not (self.is_offered(name) or name in self.functions)
 
     def changed(self, statement: ast.AST) -> None:
-        """Forget what is known of a statement that was changed in place."""
+        """Discard the effects of a statement that was changed in place."""
         for node in walk(statement):
             self._known.pop(node, None)
 
     def effects(self, node: ast.AST) -> Effects:
-        """Of a node in the module's own scope. Remembered; not to be changed."""
-        found = self._known.get(node)
-        if found is None:
+        """Return the effects of a node in the module's own scope. The result is cached and must not be changed."""
+        cached = self._known.get(node)
+        if cached is None:
             constant = node.__class__ is ast.Constant
-            found = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
-        return found
+            cached = self._known[node] = _NO_EFFECTS if constant else self._visited(EffectVisitor(self), node)
+        return cached
 
     def effects_within(self, node: ast.AST, scope: frozenset[str], fresh: frozenset[str] = frozenset()) -> Effects:
-        """Return the effects of a node inside a function or comprehension. They are not remembered.
+        """Return the effects of a node inside a function or comprehension. They are not cached.
 
         Args:
-            node: the node.
-            scope: names local there: reading and binding them is no effect.
-            fresh: those of `scope` that only ever hold containers made there: changing these is no effect either.
+            node: The node.
+            scope: Local names; reading and binding them is not an effect.
+            fresh: Names of `scope` that only ever hold containers made there; changing these is not an effect
+                either.
         """
         return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
 
     def _visited(self, visitor: EffectVisitor, node: ast.AST) -> Effects:
         visitor.visit(node)
-        found = visitor.found
-        if found.unsure:
-            found.binds |= self.globals_declared
-            found.mutates |= found.reads
-            found.deep = True
-        return found
+        effects = visitor.effects
+        if effects.unsure:
+            effects.binds |= self.globals_declared
+            effects.mutates |= effects.reads
+            effects.deep = True
+        return effects
 
     def calls_primitive(self, node: ast.AST) -> bool:
+        """Return True if a node is a direct call of a primitive."""
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
 
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """Return the plain name that a called expression is known by ("" when it may be anything).
+        """Return the plain name of a called expression, or an empty text if it may be anything.
 
         Args:
-            call: the call; names that imports bind are spelled out (`sqrt` is `math.sqrt`).
-            scope: local names, which hide the known ones.
+            call: The call; names bound by imports are resolved (`sqrt` is `math.sqrt`).
+            scope: Local names, which hide known ones.
         """
         name = dotted(call.func)
         head = name.split(".")[0]
@@ -158,36 +160,37 @@ class Analyzer:
         return name
 
     def is_pure_function(self, name: str) -> bool:
+        """Return True if a known function neither mutates nor keeps its arguments."""
         last = name.rpartition(".")[2]
         trusted = name in MODULE_FUNCTIONS or ("." in name and name.split(".")[0] in PURE_MODULES)
         return name in self.pure or last in LAZY or name in PURE_BUILTINS or trusted
 
     def is_offered(self, name: str) -> bool:
-        """Return whether a name is a builtin or imported, not an object of the program's own."""
+        """Return True if a name is a builtin or imported, rather than an object of the program."""
         return name in self.origins or not (self.bound[name] or name.startswith("%"))
 
     def _origins(self, own: Kinds) -> dict[str, str]:
-        found = {}
+        origins = {}
         for kind in (ast.Import, ast.ImportFrom):
             for node in own.get(kind, ()):
                 prefix = f"{node.module}." if kind is ast.ImportFrom and node.module else ""
                 for alias in node.names:
                     name = alias.asname or alias.name.split(".")[0]
                     if self.bound[name] == 1:
-                        found[name] = prefix + alias.name
-        return found
+                        origins[name] = prefix + alias.name
+        return origins
 
     def _functions(self, own: Kinds) -> dict[str, FunctionNode]:
-        found: dict[str, FunctionNode] = {}
+        functions: dict[str, FunctionNode] = {}
         for node in own.get(ast.FunctionDef, ()):
             if not node.decorator_list and self.bound[node.name] == 1:
-                found[node.name] = node
+                functions[node.name] = node
         for node in own.get(ast.Assign, ()):
             if isinstance(node.value, ast.Lambda) and len(node.targets) == 1:
                 target = node.targets[0]
                 if isinstance(target, ast.Name) and self.bound[target.id] == 1:
-                    found[target.id] = node.value
-        return found
+                    functions[target.id] = node.value
+        return functions
 
     def _summarize(self) -> None:
         users = self._users()
@@ -204,7 +207,7 @@ class Analyzer:
                 todo.extend(sorted(again))
 
     def _users(self) -> dict[str, set[str]]:
-        """Map each function to the functions that mention it."""
+        """Return, for each function, the functions that mention it."""
         users: dict[str, set[str]] = {name: set() for name in self.functions}
         for name, function in self.functions.items():
             for node in walk(function):
@@ -213,21 +216,22 @@ class Analyzer:
         return users
 
     def summarize(self, function: FunctionNode) -> Effects:
-        """Return the effects of a call of the function, apart from evaluating its arguments."""
+        """Return the effects of a call of the function, without evaluating its arguments."""
         body = body_of(function)
         scope, fresh = self.scope_of(function)
-        found = Effects()
+        effects = Effects()
         for statement in body:
-            found.merge(self.effects_within(statement, scope, fresh))
+            effects.merge(self.effects_within(statement, scope, fresh))
         if isinstance(function, ast.Lambda) and lazy_display(function.body):
-            found.lazy = True
-        return found
+            effects.lazy = True
+        return effects
 
     def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        found = self._scopes.get(function)
-        if found is None:
-            found = self._scopes[function] = self._scope(function)
-        return found
+        """Return the local names of a function, and those of them that only hold containers made there."""
+        scope = self._scopes.get(function)
+        if scope is None:
+            scope = self._scopes[function] = self._scope(function)
+        return scope
 
     def _scope(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
         body = body_of(function)

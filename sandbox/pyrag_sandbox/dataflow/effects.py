@@ -1,7 +1,7 @@
 # ruff: noqa: N802 - methods are named after the kinds of nodes they take
 """`Effects` of running a piece of a program, and the visitor that collects them name by name.
 
-`analyzer` lists what the analysis trusts.
+`analyzer` lists the assumptions of the analysis.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Effects:
     reads: set[str] = field(default_factory=set)
     binds: set[str] = field(default_factory=set)
     mutates: set[str] = field(default_factory=set)
-    calls: bool = False  # of primitives
+    calls: bool = False  # calls primitives
     ordered: bool = False  # must not run before everything earlier has succeeded
     unsure: bool = False  # may do anything to whatever it can reach
     lazy: bool = False  # a lazy iterator outlives the expression
@@ -54,9 +54,11 @@ class Effects:
 
     @property
     def pure(self) -> bool:
+        """True if running the node early or repeatedly makes no difference."""
         return not (self.mutates or self.ordered or self.unsure or self.lazy)
 
     def merge(self, other: Effects) -> None:
+        """Add the effects of another node."""
         self.reads |= other.reads
         self.binds |= other.binds
         self.mutates |= other.mutates
@@ -68,7 +70,7 @@ class Effects:
 
 
 class ProgramFacts(Protocol):
-    """The parts of `Analyzer` that the visitor asks."""
+    """Part of `Analyzer` that the visitor needs."""
 
     primitives: frozenset[str]
     pure: frozenset[str]
@@ -81,11 +83,11 @@ class ProgramFacts(Protocol):
     def effects(self, node: ast.AST) -> Effects: ...
     def calls_primitive(self, node: ast.AST) -> bool: ...
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """Return the plain name that a called expression is known by ("" when it may be anything).
+        """Return the plain name of a called expression, or an empty text if it may be anything.
 
         Args:
-            call: the call.
-            scope: local names, which hide the known ones.
+            call: The call.
+            scope: Local names, which hide known ones.
         """
         ...
 
@@ -95,7 +97,7 @@ class ProgramFacts(Protocol):
 
 
 class EffectVisitor(Visitor):
-    """Collects the effects of one node within a scope of local names."""
+    """Collector of the effects of one node within a scope of local names."""
 
     def __init__(
         self,
@@ -108,8 +110,8 @@ class EffectVisitor(Visitor):
         self.a = analyzer
         self.scope = scope
         self.fresh = fresh
-        self.remembers = remembers  # what the analyzer knows about statements and calls inside
-        self.found = Effects()
+        self.remembers = remembers  # whether to use the analyzer's cached effects of statements and calls inside
+        self.effects = Effects()
         self.consumed: set[int] = set()
 
     # -- names
@@ -118,12 +120,12 @@ class EffectVisitor(Visitor):
         if node.id in self.scope:
             return
         if not isinstance(node.ctx, ast.Load):
-            self.found.binds.add(node.id)
-            self.found.ordered |= isinstance(node.ctx, ast.Del)
+            self.effects.binds.add(node.id)
+            self.effects.ordered |= isinstance(node.ctx, ast.Del)
             return
-        self.found.reads.add(node.id)
+        self.effects.reads.add(node.id)
         if node.id in self.a.summaries:
-            self.found.merge(self.a.summaries[node.id])
+            self.effects.merge(self.a.summaries[node.id])
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         if not isinstance(node.ctx, ast.Load):
@@ -137,22 +139,22 @@ class EffectVisitor(Visitor):
         self.visit(node.slice)
 
     def _mutate(self, node: ast.AST) -> None:
-        """The object that `node` evaluates to is changed."""
+        """Record that the object which `node` evaluates to is changed."""
         if isinstance(node, ast.Name):
             self._mutate_name(node.id)
             return
         base = root(node)
-        self.found.deep = True
+        self.effects.deep = True
         if isinstance(base, ast.Name) and base.id not in self.scope:
-            self.found.mutates.add(base.id)
+            self.effects.mutates.add(base.id)
         else:
-            self.found.unsure = True
+            self.effects.unsure = True
 
     def _mutate_name(self, name: str) -> None:
         if name not in self.scope:
-            self.found.mutates.add(name)
+            self.effects.mutates.add(name)
         elif name not in self.fresh:
-            self.found.unsure = True
+            self.effects.unsure = True
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.consumed.add(id(node.value))
@@ -174,7 +176,7 @@ class EffectVisitor(Visitor):
         elif isinstance(node.func, ast.Attribute):
             self._call_method(node, node.func)
         else:
-            self.found.unsure = True
+            self.effects.unsure = True
             self.visit(node.func)
         for argument in node.args:
             self.visit(argument)
@@ -183,13 +185,13 @@ class EffectVisitor(Visitor):
 
     def _call_name(self, node: ast.Call, name: str) -> None:
         if name in self.scope:
-            self.found.unsure = True
+            self.effects.unsure = True
             return
         self.visit(node.func)
         if name.startswith("%"):
-            return  # put there by the rewriting, which keeps the effects itself
+            return  # inserted by the rewriting, which records the effects itself
         if name in self.a.primitives:
-            self.found.calls = True
+            self.effects.calls = True
         elif name not in self.a.functions:
             self._call_known(node, self.a.known(node, self.scope))
 
@@ -198,14 +200,14 @@ class EffectVisitor(Visitor):
         if name == "next":
             self._call_next(node)
         elif not name or not self.a.is_pure_function(name) or not self._callbacks_known(node, last):
-            self.found.unsure = True
+            self.effects.unsure = True
         if last in LAZY:
-            self.found.lazy |= id(node) not in self.consumed
+            self.effects.lazy |= id(node) not in self.consumed
         self._consume(node, last)
 
     def _consume(self, node: ast.Call, last: str) -> None:
-        """Note the arguments whose iterators are used up, or handed on, by the call."""
-        several = last in ("max", "min") and len(node.args) > 1  # one of them is returned
+        """Record the arguments whose iterators the call exhausts or passes on."""
+        several = last in ("max", "min") and len(node.args) > 1  # the result is one of the arguments
         if last in TAKING_ALL:
             self.consumed.update(map(id, node.args))
         elif last in TAKING_FIRST and not several:
@@ -213,7 +215,7 @@ class EffectVisitor(Visitor):
 
     def _call_next(self, node: ast.Call) -> None:
         if not (node.args and isinstance(node.args[0], ast.GeneratorExp)):
-            self.found.unsure = True
+            self.effects.unsure = True
 
     def _call_method(self, node: ast.Call, func: ast.Attribute) -> None:
         name = self.a.known(node, self.scope)
@@ -226,23 +228,23 @@ class EffectVisitor(Visitor):
         if func.attr in MUTATING_METHODS:
             self._mutate_by(func)
         elif func.attr not in STRING_METHODS and func.attr not in SHARING_METHODS:
-            self.found.unsure = True
+            self.effects.unsure = True
         if func.attr in READING_METHODS:
             self._read_items(*node.args, *(keyword.value for keyword in node.keywords))
         if not self._callbacks_known(node, func.attr):
-            self.found.unsure = True
+            self.effects.unsure = True
         self.visit(func.value)
 
     def _mutate_by(self, func: ast.Attribute) -> None:
-        """A mutating method is called: on its object, or by its type (`list.append(xs, x)`) on whatever is passed."""
+        """Record a mutating method, called on its object or through its type (`list.append(xs, x)`) on an argument."""
         base = root(func.value)
         if isinstance(base, ast.Name) and base.id not in self.scope and self.a.is_offered(base.id):
-            self.found.unsure = True
+            self.effects.unsure = True
         else:
             self._mutate(func.value)
 
     def _read_items(self, *nodes: ast.AST) -> None:
-        """Items of values are read in C, which changes a `defaultdict`."""
+        """Record that items of values are read in C, which changes a `defaultdict`."""
         for node in nodes if self.a.reading_mutates else ():
             if not isinstance(node, (ast.Constant, ast.JoinedStr)):
                 self._mutate(node)
@@ -253,10 +255,13 @@ class EffectVisitor(Visitor):
         self.visit_children(node)
 
     def _callbacks_known(self, node: ast.Call, last: str) -> bool:
-        """Arguments that may be called are functions with known effects (which count where they are mentioned)."""
+        """Return True if arguments that may be called are functions with known effects.
+
+        The effects count where the functions are named.
+        """
         positions, names = CALLED.get(last, ((), NOTHING))
         starred = bool(positions) and any(isinstance(argument, ast.Starred) for argument in node.args)
-        if starred or any(keyword.arg is None for keyword in node.keywords):  # unpacked: it may be any
+        if starred or any(keyword.arg is None for keyword in node.keywords):  # unpacked arguments may be anything
             return False
         if last == "iter" and len(node.args) < 2:
             return True
@@ -274,7 +279,7 @@ class EffectVisitor(Visitor):
         if not isinstance(node, ast.Name) or node.id in self.scope:
             return False
         if node.id in self.a.primitives:
-            self.found.calls = True
+            self.effects.calls = True
             return True
         if node.id in self.a.functions:
             return True
@@ -309,7 +314,7 @@ class EffectVisitor(Visitor):
             self.visit(named.target)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self.found.lazy |= id(node) not in self.consumed
+        self.effects.lazy |= id(node) not in self.consumed
         self._comprehension(node)
 
     visit_ListComp = visit_SetComp = visit_DictComp = _comprehension  # noqa: N815
@@ -325,8 +330,10 @@ class EffectVisitor(Visitor):
             self.consumed.add(id(node.value))
         for target in node.targets:
             self.visit(target)
-        if self.remembers and self.a.calls_primitive(node.value):  # the planner asks for such calls by themselves
-            self.found.merge(self.a.effects(node.value))
+        if self.remembers and self.a.calls_primitive(
+            node.value
+        ):  # the planner looks up the effects of such calls separately
+            self.effects.merge(self.a.effects(node.value))
         else:
             self.visit(node.value)
 
@@ -347,53 +354,53 @@ class EffectVisitor(Visitor):
         self.visit(node.target)
         for statement in (*node.body, *node.orelse):
             if self.remembers:
-                self.found.merge(self.a.effects(statement))
+                self.effects.merge(self.a.effects(statement))
             else:
                 self.visit(statement)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         if node.name not in self.scope:
-            self.found.binds.add(node.name)
+            self.effects.binds.add(node.name)
         for part in (*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)):
             self.visit(part)
-        self.found.unsure |= bool(node.decorator_list)
+        self.effects.unsure |= bool(node.decorator_list)
         if self.scope:
             inner, _ = self.a.scope_of(node)
             self._inside(inner, node.body)
 
     def visit_Try(self, node: ast.Try) -> None:
         caught = all(catches_only(self.a.exceptions, h) for h in node.handlers)
-        self.found.ordered |= bool(node.finalbody) or not caught
+        self.effects.ordered |= bool(node.finalbody) or not caught
         for handler in node.handlers:
             if handler.name and handler.name not in self.scope:
-                self.found.binds.add(handler.name)
+                self.effects.binds.add(handler.name)
         self.visit_children(node)
 
     def visit_Raise(self, node: ast.Raise) -> None:
         raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
         if not (isinstance(raised, ast.Name) and raised.id in self.a.exceptions and not self.a.bound[raised.id]):
-            self.found.ordered = True
+            self.effects.ordered = True
         self.visit_children(node)
 
     def visit_While(self, node: ast.While) -> None:
         # Never run early: it may not end, and an earlier error would have come first.
-        self.found.ordered = True
+        self.effects.ordered = True
         self.visit_children(node)
 
     def visit_Global(self, node: ast.Global) -> None:
-        self.found.ordered = True
+        self.effects.ordered = True
 
     def _unsure(self, node: ast.AST) -> None:
-        self.found.unsure = True
-        self.found.binds.update(name for n in walk(node) for name in bound_names(n) if name not in self.scope)
+        self.effects.unsure = True
+        self.effects.binds.update(name for n in walk(node) for name in bound_names(n) if name not in self.scope)
         self.visit_children(node)
 
     def _generator(self, node: ast.AST) -> None:
-        self.found.lazy = True
+        self.effects.lazy = True
         self._unsure(node)
 
     visit_ClassDef = visit_Match = visit_With = visit_TryStar = visit_Nonlocal = _unsure  # noqa: N815
     visit_Yield = visit_YieldFrom = visit_Await = _generator  # noqa: N815
 
     def visit_alias(self, node: ast.alias) -> None:
-        self.found.binds.update(bound_names(node))
+        self.effects.binds.update(bound_names(node))

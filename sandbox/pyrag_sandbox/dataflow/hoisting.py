@@ -1,8 +1,8 @@
 # ruff: noqa: N802 - methods are named after the kinds of nodes they take
 """Rewriting of expressions: nested calls become temporaries, comprehensions become gathers.
 
-Both keep the order of evaluation observable in a sequential run: what is evaluated before a call that moves out of its
-statement moves out before it. Names made here start with "%", which source cannot spell.
+Both keep the order of evaluation that a sequential run would show: everything evaluated before a call that moves out
+of its statement moves out before it. Names created here start with "%", which source code cannot contain.
 
     x = year(ask(a, fetch(a)))            %1 = fetch(a); %2 = ask(a, %1); x = year(%2)
     [ask(q) for q in qs if q]             %list(lambda q: [ask(q)] if q else (), qs, False)
@@ -24,7 +24,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Slot(NamedTuple):
-    """A child that is evaluated whenever its parent is."""
+    """Child that is evaluated whenever its parent is."""
 
     child: ast.expr
     put: Callable[[ast.expr], None]
@@ -79,7 +79,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 def slots(node: ast.AST) -> list[Slot]:
-    """Children in evaluation order, as far as they are evaluated unconditionally."""
+    """Return the children that are evaluated unconditionally, in order of evaluation."""
     if isinstance(node, ast.Call):
         return list(_call_slots(node))
     if isinstance(node, ast.JoinedStr):
@@ -103,7 +103,7 @@ def slots(node: ast.AST) -> list[Slot]:
 
 
 class Hoister:
-    """Takes the calls of one statement at a time out into temporaries. `out` is what must run before the statement."""
+    """Rewriter that moves the calls of one statement into temporaries. `out` must run before the statement."""
 
     def __init__(self, analyzer: Analyzer, fresh_name: Callable[[], str]) -> None:
         self.a = analyzer
@@ -113,6 +113,7 @@ class Hoister:
         self.out: list[ast.stmt] = []
 
     def temp(self, node: ast.expr) -> ast.Name:
+        """Return a temporary that holds the value of an expression, assigned before the statement."""
         self.a.changed(self.statement)
         name = self.fresh_name()
         target = ast.copy_location(ast.Name(name, ast.Store()), node)
@@ -120,11 +121,11 @@ class Hoister:
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def lift(self, node: ast.expr, *, top: bool = False) -> ast.expr:
-        """Return `node` with the calls inside it moved out, and itself where it is such a call.
+        """Return an expression with the hoistable calls inside it moved out, and itself if it is such a call.
 
         Args:
-            node: an expression of the statement, changed in place.
-            top: it is the statement's value: then it stays where it is, and only what is inside it moves.
+            node: Expression of the statement, changed in place.
+            top: Whether it is the statement's value, which then stays in place.
         """
         hoistable = not top and self.hoistable(node)
         children = slots(node)
@@ -135,7 +136,7 @@ class Hoister:
         return self.temp(node) if hoistable else node
 
     def _settle(self, node: ast.expr, slot: Slot, *, inside: bool, before: bool) -> bool:
-        """Lift within a child; when more follows it, evaluate all of it first. False: nothing behind it may move."""
+        """Lift within a child, and evaluate all of it first if more follows; False if nothing after it may move."""
         child = slot.child
         if isinstance(node, ast.Call) and child is node.func:
             return not before or self._check_callee(node)
@@ -154,7 +155,7 @@ class Hoister:
         return True
 
     def _format_first(self, node: ast.JoinedStr, child: ast.expr) -> bool:
-        """Formatting is observable: a value may refuse to be interpolated."""
+        """Format a field of an f-string before what follows, since formatting a value may raise."""
         part = next(v for v in node.values if isinstance(v, ast.FormattedValue) and v.value is child)
         if not self.movable(part):
             return False
@@ -163,7 +164,7 @@ class Hoister:
         return True
 
     def _check_callee(self, node: ast.Call) -> bool:
-        """Looking up what is called may fail before the arguments are evaluated: look it up once more, before them."""
+        """Look up the called attribute before the arguments, since the lookup may fail before they are evaluated."""
         func = node.func
         if not isinstance(func, ast.Attribute):
             return self.inert(func)
@@ -177,14 +178,16 @@ class Hoister:
         return True
 
     def contains(self, node: ast.expr) -> bool:
+        """Return True if an expression is hoistable or contains one that is."""
         return self.hoistable(node) or any(self.contains(s.child) for s in slots(node))
 
     def movable(self, node: ast.AST) -> bool:
+        """Return True if an expression may be evaluated early."""
         effects = self.a.effects(node)
         return effects.pure and not effects.binds
 
     def hoistable(self, node: ast.expr) -> bool:
-        """A pure expression that is worth a unit of its own, because it waits for primitives itself."""
+        """Return True for a pure expression worth its own unit, because it waits for primitives itself."""
         if isinstance(node, ast.Call):
             worth = self._calls_itself(node)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
@@ -199,7 +202,7 @@ class Hoister:
         return self.a.calls_primitive(node) or consumes_generator(self.a, node)
 
     def inert(self, node: ast.AST) -> bool:
-        """Evaluating it certainly succeeds and does nothing."""
+        """Return True if evaluating a node certainly succeeds without an effect."""
         if not isinstance(node, ast.Name):
             return isinstance(node, ast.Constant)
         known = node.id in self.a.primitives or node.id in self.bound or node.id.startswith("%")
@@ -210,11 +213,11 @@ class Hoister:
 
 
 def gatherable(a: Analyzer, node: Comprehension) -> bool:
-    """Return whether the elements of a comprehension outside of functions may be evaluated side by side.
+    """Return True if the elements of a comprehension outside functions may be evaluated in parallel.
 
     Args:
-        a: effects of the program's nodes.
-        node: the comprehension.
+        a: Analysis of the program.
+        node: The comprehension.
     """
     first, *more = node.generators
     plain = all(isinstance(n, (ast.Name, ast.Tuple, ast.List)) for n in walk(first.target))
@@ -229,11 +232,11 @@ def gatherable(a: Analyzer, node: Comprehension) -> bool:
 
 
 def consumes_generator(a: Analyzer, node: ast.Call) -> bool:
-    """Return whether a call takes every element of its generator, as `sum(ask(q) for q in qs)` does.
+    """Return True if a call consumes every element of its generator, as `sum(ask(q) for q in qs)` does.
 
     Args:
-        a: effects of the program's nodes.
-        node: the call.
+        a: Analysis of the program.
+        node: The call.
     """
     if not node.args or not isinstance(node.args[0], ast.GeneratorExp):
         return False
@@ -253,7 +256,7 @@ def _conditional(parts: ast.expr, conditions: list[ast.expr]) -> ast.expr:
 
 
 def _parts(node: Comprehension) -> tuple[str, ast.expr]:
-    """One element as a container of its own, so that whatever storing it may raise is raised by the element."""
+    """Return one element as a container of its own, so that an error of storing it is raised by the element."""
     if isinstance(node, ast.DictComp):
         return "%dict", ast.Dict([node.key], [node.value])
     if isinstance(node, ast.SetComp):
@@ -266,6 +269,7 @@ def _arguments(names: list[str]) -> ast.arguments:
 
 
 def gather(node: Comprehension) -> ast.Call:
+    """Return the call of a helper that evaluates a comprehension's elements in parallel."""
     builder, parts = _parts(node)
     (generator,) = node.generators
     names = target_names(generator.target)
@@ -283,11 +287,12 @@ def gather(node: Comprehension) -> ast.Call:
 
 
 def has_comprehension(node: ast.AST) -> bool:
+    """Return True if a tree contains a comprehension."""
     return any(child.__class__ in COMPREHENSIONS for child in walk(node))
 
 
 class Gatherer(Transformer):
-    """Rewrites the comprehensions of a tree, those in functions and in other comprehensions left out."""
+    """Rewriter of the comprehensions of a tree, without those in functions and in other comprehensions."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.a = analyzer

@@ -1,22 +1,23 @@
-"""Static half of running a program's independent parts side by side: cuts it into units and rewrites them.
+"""Static part of parallel execution: cuts a program into units and rewrites them.
 
     plan = plan(ast.parse(source), frozenset({"fetch", "ask"}), frozenset({"year"}))
 
 A `Plan` is a tree of blocks; a `Block` is a list of `Unit`s in program order. A unit is one module-level statement
-(or a temporary taken out of one) with what it reads, binds and mutates, and the earlier units it has to wait for. Only
-a pure unit may run before everything earlier has succeeded. `loop_scheduler.run` executes a plan.
+(or a temporary moved out of one), with the names it reads, binds and mutates, and the earlier units it has to wait
+for. Only a pure unit may run before everything earlier has succeeded. `loop_scheduler.run` executes a plan.
 
-    statements           one unit each; calls inside an expression move out into units of their own (`hoisting`)
-    name bound twice     each value gets a name of its own, which later statements read instead
+    statements           one unit each; calls inside an expression become units of their own (`hoisting`)
+    name bound twice     each value gets its own name, which later statements read instead
     if, for, while, try  one unit; the statements inside form a block of their own, run by a call `%block(n)`
-    independent loops    `%each(n, iterable)`: iterations side by side, each in its own namespace; what mutates waits
-                         for the iteration's turn
+    independent loops    `%each(n, iterable)`: iterations in parallel, each in its own namespace; mutations wait for
+    the iteration's turn
     comprehensions       `%list(lambda ...)` and so on
 
-Left out: functions run as they are written, a block never spans an `except`, `finally`, `with` or `match` body, nested
-functions and classes with a body are taken for anything.
-`pure_functions` are names the namespace offers that neither mutate nor keep their arguments; dotted names
-("math.sqrt") are fine, and the modules in `vocabulary.MODULES` are trusted as a whole. The builtins in
+Functions run as they are written. A block never contains part of an `except`, `finally`, `with` or `match` body.
+Nested functions and classes with a body may do anything, as far as the analysis knows.
+
+`pure_functions` are names in the namespace that neither mutate nor keep their arguments; they may be dotted
+("math.sqrt"), and the modules in `vocabulary.MODULES` are trusted as a whole. The builtins in
 `vocabulary.PURE_BUILTINS` that a program uses should exist in its namespace.
 """
 
@@ -51,12 +52,12 @@ _INSEPARABLE = {ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.D
 
 @dataclass(slots=True)
 class Step:
-    """A statement on its way to becoming a unit."""
+    """Statement that becomes a unit."""
 
     statement: ast.stmt
     effects: Effects
-    poisoned: bool = False  # a lazy iterator is about: anything may consume it
-    late: bool = False
+    poisoned: bool = False  # a lazy iterator exists, which anything may consume
+    late: bool = False  # must wait for its iteration's turn
 
 
 def plan(
@@ -68,10 +69,10 @@ def plan(
     """Cut a parsed program into a plan.
 
     Args:
-        tree: the module; it is changed and must not be used afterwards.
-        primitives: names of functions that wait for the host.
-        pure_functions: other names of the namespace that neither mutate nor keep their arguments.
-        errors: exception classes of the namespace besides the builtin ones.
+        tree: The module; it is changed and must not be used afterwards.
+        primitives: Names of functions that wait for the host.
+        pure_functions: Other names in the namespace that neither mutate nor keep their arguments.
+        errors: Exception classes in the namespace besides the builtin ones.
     """
     names = _Names()
     planner = _Planner(Analyzer(tree, primitives, pure_functions, errors), names)
@@ -82,7 +83,7 @@ def plan(
 
 
 class _Names:
-    """Names for temporaries."""
+    """Generator of names for temporaries."""
 
     def __init__(self) -> None:
         self.made: set[str] = set()
@@ -114,18 +115,18 @@ class _Planner:
     def lower(
         self, body: Sequence[ast.stmt], bound: set[str], copies: dict[str, str]
     ) -> list[tuple[Step, set[str], dict[str, str]]]:
-        """Each simple statement with the names certainly bound before it and the copies in force."""
+        """Return each simple statement with the names certainly bound before it and the copies in force."""
         bound, copies = set(bound), dict(copies)
-        found = []
+        lowered = []
         for original in body:
             statement = self.substitute(original, copies)
             for simple in self.split(statement, bound):
                 effects = self.a.effects(simple)
                 self.poisoned |= effects.lazy
                 self._share(simple, effects)
-                found.append((Step(simple, effects, self.poisoned), set(bound), dict(copies)))
+                lowered.append((Step(simple, effects, self.poisoned), set(bound), dict(copies)))
                 self._after(simple, effects, bound, copies)
-        return found
+        return lowered
 
     def _after(self, statement: ast.stmt, effects: Effects, bound: set[str], copies: dict[str, str]) -> None:
         for name in effects.binds:
@@ -139,7 +140,7 @@ class _Planner:
             copies[name] = value.id
 
     def certain(self, statement: ast.stmt) -> set[str]:
-        """Names bound for good once the statement has succeeded."""
+        """Return the names that are certainly bound once the statement has succeeded."""
         targets: list[ast.expr] = []
         if isinstance(statement, ast.Assign):
             targets = statement.targets
@@ -151,7 +152,7 @@ class _Planner:
         return names - self.a.deleted
 
     def split(self, statement: ast.stmt, bound: set[str]) -> list[ast.stmt]:
-        """A statement with its calls taken out before it."""
+        """Return a statement preceded by the calls moved out of it."""
         if self.poisoned:
             return [statement]
         statement = plain_annotation(statement)
@@ -177,7 +178,7 @@ class _Planner:
         return True
 
     def _versioned(self, statement: ast.stmt) -> list[ast.stmt]:
-        """`items = fetch(q)` of a name bound several times: the value gets a name that is bound once."""
+        """Give the value in `items = fetch(q)` its own name if `items` is bound several times."""
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
             return [statement]
         target, value = statement.targets[0], statement.value
@@ -185,16 +186,16 @@ class _Planner:
             return [statement]
         if self.a.bound[target.id] < 2 or target.id in self.a.deleted or not self.hoister.movable(value):
             return [statement]
-        self.hoister.out, kept = [], self.hoister.out
+        self.hoister.out, hoisted_before = [], self.hoister.out
         name = self.hoister.temp(value)
         self.aliases.union([target.id, name.id])
         statement.value = name
-        made, self.hoister.out = self.hoister.out, kept
+        made, self.hoister.out = self.hoister.out, hoisted_before
         return [*made, statement]
 
     def substitute(self, statement: ast.stmt, copies: dict[str, str]) -> ast.stmt:
         effects = self.a.effects(statement)
-        if effects.lazy or copies.keys().isdisjoint(effects.reads):  # a lazy iterator reads names when it is asked
+        if effects.lazy or copies.keys().isdisjoint(effects.reads):  # a lazy iterator reads names later
             return statement
         rebound = self._rebound(statement)
         live = {name: temp for name, temp in copies.items() if name not in rebound}
@@ -203,7 +204,7 @@ class _Planner:
         return changed
 
     def _rebound(self, statement: ast.stmt) -> set[str]:
-        """Names that may be bound anew before all that reads them within the statement has been evaluated."""
+        """Return the names that may be rebound before everything that reads them within the statement was evaluated."""
         slot = expression_of(statement)
         if is_compound(statement) or not slot:
             return self.a.effects(statement).binds
@@ -230,13 +231,13 @@ class _Planner:
         return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound)
 
     def _share(self, statement: ast.stmt, effects: Effects) -> None:
-        """Temporaries take part in the alias classes as well."""
+        """Add temporaries to the alias classes."""
         made = self.fresh_name.made
         if not is_compound(statement) and not (made.isdisjoint(effects.binds) and made.isdisjoint(effects.reads)):
             self.aliases.add(statement)
 
     def open(self, statement: ast.stmt, effects: Effects, bound: set[str], copies: dict[str, str]) -> ast.stmt:
-        """Turn bodies into blocks."""
+        """Turn the bodies of a compound statement into blocks."""
         inner = {k: v for k, v in copies.items() if k not in effects.binds}
         if isinstance(statement, ast.For):
             loop = self.each(statement, effects, bound, inner)
@@ -252,16 +253,16 @@ class _Planner:
         return statement
 
     def closed(self, body: list[ast.stmt], bound: set[str], copies: dict[str, str]) -> list[ast.stmt]:
-        """A body with its runs of statements that need no `break` or `continue` as blocks."""
-        found: list[ast.stmt] = []
+        """Return a body with its runs of statements without `break` or `continue` as blocks."""
+        statements: list[ast.stmt] = []
         run: list[ast.stmt] = []
         for statement in body:
             if jumps(statement):
-                found += [*self._run(run, bound, copies), statement]
+                statements += [*self._run(run, bound, copies), statement]
                 run = []
             else:
                 run.append(statement)
-        return found + self._run(run, bound, copies)
+        return statements + self._run(run, bound, copies)
 
     def _run(self, run: list[ast.stmt], bound: set[str], copies: dict[str, str]) -> list[ast.stmt]:
         if not any(self.a.effects(s).calls for s in run):
@@ -272,7 +273,7 @@ class _Planner:
     # -- loops
 
     def each(self, loop: ast.For, effects: Effects, bound: set[str], copies: dict[str, str]) -> ast.stmt | None:
-        """The loop as `%each(...)`, if its iterations can be told apart. None: they cannot."""
+        """Return the loop as `%each(...)`, or None if its iterations depend on each other."""
         if loop.orelse or not self._separable(loop, effects):
             return None
         name = self.fresh_name()
@@ -326,7 +327,7 @@ class _Planner:
 
 
 def _tell_apart(steps: list[Step], certain: _Certain) -> bool:
-    """Mark the steps that have to wait for their iteration's turn. False: even that does not separate iterations."""
+    """Mark the steps that must wait for their iteration's turn; return False if this does not separate iterations."""
     for step in steps:
         step.late = not step.effects.pure
     bound = {n for s in steps for n in s.effects.binds}
@@ -338,7 +339,7 @@ def _tell_apart(steps: list[Step], certain: _Certain) -> bool:
 
 
 def _mark_late(steps: list[Step], bound: set[str], late_names: set[str], certain: _Certain) -> bool | None:
-    """One pass: None if a step became late, else whether no late step needs an earlier iteration's own names."""
+    """Make one pass; return None if a step became late, else whether late steps need no earlier iteration's names."""
     written: set[str] = set()
     for step in steps:
         unwritten = (step.effects.reads & bound) - written

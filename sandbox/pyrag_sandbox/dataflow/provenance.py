@@ -1,8 +1,8 @@
-"""The calls that a name's value depends on.
+"""Provenance: the calls that a name's value depends on.
 
-A name carries the calls whose results are in its value as they are; `closure` adds what those depend on in turn. It is
-never too little. It is exact for a call's own result, copies, items at a constant index of lists made of known parts,
-and the elements of a gathered comprehension; a compound statement's own code counts as one, its blocks do not.
+A name carries the calls whose results are in its value; `closure` adds the calls that those depend on. Provenance is
+never too small. It is exact for a call's own result, copies, items at a constant index of lists with known parts,
+and elements of a gathered comprehension. A compound statement's own code counts as one, its blocks separately.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ _BINDS_FOR_CERTAIN = (ast.Assign, ast.AugAssign, ast.FunctionDef, ast.Import, as
 
 
 class Provenance:
-    """Books the provenance of names in their `Scope` when units end."""
+    """Record of the provenance of names, updated in their `Scope` when units end."""
 
     def __init__(self, plan: Plan, is_atom: Callable[[Any], bool]) -> None:
         self.plan = plan
         self._is_atom = is_atom
-        self.depends: list[tuple[int, ...]] = []  # of each call
+        self.depends: list[tuple[int, ...]] = []  # dependencies of each call
 
     def settle(self, task: Task, before: frozenset[int]) -> None:
-        """Book the names that a unit bound or mutated, when it has ended (well or not).
+        """Record the provenance of the names that a unit bound or mutated, once it has ended, even with an error.
 
         Args:
-            task: the unit's task.
-            before: ids of the calls behind the names its header reads, as of its start.
+            task: Task of the unit.
+            before: Ids of the calls behind the names its header reads, as of its start.
         """
         unit, scope = task.unit, task.scope
         flow = before | task.origins_of(unit.header) if unit.compound else before
         flow = flow | task.own | task.context
         if unit.unsure:
             flow = flow.union(calls_so_far(task))
-        if isinstance(unit.tree.body[0], ast.Try):  # that nothing was raised in its blocks, or something, tells too
+        if isinstance(unit.tree.body[0], ast.Try):  # whether its blocks raised anything depends on these calls
             flow = flow.union(entry for entry in task.log if isinstance(entry, int))
         if unit.shape.kind and unit.shape.targets:
             self._bind(task, flow)
-            if len(unit.binds) > len(unit.shape.targets):  # by functions that the value calls
+            if len(unit.binds) > len(unit.shape.targets):  # bound by functions that the value calls
                 self.taint(scope, unit.binds.difference(unit.shape.targets), flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
             self.taint(scope, unit.binds, flow)
@@ -52,12 +52,12 @@ class Provenance:
         self._taint_mutated(task, flow)
 
     def taint(self, scope: Scope, names: Iterable[str], origins: frozenset[int]) -> None:
-        """Add calls to the provenance of names; that of single list items is given up.
+        """Add calls to the provenance of names, and discard the provenance of single list items.
 
         Args:
-            scope: where the names are booked.
-            names: names that may be unbound.
-            origins: ids of the calls.
+            scope: Scope in which the names are recorded.
+            names: Names, which may be unbound.
+            origins: Ids of the calls.
         """
         for name in names:
             scope.elements.pop(name, None)
@@ -75,7 +75,7 @@ class Provenance:
             names, scope = names - here, scope.base
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:
-        """A simple assignment whose value's parts are known one by one."""
+        """Record a simple assignment whose value's parts are known one by one."""
         shape, scope = task.unit.shape, task.scope
         whole, parts = self._value_origins(task, flow)
         spread = shape.kind in ("unpack", "spread")
@@ -102,6 +102,7 @@ class Provenance:
         return flow, listed
 
     def closure(self, ids: Iterable[int]) -> tuple[int, ...]:
+        """Return the ids of calls with everything they depend on, in ascending order."""
         seen: set[int] = set()
         todo = list(ids)
         while todo:

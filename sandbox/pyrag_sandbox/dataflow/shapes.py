@@ -1,4 +1,4 @@
-"""Shapes of assignments: what a name is bound to, as far as the scheduler can use it before the value is there."""
+"""Shapes of assignments: the known origin of a name's value, before the value exists."""
 
 from __future__ import annotations
 

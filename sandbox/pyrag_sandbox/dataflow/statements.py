@@ -12,7 +12,7 @@ JUMPS = {ast.Break, ast.Continue, ast.Return}
 
 
 class Substitute(Transformer):
-    """Reads of a name become reads of the temporary that holds its value; not where they happen later or elsewhere."""
+    """Rewriter that replaces reads of a name by reads of its temporary, except in nested functions and classes."""
 
     def __init__(self, copies: dict[str, str]) -> None:
         self.copies = copies
@@ -22,10 +22,10 @@ class Substitute(Transformer):
             return ast.copy_location(ast.Name(self.copies[node.id], ast.Load()), node)
         return node
 
-    def _kept(self, node: ast.AST) -> ast.AST:
+    def _unchanged(self, node: ast.AST) -> ast.AST:
         return node
 
-    visit_FunctionDef = visit_ClassDef = visit_Lambda = _kept  # noqa: N815
+    visit_FunctionDef = visit_ClassDef = visit_Lambda = _unchanged  # noqa: N815
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp) -> ast.AST:
         names = {n for g in node.generators for n in target_names(g.target)}
@@ -38,14 +38,14 @@ class Substitute(Transformer):
 
 
 def plain_annotation(statement: ast.stmt) -> ast.stmt:
-    """`x: int = 0` is `x = 0` here: annotations of variables are not evaluated in this sandbox."""
+    """Return `x = 0` for `x: int = 0`, since annotations of variables are not evaluated in this sandbox."""
     if isinstance(statement, ast.AnnAssign) and statement.value and isinstance(statement.target, ast.Name):
         return ast.copy_location(ast.Assign([statement.target], statement.value), statement)
     return statement
 
 
 def expression_of(statement: ast.stmt) -> str:
-    """The field with the expression that is evaluated first, once and unconditionally."""
+    """Return the name of the field with the expression that is evaluated first, once and unconditionally."""
     if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)):
         return "value"
     if isinstance(statement, (ast.If, ast.Assert)):
@@ -54,15 +54,16 @@ def expression_of(statement: ast.stmt) -> str:
 
 
 def is_compound(statement: ast.stmt) -> bool:
+    """Return True for statements whose bodies can become blocks."""
     return isinstance(statement, (ast.If, ast.For, ast.While, ast.Try))
 
 
 def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
-    """Return whether a `break`, `continue` or `return` leaves the statement.
+    """Return True if a `break`, `continue` or `return` leaves the statement.
 
     Args:
-        statement: the statement, or a part of one.
-        in_loop: it stands in an inner loop, which takes its `break` and `continue`.
+        statement: The statement, or a part of one.
+        in_loop: Whether it is inside an inner loop, to which its `break` and `continue` belong.
     """
     if isinstance(statement, (ast.Break, ast.Continue)):
         return not in_loop
@@ -77,12 +78,12 @@ def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
 
 
 def invoke(function: str, arguments: list[ast.expr], at: ast.stmt) -> ast.stmt:
-    """Return the statement that calls a helper.
+    """Return a statement that calls a helper.
 
     Args:
-        function: the helper's name.
-        arguments: expressions.
-        at: the statement to take the position of.
+        function: Name of the helper.
+        arguments: Argument expressions.
+        at: Statement whose position is used.
     """
     call = ast.Call(ast.Name(function, ast.Load()), arguments, [])
     return located(ast.Expr(call), at)

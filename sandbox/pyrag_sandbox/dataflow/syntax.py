@@ -1,4 +1,4 @@
-"""Properties of syntax trees that need no knowledge of the program: what is bound where, what is surely a number."""
+"""Properties of syntax trees that need no knowledge of the program: bound names, values that are surely numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pyrag_sandbox.dataflow.trees import Kinds, children, walk
 from pyrag_sandbox.dataflow.vocabulary import FRESH, METHODS
 
 FunctionNode = ast.FunctionDef | ast.Lambda
-SCOPES = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}  # what has names of its own
+SCOPES = {ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef}  # nodes with their own scope
 COMPREHENSIONS = {ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp}
 _BINDING = {*(SCOPES - {ast.Lambda}), ast.ExceptHandler, ast.MatchAs, ast.MatchStar, ast.MatchMapping, ast.alias}
 
 
 def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """All nodes below `body` but those of nested functions' bodies. Comprehension targets are included."""
+    """Yield all nodes below `body` except those of nested functions' bodies. Comprehension targets are included."""
     stack = list(body)
     while stack:
         node = stack.pop()
@@ -29,12 +29,12 @@ def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def in_comprehension_targets(nodes: Iterable[ast.AST]) -> set[ast.AST]:
-    """Of these nodes and what is below them: those in targets of comprehensions, whose names nothing outside sees."""
+    """Return the nodes in targets of comprehensions, whose names are invisible outside."""
     return {n for c in nodes if isinstance(c, ast.comprehension) for n in walk(c.target)}
 
 
 def bound_names(node: ast.AST) -> Iterator[str]:
-    """Names that this very node binds (not its children)."""
+    """Yield the names that this node itself binds (not its children)."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
     elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -48,42 +48,45 @@ def bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def is_look(statement: ast.stmt) -> bool:
-    """`xs.append` as a statement: of the object it needs the type, which mutations leave alone."""
+    """Return True for `xs.append` as a statement, which only needs the object's type."""
     node = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS
 
 
 def target_names(target: ast.AST) -> list[str]:
+    """Return the names that an assignment target binds."""
     if isinstance(target, ast.Name):
         return [target.id] if isinstance(target.ctx, ast.Store) else []
     return [name for child in children(target) for name in target_names(child)]
 
 
 def loads(node: ast.AST) -> set[str]:
-    """Names that are read from outside: not those that a comprehension or a lambda binds for itself."""
+    """Return the names read from outside: not those that a comprehension or a lambda binds itself."""
     if isinstance(node, ast.Name):
         return {node.id} if isinstance(node.ctx, ast.Load) else set()
     if isinstance(node, ast.Lambda):
         inner = loads(node.body) - set(parameters(node.args))
         return inner.union(*(loads(default) for default in node.args.defaults))
-    found: set[str] = set().union(*map(loads, children(node)))
+    names: set[str] = set().union(*map(loads, children(node)))
     if isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
-        found -= {name for g in node.generators for name in target_names(g.target)}
-        found |= loads(node.generators[0].iter)
-    return found
+        names -= {name for g in node.generators for name in target_names(g.target)}
+        names |= loads(node.generators[0].iter)
+    return names
 
 
 def parameters(args: ast.arguments) -> list[str]:
+    """Return the names of a function's parameters."""
     named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     return [a.arg for a in (*named, args.vararg, args.kwarg) if a]
 
 
 def body_of(function: FunctionNode) -> list[ast.AST]:
+    """Return the statements of a function, or the expression of a lambda."""
     return [function.body] if isinstance(function, ast.Lambda) else list(function.body)
 
 
 def dotted(node: ast.AST) -> str:
-    """`a.b.c` of a chain of attributes on a name, else ""."""
+    """Return `a.b.c` for a chain of attributes on a name, otherwise an empty text."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -92,13 +95,14 @@ def dotted(node: ast.AST) -> str:
 
 
 def root(node: ast.AST) -> ast.AST:
+    """Return the expression at the start of a chain of attributes and subscripts."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
     return node
 
 
 def harmless_class(node: ast.ClassDef, exceptions: frozenset[str]) -> bool:
-    """Return True for an exception class with nothing of its own.
+    """Return True for an exception class without a body.
 
     Args:
         node: The class.
@@ -113,14 +117,14 @@ def harmless_class(node: ast.ClassDef, exceptions: frozenset[str]) -> bool:
 
 def names_bound(nodes: Kinds) -> list[str]:
     """Return the names that any of these nodes binds."""
-    found = [node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is not ast.Load]
+    names = [node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is not ast.Load]
     for kind in _BINDING & nodes.keys():
-        found += [name for node in nodes[kind] for name in bound_names(node)]
-    return found
+        names += [name for node in nodes[kind] for name in bound_names(node)]
+    return names
 
 
 def spelled_names(nodes: Kinds) -> set[str]:
-    """All names, of attributes and of imported things too."""
+    """Return all names in a program, including attributes and imported names."""
     names = {node.id for node in nodes.get(ast.Name, ())}
     names.update(node.attr for node in nodes.get(ast.Attribute, ()))
     names.update(node.name for node in nodes.get(ast.alias, ()))
@@ -128,7 +132,7 @@ def spelled_names(nodes: Kinds) -> set[str]:
 
 
 def hides_lookups(nodes: Kinds) -> bool:
-    """Return whether `getattr` may look up a name that the program's text does not spell as an attribute."""
+    """Return True if `getattr` may look up a name that the program's text does not contain as an attribute."""
     calls = [c for c in nodes.get(ast.Call, ()) if isinstance(c.func, ast.Name) and c.func.id == "getattr"]
     names = [n for n in nodes.get(ast.Name, ()) if n.id == "getattr"]
     return len(calls) != len(names) or not all(map(_is_plain_lookup, calls))
@@ -140,17 +144,18 @@ def _is_plain_lookup(call: ast.Call) -> bool:
 
 
 def has_shared_defaults(function: FunctionNode) -> bool:
-    """Return whether calls of a function may see an object that lives as long as the function."""
+    """Return True if calls of a function may see an object that lives as long as the function."""
     return not all(is_atomic(d) for d in (*function.args.defaults, *filter(None, function.args.kw_defaults)))
 
 
 def deleted_names(nodes: Kinds) -> frozenset[str]:
+    """Return the names that a program deletes, including those of exception handlers."""
     dropped = {node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is ast.Del}
     return frozenset(dropped | {node.name for node in nodes.get(ast.ExceptHandler, ()) if node.name})
 
 
 def is_atomic(node: ast.AST) -> bool:
-    """Certainly a string, number, boolean or None."""
+    """Return True for an expression that certainly is a string, number, boolean or None."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return is_atomic(node.left) or is_atomic(node.right)
     if isinstance(node, ast.UnaryOp):
@@ -159,12 +164,14 @@ def is_atomic(node: ast.AST) -> bool:
 
 
 def is_number(node: ast.AST) -> bool:
+    """Return True for an expression that certainly is a number."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in ("len", "int", "float")
     return isinstance(node, ast.Constant) and isinstance(node.value, int | float)
 
 
 def lazy_display(node: ast.AST) -> bool:
+    """Return True for a generator expression."""
     return isinstance(node, ast.GeneratorExp)
 
 
@@ -178,11 +185,11 @@ def _makesfresh(node: ast.AST) -> bool:
 
 
 def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
-    """Return the local names that only ever hold containers made in this very call (or atoms).
+    """Return the local names that only ever hold containers made in the same call (or atoms).
 
     Args:
-        own: the function's nodes, those of nested functions left out.
-        params: the function's parameters, which are never fresh.
+        own: The function's nodes, without nested functions.
+        params: The function's parameters, which are never fresh.
     """
     bindings = Counter(name for node in own for name in bound_names(node))
     for node in own:
@@ -198,7 +205,7 @@ def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
 
 
 def catches_only(exceptions: frozenset[str], handler: ast.ExceptHandler) -> bool:
-    """Return True if a handler names nothing but these exceptions.
+    """Return True if a handler names only these exceptions.
 
     Args:
         exceptions: Names of exception classes.

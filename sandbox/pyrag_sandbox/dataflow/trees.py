@@ -1,6 +1,6 @@
-"""Walking syntax trees, three times as fast as `ast` does: by a table of the fields that can hold nodes.
+"""Walks over syntax trees, three times as fast as `ast`'s, by a table of the fields that can hold nodes.
 
-Left out of every walk are expression contexts and operators (`Load`, `Add`), which hold nothing and are all allowed.
+Expression contexts and operators (`Load`, `Add`) are left out of every walk: they hold nothing and are all allowed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 _Node = TypeVar("_Node", bound=ast.AST)
 Kinds = dict[type[ast.AST], list[Any]]  # nodes by their class
 
-# Fields of text, numbers, contexts and operators, in whichever class they are.
+# Fields of text, numbers, contexts and operators, in any class.
 _PLAIN_FIELDS = frozenset(
     {
         *("arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "is_lazy", "kind", "kwd_attrs", "level"),
@@ -46,55 +46,56 @@ CHILD_FIELDS = {kind: _child_fields(kind) for kind in _kinds(ast.AST)}
 
 
 def children(node: ast.AST) -> list[Any]:
-    """The nodes right below, in the order of their fields."""
-    found: list[Any] = []
+    """Return the direct children of a node, in the order of their fields."""
+    nodes: list[Any] = []
     for name in CHILD_FIELDS[node.__class__]:
         value = getattr(node, name, None)
         if value.__class__ is list:
-            found += value
+            nodes += value
         elif value is not None:
-            found.append(value)
-    return [child for child in found if child is not None] if isinstance(node, _WITH_GAPS) else found
+            nodes.append(value)
+    return [child for child in nodes if child is not None] if isinstance(node, _WITH_GAPS) else nodes
 
 
 def walk(node: ast.AST) -> list[Any]:
-    """The node and all below it, each before what is below it, later siblings first."""
+    """Return a node and all nodes below it, each before its children, later siblings first."""
     return walk_all([node])
 
 
 def walk_all(nodes: list[Any]) -> list[Any]:
+    """Return these nodes and all nodes below them, each before its children, later siblings first."""
     stack = list(nodes)
-    found: list[Any] = []
+    visited: list[Any] = []
     while stack:
         node = stack.pop()
-        found.append(node)
+        visited.append(node)
         for name in CHILD_FIELDS[node.__class__]:
             value = getattr(node, name, None)
             if value.__class__ is list:
                 stack += value if None not in value else [item for item in value if item is not None]
             elif value is not None:
                 stack.append(value)
-    return found
+    return visited
 
 
 def by_kind(nodes: Iterable[Any]) -> Kinds:
-    """The nodes of each class that any is of."""
-    found: Kinds = {}
+    """Return nodes grouped by their class."""
+    groups: Kinds = {}
     for node in nodes:
-        same = found.get(node.__class__)
+        same = groups.get(node.__class__)
         if same is None:
-            found[node.__class__] = [node]
+            groups[node.__class__] = [node]
         else:
             same.append(node)
-    return found
+    return groups
 
 
 def located(node: _Node, at: ast.AST) -> _Node:
     """Return `node` with a position for each of its nodes that has none.
 
     Args:
-        node: the tree; it is changed.
-        at: the node to take the position of.
+        node: The tree, which is changed.
+        at: Node whose position is used.
     """
     for part in walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
@@ -106,8 +107,8 @@ def replace_children(node: ast.AST, visit: Callable[[Any], Any]) -> None:
     """Replace each child by the result of `visit`.
 
     Args:
-        node: the parent; it is changed.
-        visit: returns a node, a list of statements, or None to drop the child.
+        node: The parent, which is changed.
+        visit: Returns a node, a list of statements, or None to drop the child.
     """
     for name in CHILD_FIELDS[node.__class__]:
         value = getattr(node, name, None)
@@ -120,28 +121,28 @@ def replace_children(node: ast.AST, visit: Callable[[Any], Any]) -> None:
 
 
 def _visited(nodes: list[Any], visit: Callable[[Any], Any]) -> list[Any]:
-    found: list[Any] = []
+    results: list[Any] = []
     for node in nodes:
         made = node if node is None else visit(node)
         if made.__class__ is list:
-            found += made
+            results += made
         elif made is not None or node is None:
-            found.append(made)
-    return found
+            results.append(made)
+    return results
 
 
 def handlers(cls: type, prefix: str = "visit_") -> dict[type[ast.AST], Callable[[Any, Any], Any]]:
-    """The methods `visit_Name` and so on of a visitor, its bases' included, by the kind of node they take."""
-    found = {}
+    """Return the methods `visit_Name` and so on of a visitor and its bases, by the class of node they take."""
+    methods = {}
     for kind in CHILD_FIELDS:
         method = getattr(cls, prefix + kind.__name__, None)
         if method is not None:
-            found[kind] = method
-    return found
+            methods[kind] = method
+    return methods
 
 
 class _ByTable:
-    """Each subclass gets the table of its `visit_` methods when it is made."""
+    """Base whose subclasses get the table of their `visit_` methods when they are defined."""
 
     table: dict[type[ast.AST], Callable[[Any, Any], Any]]
 
@@ -150,9 +151,10 @@ class _ByTable:
 
 
 class Visitor(_ByTable):
-    """`ast.NodeVisitor` by table."""
+    """Visitor like `ast.NodeVisitor`, with a table of methods."""
 
     def visit(self, node: ast.AST) -> None:
+        """Visit a node by its method, or else its children."""
         handler = self.table.get(node.__class__)
         if handler is not None:
             handler(self, node)
@@ -160,17 +162,20 @@ class Visitor(_ByTable):
             self.visit_children(node)
 
     def visit_children(self, node: ast.AST) -> None:
+        """Visit the children of a node."""
         for child in children(node) if CHILD_FIELDS[node.__class__] else ():
             self.visit(child)
 
 
 class Transformer(_ByTable):
-    """`ast.NodeTransformer` by table."""
+    """Transformer like `ast.NodeTransformer`, with a table of methods."""
 
     def visit(self, node: ast.AST) -> Any:
+        """Return the replacement of a node, by its method or else with its children replaced."""
         handler = self.table.get(node.__class__)
         return handler(self, node) if handler is not None else self.visit_children(node)
 
     def visit_children(self, node: _Node) -> _Node:
+        """Return a node with its children replaced."""
         replace_children(node, self.visit)
         return node

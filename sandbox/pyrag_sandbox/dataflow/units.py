@@ -1,4 +1,4 @@
-"""The parts of a plan, and which of them wait for which. Frozen data; how it runs is the scheduler's business."""
+"""Parts of a plan and their dependencies. Frozen data, which the scheduler runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gat
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The known origin of a simple assignment's value, for provenance."""
+    """Known origin of a simple assignment's value, for provenance."""
 
     kind: ShapeKind = ""
     targets: tuple[str, ...] = ()
@@ -24,12 +24,14 @@ class Shape:
     parts: tuple[frozenset[str], ...] = ()
 
 
-class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
+class Unit(NamedTuple):  # created in a third of the time of a frozen dataclass
+    """Part of a program that runs as a whole."""
+
     tree: ast.Module
     reads: frozenset[str] = NOTHING
     header: frozenset[str] = NOTHING  # reads of the unit's own code, without the blocks it runs
     binds: frozenset[str] = NOTHING
-    own_binds: frozenset[str] = NOTHING  # likewise
+    own_binds: frozenset[str] = NOTHING  # bound by the unit's own code
     mutates: frozenset[str] = NOTHING
     pure: bool = False
     early: bool = False  # may run before everything earlier has succeeded
@@ -41,16 +43,16 @@ class Unit(NamedTuple):  # made in a third of the time of a frozen dataclass
     compound: bool = True
 
 
-ROOT = Unit(ast.Module([], []))  # the program as a whole, to whoever needs it as a unit
+ROOT = Unit(ast.Module([], []))  # stands for the whole program
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Relation between the iterations of a `%each` block. The sets are names."""
+    """Relation between the iterations of a `%each` block. The sets hold names."""
 
     item: str  # the name that holds the iteration's item
-    local: frozenset[str]  # bound by every iteration for itself
-    carried: frozenset[str]  # handed from iteration to iteration, in order
+    local: frozenset[str]  # bound by every iteration separately
+    carried: frozenset[str]  # passed from iteration to iteration, in order
     shared: frozenset[str]  # outer names whose objects iterations may mutate, in order
     read: frozenset[str]  # outer names read ahead of their turn ...
     mutated: frozenset[str]  # ... which must not reach the objects these are bound to
@@ -58,12 +60,16 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Block:
+    """Units in program order, with the relation between iterations if it is a loop's body."""
+
     units: tuple[Unit, ...]
     loop: Loop | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
+    """Program cut into units."""
+
     root: Block
     blocks: tuple[Block, ...]
     aliases: dict[str, frozenset[str]] = field(default_factory=dict)  # name -> all names of its class
@@ -71,6 +77,8 @@ class Plan:
 
 @dataclass(slots=True)
 class Draft:
+    """Unit without its links."""
+
     tree: ast.Module
     effects: Effects
     own: Effects
@@ -81,7 +89,7 @@ class Draft:
 
 
 class Linker:
-    """Read-after-write, write-after-read and write-after-write on names; reads after mutations on alias classes."""
+    """Linker of units by their dependencies: reads and writes of names, and reads after mutations of alias classes."""
 
     def __init__(self, aliases: Aliases) -> None:
         self.aliases = aliases
@@ -91,11 +99,11 @@ class Linker:
         self.barrier = -1
 
     def add(self, index: int, draft: Draft) -> Unit:
-        """Return the next unit of a block, linked to those before it.
+        """Return the next unit of a block, linked to the units before it.
 
         Args:
-            index: its position in the block; units are added in order.
-            draft: the unit but for its links.
+            index: Position in the block; units are added in order.
+            draft: The unit without its links.
         """
         effects = draft.effects
         after = {self.bound[n] for n in effects.reads | effects.binds if n in self.bound}

@@ -1,6 +1,6 @@
-"""The vocabulary of the dataflow analysis: what is known about builtins, modules and methods, by name.
+"""Vocabulary of the dataflow analysis: properties of builtins, modules and methods, by name.
 
-Methods are judged by their name alone, whatever they are called on: values are plain (no classes with a body).
+Methods are judged by their name only, since values are plain (no classes with a body).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ ATOMIC = _words("""
     ord pow range repr round str sum
 """)
 
-# Builtins that take an iterator as an argument and keep none of it.
+# Builtins that take an iterator as an argument and do not keep it.
 COLLECTING = _words("""
     Counter OrderedDict all any defaultdict dict frozenset list max min set sorted sum tuple
 """)
 
-# ... all of it, whatever the elements are.
+# Builtins that consume the whole iterator, whatever the elements are.
 FULLY_CONSUMING = _words("""
     Counter dict frozenset list max min set sorted sum tuple
 """)
@@ -38,8 +38,8 @@ LAZY = _words("""
     repeat reversed starmap takewhile tee zip zip_longest
 """)
 
-# Arguments that a function or method may call: positions, and names. All others are never called by what is known here
-# (`tests/sandbox/test_callbacks.py` tries every callable that programs are offered).
+# Arguments that a function or method may call: positions, and names. Known functions never call any other argument
+# (`tests/sandbox/test_callbacks.py` tries every callable that programs can use).
 CALLED: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {
     "accumulate": ((1,), _words("func")),
     "defaultdict": ((0,), frozenset()),
@@ -84,7 +84,7 @@ MODULE_FUNCTIONS = _words("""
     re.fullmatch re.match re.search re.split re.sub re.subn
 """)
 
-# What a `defaultdict` may call for a missing key without anybody noticing.
+# Factories that a `defaultdict` may call for a missing key without a visible effect.
 FACTORIES = _words("bool bytes complex dict float frozenset int list set str tuple")
 FACTORIES_IMPORTED = _words("collections.Counter collections.OrderedDict collections.deque")
 
@@ -106,7 +106,7 @@ STRING_METHODS = _words("""
     translate upper weekday zfill
 """)
 
-# ... or something that shares with the object.
+# ... or something that shares mutable objects with the object.
 SHARING_METHODS = _words("""
     copy date difference fromisoformat fromkeys fromtimestamp get group groupdict groups intersection isdisjoint
     isocalendar issubset issuperset items keys most_common partition rpartition strptime symmetric_difference

@@ -1,1 +1,1 @@
-"""The host's side: start workers, hand them programs, serve their calls."""
+"""Host's side: start workers, hand them programs, serve their calls."""

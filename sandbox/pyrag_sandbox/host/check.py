@@ -1,14 +1,14 @@
-"""Judge programs: run one file, or a suite of labelled programs, over stub primitives and report the outcome of each.
+"""Checker of programs: run one file, or a suite of labelled programs, over stub primitives and report the outcomes.
 
 A suite is JSON lines of `id, category, program, expect`, where `expect` is allowed, blocked, error or killed. Modes:
 
     both     policy and kernel wall, as in use
-    policy   the policy alone, in an unlocked process; programs meant to be killed are left out
-    kernel   the policy off inside the locked worker. What the policy would block runs, and must reach nothing: it may
-             fail, be killed, or return without having touched a secret that lies about
+    policy   only the policy, in an unlocked process; programs that should be killed are left out
+    kernel   no policy inside the locked worker. Programs that the policy would block run, and must reach nothing:
+    they may fail, be killed, or return without having read a secret placed in reach
 
-Three figures: containment (nothing got what it may not have, and all ended in time), benign (allowed programs that
-finished) and labels (verdicts as expected).
+Three figures: containment (no program got what it may not have, and all ended in time), benign (allowed programs
+that finished) and labels (verdicts as expected).
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ _VERDICTS: Mapping[str, Verdict] = {"ok": "allowed", "blocked": "blocked", "erro
 
 @dataclass(frozen=True, slots=True)
 class Sample:
+    """Program of a suite, with its label."""
+
     id: str
     program: str
     category: str = ""
@@ -47,7 +49,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The result of one program."""
+    """Result of one program."""
 
     id: str
     verdict: Verdict
@@ -60,11 +62,14 @@ class Judgement:
     contained: bool = True
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the judgement as plain data."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """Figures of a suite."""
+
     mode: Mode
     programs: int
     contained: int
@@ -75,14 +80,19 @@ class Summary:
 
     @property
     def passed(self) -> bool:
-        """Containment and benign programs to the last one, labels to 99 %."""
+        """True if all programs were contained, all benign ones finished, and at least 99 % of the labels agree."""
         return (
             self.contained == self.programs and self.benign == self.benign_total and self.agreed >= 0.99 * self.labelled
         )
 
 
 def load(path: Path) -> list[Sample]:
-    """The programs in a file: a JSON-lines suite (`.jsonl`), or one Python program. Raises ValueError, OSError."""
+    """Return the programs of a file: a JSON-lines suite (`.jsonl`), or one Python program.
+
+    Raises:
+        ValueError: A line of the suite is malformed.
+        OSError: The file cannot be read.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix != ".jsonl":
         return [Sample(path.name, text)]
@@ -109,7 +119,7 @@ def _sample(number: int, line: str) -> Sample:
 
 @contextmanager
 def _canaries() -> Iterator[list[str]]:
-    """Secrets where a program that got out would find them: the environment and the file system."""
+    """Place secrets where an escaped program would find them: in the environment and the file system."""
     token = secrets.token_hex(16)
     name = "PYRAG_SANDBOX_CANARY"
     os.environ[name] = token
@@ -131,7 +141,7 @@ async def judge(
     helpers: str = "",
     sandbox: Sandbox | None = None,
 ) -> AsyncIterator[Judgement]:
-    """Run each sample by itself and yield its judgement.
+    """Run each sample separately and yield its judgement.
 
     Args:
         samples: The suite.
@@ -195,11 +205,11 @@ def _contained(
 
 
 def summarise(judgements: Iterable[Judgement], mode: Mode) -> Summary:
-    """Count containment, label agreement and benign programs.
+    """Return the figures of a suite.
 
     Args:
-        judgements: the rows of one run of the suite.
-        mode: the walls that were up.
+        judgements: Judgements of one run of the suite.
+        mode: Walls that were up.
     """
     rows = list(judgements)
     benign = [row for row in rows if row.expect == "allowed"]

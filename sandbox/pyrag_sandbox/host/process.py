@@ -1,7 +1,7 @@
-"""The host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
+"""Host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
 
-A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; whoever
-waits for one is told by `SandboxError`, and the owner starts another.
+A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; waiting
+callers get a `SandboxError`, and the owner starts another zygote.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from pyrag_sandbox.worker.kernel import Wall
 from pyrag_sandbox.worker.zygote import REPORT, REQUEST
 
 _NEEDED = ("RestrictedPython", "greenlet", "msgspec", "pyrag_sandbox")
-_REPLACE_AFTER = 0.005  # seconds: by then most programs wait for their first call, and a fork takes no time from them
+_REPLACE_AFTER = 0.005  # seconds; by then most programs wait for their first call, so a fork does not delay them
 
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """A forked child that waits for its job, or has one."""
+    """Forked child that waits for its job, or runs it."""
 
     pid: int
     socket: socket.socket
     wall: Wall
-    status: int | None = None  # of waitpid, once it is gone
+    status: int | None = None  # exit status from waitpid, once it is gone
     cpu_seconds: float = 0.0
     on_gone: Callable[[], None] | None = None
 
 
 def _search_path(helpers: str) -> list[str]:
     """Return the import path of the zygote, which runs without `site`."""
-    found = []
+    paths = []
     for name in _NEEDED:
         spec = importlib.util.find_spec(name)
         if spec is None or spec.origin is None:
             raise SandboxError(f"the package {name} is not installed: pip install {name.lower()}")
-        found.append(str(Path(spec.origin).resolve().parent.parent))
+        paths.append(str(Path(spec.origin).resolve().parent.parent))
     if helpers:
-        found.append(_folder_of(helpers))
-    return list(dict.fromkeys(found))
+        paths.append(_folder_of(helpers))
+    return list(dict.fromkeys(paths))
 
 
 def _folder_of(module: str) -> str:
-    """Return the folder from which a module, or the package that it is in, is imported."""
+    """Return the folder from which a module, or its package, is imported."""
     spec = importlib.util.find_spec(module.partition(".")[0])
     if spec is None or spec.origin is None:
         raise SandboxError(f"the module of helpers {module!r} is not installed: name one that can be imported")
@@ -78,7 +78,7 @@ def _start(helpers: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
-            start_new_session=True,  # Ctrl-C at the terminal is the host's business
+            start_new_session=True,  # Ctrl-C at the terminal must only reach the host
         )
     except OSError as error:
         ours.close()
@@ -95,13 +95,13 @@ class _Resources:
 
     process: subprocess.Popen[bytes]
     control: socket.socket
-    owner: int  # the process that started it: a forked copy of the host may only close its descriptors
+    owner: int  # id of the process that started it; a forked copy of the host may only close its descriptors
     loop: asyncio.AbstractEventLoop | None = None
     idle: deque[Worker] = field(default_factory=deque)
 
     def release(self) -> None:
         """End the zygote, and with it the workers."""
-        # A forked copy shares the loop's epoll instance with its parent, which must not lose what it watches.
+        # A forked copy shares the loop's epoll instance with its parent, so it must not remove descriptors from it.
         if self.loop is not None and not self.loop.is_closed() and os.getpid() == self.owner:
             self.loop.remove_reader(self.control.fileno())
             self.loop.remove_writer(self.control.fileno())
@@ -116,14 +116,14 @@ class _Resources:
 
 
 class Zygote:
-    """One zygote process. `acquire` gives a worker; `kill` ends one; `close` ends all.
+    """Client of a zygote process: `acquire` returns a worker, `kill` ends one, `close` ends all.
 
     Attributes:
-        pid: Its process.
+        pid: Process id of the zygote.
         helpers: Module whose functions its programs may call.
         idle: Workers that are ready for a program.
-        busy: Workers that have a program, by process.
-        failure: The reason of its end; None while it can be used.
+        busy: Workers that run a program, by process id.
+        failure: Reason why the zygote ended; None while it can be used.
     """
 
     def __init__(self, prefork: int, wall: Wall, helpers: str = "") -> None:
@@ -131,7 +131,7 @@ class Zygote:
         self.helpers = helpers
         self.owner = os.getpid()
         self.failure: str | None = None
-        self.error: type[SandboxError] = SandboxError  # what its end is for those who wait
+        self.error: type[SandboxError] = SandboxError  # type of the error for waiting callers
         process, self._control = _start(helpers)
         self.pid = process.pid
         self._resources = _Resources(process, self._control, self.owner)
@@ -139,11 +139,11 @@ class Zygote:
         self.idle = self._resources.idle
         self.busy: dict[int, Worker] = {}
         self._waiting: defaultdict[Wall, deque[asyncio.Future[Worker]]] = defaultdict(deque)
-        self._ordered: deque[Wall] = deque()  # of the workers that are being made, in their order
-        self._owed: deque[Wall] = deque()  # of the workers that are to be made in a moment
+        self._ordered: deque[Wall] = deque()  # walls of the workers being forked, in order
+        self._owed: deque[Wall] = deque()  # walls of the workers to fork soon
         self._sockets: deque[int] = deque()
         self._data = b""
-        self._orders = bytearray()  # those that the socket had no room for yet
+        self._orders = bytearray()  # orders not sent yet
         for _ in range(prefork):
             self._fork(wall)
 
@@ -151,18 +151,20 @@ class Zygote:
 
     @property
     def usable(self) -> bool:
+        """True if the zygote runs and was started by this process."""
         return self.failure is None and self.owner == os.getpid()
 
     def belongs_to(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Return True if this loop may use the zygote."""
         mine = self._resources.loop
         return mine is loop or mine is None or mine.is_closed()
 
     def disown(self) -> None:
-        """In the child of a fork: close the copied descriptors; the process goes on serving the parent."""
+        """Close the copied descriptors in the child of a fork; the process goes on serving the parent."""
         self._finalizer()
 
     def close_soon(self) -> None:
-        """Close in the loop that uses it, which may run in another thread."""
+        """Close the zygote in the loop that uses it, which may run in another thread."""
         loop = self._resources.loop
         if loop is not None and loop.is_running() and loop is not _running_loop():
             with contextlib.suppress(RuntimeError):  # closed in this moment
@@ -171,21 +173,22 @@ class Zygote:
         self.close()
 
     def attach(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Serve this loop from now on. Another one that still runs must not be using it (`belongs_to`).
+        """Serve this loop from now on, and return True if the zygote can be used.
 
-        Whether it can: what it reported meanwhile is read first.
+        No other running loop may be using it (`belongs_to`). Reports that have arrived are read first.
         """
         if self._resources.loop is not loop:
-            self._waiting.clear()  # futures of a closed loop
+            self._waiting.clear()  # they are futures of a closed loop
             self._resources.loop = loop
             loop.add_reader(self._control.fileno(), _weakly(self, Zygote.on_readable))
-            self._replace()  # a closed loop has taken its timers with it
+            self._replace()  # the timers of a closed loop are gone
             self._send_orders()
         while self.on_readable():
             pass
         return self.usable
 
     def close(self) -> None:
+        """End the zygote and its workers."""
         self._fail("the sandbox was closed")
 
     def _fail(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
@@ -207,7 +210,7 @@ class Zygote:
     # Workers
 
     async def acquire(self, wall: Wall) -> Worker:
-        """A worker of its own behind this wall, forked before or now."""
+        """Return a worker behind this wall, forked earlier or now."""
         if self.failure is not None:
             raise self.error(self.failure)
         worker = next((worker for worker in self.idle if worker.wall == wall), None)
@@ -244,7 +247,7 @@ class Zygote:
             self._fork(self._owed.popleft())
 
     def kill(self, worker: Worker) -> None:
-        """End a worker for good. Harmless when it has ended itself."""
+        """End a worker, unless it has ended itself."""
         if worker.status is None and self.failure is None:
             self._order(REQUEST.pack(b"kill", worker.pid, 0, 0, False))
 
@@ -257,7 +260,7 @@ class Zygote:
         self._send_orders()
 
     def _send_orders(self) -> None:
-        """Sends what the socket takes. With hundreds of programs at once the zygote can be behind: the rest waits."""
+        """Send as many orders as the socket accepts; the rest waits until the zygote catches up."""
         loop = self._resources.loop
         try:
             while self._orders:
@@ -275,7 +278,7 @@ class Zygote:
     # Reports
 
     def on_readable(self) -> bool:
-        """Read what has been reported. Whether there may be more."""
+        """Read reports, and return True if there may be more."""
         try:
             data, fds, _, _ = socket.recv_fds(self._control, REPORT.size * 32, 64)
         except BlockingIOError:
@@ -321,10 +324,10 @@ class Zygote:
         self._arm(worker)
 
     def _arm(self, worker: Worker) -> None:
-        """Keep it for the next program, in place of the longest kept where there are enough."""
+        """Keep a worker for the next program; if there are enough, let the oldest one go."""
         self.idle.append(worker)
         if len(self.idle) > self.prefork:
-            self.idle.popleft().socket.close()  # the worker sees the end of its socket, and leaves
+            self.idle.popleft().socket.close()  # the worker exits when its socket closes
 
     def _gone(self, worker: Worker, status: int, cpu: float) -> None:
         worker.status = status
@@ -349,12 +352,12 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _weakly(zygote: Zygote, work: Callable[[Zygote], object]) -> Callable[[], None]:
-    """The loop must not keep a forgotten zygote alive."""
+    """Return a callback that does not keep a forgotten zygote alive."""
     reference = weakref.ref(zygote)
 
     def call() -> None:
-        found = reference()
-        if found is not None:
-            work(found)
+        target = reference()
+        if target is not None:
+            work(target)
 
     return call

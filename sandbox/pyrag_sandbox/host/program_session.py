@@ -1,7 +1,8 @@
-"""The host's side of one program: serve its calls, watch its limits, judge how it ended. The same for every backend.
+"""Host's side of one program: serve its calls, watch its limits, conclude its outcome, for every kind of worker.
 
-Nothing that arrives is trusted: frames were bounded and parsed by `wire`, here they are typed and checked against
-what was asked for. The first terminal event wins: an end message, a limit, an exception of a primitive, a dead worker.
+Messages of a worker are untrusted: `wire` bounds and parses frames, and here they are checked for types and for what
+was requested. The first terminal event decides: an end message, a limit, an exception of a primitive, or a dead
+worker.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ from pyrag_sandbox.wire import EXIT_MEMORY, WireError, decode, encode
 
 _STATUSES = frozenset(get_args(Status))
 _REASONS = frozenset(get_args(Reason))
-_GRACE_SECONDS = 0.05  # for the exit status of a worker that was just killed
-_AHEAD = 2  # as many calls again may have been made ahead, and dropped; the worker counts those that stay
-_MAX_TEXT = 16 * 1024  # characters of an error, or of its traceback: they go into a prompt
+_GRACE_SECONDS = 0.05  # time to wait for the exit status of a killed worker
+_AHEAD = 2  # factor for calls that were made ahead and dropped; the worker counts the real ones
+_MAX_TEXT = 16 * 1024  # characters of an error or traceback, which may go into a prompt
 _MESSAGES: Mapping[str, str] = {
     "cpu": "the program used up its {cpu_seconds:g} s of processor time: do less work in loops",
     "wall": "the program used up its {own_seconds:g} s of own time: do less work in loops",
@@ -47,7 +48,7 @@ _MESSAGES: Mapping[str, str] = {
 
 
 class Handles:
-    """The objects handed out to one program, and the only way back to them."""
+    """Table of the objects passed to one program, and the only way back to them."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -55,6 +56,7 @@ class Handles:
         self._known: dict[int, int] = {}
 
     def pack(self, value: Any) -> int | dict[str, Any] | None:
+        """Return the wire form of a Text or Record, or None for other values."""
         if not isinstance(value, (Text, Record)):
             return None
         known = self._known.get(id(value))
@@ -80,32 +82,33 @@ class Handles:
         return [encode(held, self, self._budget)]
 
     def unpack(self, handle: int) -> Any:
+        """Return the object of a handle. Raises `WireError` for an unknown one."""
         if not 0 <= handle < len(self._objects):
             raise WireError("a handle that was never given out")
         return self._objects[handle]
 
     def receive(self, tag: str, parts: list[Any]) -> Any:
-        """Refuse a Text or Record of the worker's own.
+        """Refuse a Text or Record that the worker made itself.
 
         Args:
             tag: "$T" or "$R".
-            parts: what stands behind it.
+            parts: Decoded data after the tag.
 
         Raises:
-            WireError: always.
+            WireError: Always.
         """
         raise WireError("a program makes no Texts or Records")
 
 
 class Peer(Protocol):
-    """The process that runs the program."""
+    """Process that runs the program."""
 
     def send(self, message: dict[str, Any]) -> None: ...
     def kill(self) -> None: ...
 
 
 class Conversation:
-    """One program from start to outcome. Feed it with `on_message` and `on_dead`; await `outcome()`."""
+    """Host's side of one program from start to outcome. Feed `on_message` and `on_dead`, and await `outcome()`."""
 
     def __init__(self, primitives: Mapping[str, Primitive], limits: Limits, peer: Peer) -> None:
         self._primitives = primitives
@@ -120,7 +123,7 @@ class Conversation:
         self._output: list[str] = []
         self._output_bytes = 0
         self._reason: Reason = ""
-        self._unlocked = ""  # why the worker could not be locked, by its own words
+        self._unlocked = ""  # the worker's reason why it could not be locked
         self._start = self._loop.time()
         self._own_used = 0.0
         self._own_since: float | None = self._start
@@ -129,7 +132,7 @@ class Conversation:
             self._timers.append(self._loop.call_later(limits.deadline, self.kill, "deadline"))
 
     async def outcome(self) -> Outcome:
-        """The outcome, or the exception of a primitive as it was raised. The peer may be alive then."""
+        """Return the outcome, or raise an exception of a primitive unchanged. The peer may still be alive then."""
         try:
             return await self._ended
         finally:
@@ -153,12 +156,12 @@ class Conversation:
         return self._own_used + running
 
     def _check_own_time(self) -> None:
-        """Fires when the budget could be used up; while a primitive is served the clock stands still."""
-        left = self._limits.own_seconds - self._own_time()
-        if left <= 0:
+        """End the program if its own time is used up, else check again later; time in primitives does not count."""
+        remaining = self._limits.own_seconds - self._own_time()
+        if remaining <= 0:
             self.kill("wall")
         else:
-            self._timers[0] = self._loop.call_later(max(left, 0.001), self._check_own_time)
+            self._timers[0] = self._loop.call_later(max(remaining, 0.001), self._check_own_time)
 
     def _stop_clock(self) -> None:
         self._own_used = self._own_time()
@@ -171,6 +174,7 @@ class Conversation:
     # Messages
 
     def on_message(self, message: dict[str, Any]) -> None:
+        """Handle a message of the worker."""
         if self._ended.done() or self._reason:
             return
         try:
@@ -180,7 +184,7 @@ class Conversation:
             self.on_bad_frame()
 
     def on_bad_frame(self) -> None:
-        """Handle a frame that no worker sends: the program reached the wire."""
+        """Handle a frame that no worker sends, which means that the program has reached the wire."""
         self.kill("crash")
 
     def _on_call(self, message: dict[str, Any]) -> None:
@@ -248,7 +252,7 @@ class Conversation:
             self._output.append(text)
 
     def _on_broken(self, message: dict[str, Any]) -> None:
-        self._unlocked = str(message["message"])[:500]  # `on_dead` says whether it is true
+        self._unlocked = str(message["message"])[:500]  # `on_dead` checks whether it is true
 
     def _on_end(self, message: dict[str, Any]) -> None:
         status, reason = message["status"], message["reason"]
@@ -282,7 +286,7 @@ class Conversation:
         return {name: tuple(ids) for name, ids in data.items()}
 
     def _in_order(self, ids: Any) -> tuple[Call, ...]:
-        """The calls that the worker names, in its order; all of them as they came when it names none."""
+        """Return the calls that the worker lists, in its order, or all calls as they arrived if it lists none."""
         if ids is None:
             return tuple(self._calls.values())
         _expect(type(ids) is list and len(set(ids)) == len(ids))
@@ -291,7 +295,7 @@ class Conversation:
     # Ends
 
     def kill(self, reason: Reason) -> None:
-        """A limit was passed. The outcome waits a moment for the worker's exit, for its usage."""
+        """End the program because of a limit; the outcome waits a moment for the worker's exit and usage."""
         if self._ended.done() or self._reason:
             return
         self._reason = reason
@@ -299,11 +303,11 @@ class Conversation:
         self._timers.append(self._loop.call_later(_GRACE_SECONDS, self._conclude, 0.0))
 
     def on_dead(self, status: int, cpu_seconds: float) -> None:
-        """Conclude, since the worker is gone.
+        """Conclude the outcome, since the worker is gone.
 
         Args:
-            status: exit status as `waitpid` tells it.
-            cpu_seconds: processor time that the worker took.
+            status: Exit status from `waitpid`.
+            cpu_seconds: Processor time of the worker.
         """
         if self._unlocked and not self._reason and status & 0x7F == signal.SIGKILL:
             self.on_broken_sandbox(f"the worker could not be locked: {self._unlocked}")
@@ -311,15 +315,15 @@ class Conversation:
         if not self._reason:
             self._reason = reason_of_exit(status)
             if self._reason == "lost" and cpu_seconds >= self._limits.cpu_seconds:
-                self._reason = "cpu"  # by the kernel's second limit
+                self._reason = "cpu"  # ended by the kernel's second limit
         self._conclude(cpu_seconds)
 
     def on_broken_sandbox(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
         """End with an exception, since the sandbox cannot go on.
 
         Args:
-            reason: its message.
-            error: its class.
+            reason: Message of the exception.
+            error: Class of the exception.
         """
         if not self._ended.done():
             self._ended.set_exception(error(reason))
@@ -358,13 +362,14 @@ _HANDLERS: Mapping[str, Callable[[Conversation, dict[str, Any]], None]] = {
 
 
 def reason_of_exit(status: int) -> Reason:
+    """Return the reason that an exit status stands for."""
     killer = status & 0x7F
     if killer in (signal.SIGXCPU, signal.SIGPROF):
         return "cpu"
     if killer == signal.SIGSYS:
         return "syscall"
     if killer == signal.SIGKILL:
-        return "lost"  # no locked program can send it; the memory limit ends in the worker's own exit
+        return "lost"  # no locked program can send it; the memory limit makes the worker exit itself
     if not killer and status >> 8 == EXIT_MEMORY:
         return "memory"
     return "crash"

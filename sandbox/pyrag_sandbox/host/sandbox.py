@@ -1,4 +1,4 @@
-"""`Sandbox`: run untrusted programs over asynchronous primitives. See `contract` for what goes in and comes out."""
+"""`Sandbox`: run untrusted programs over asynchronous primitives. `contract` describes its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -23,13 +23,16 @@ _WATCH_SECONDS = 0.02
 
 
 class Sandbox:
-    """Runs programs, each in a process of its own that lives no longer than the program.
+    """Runner of programs, each in its own process that lives no longer than the program.
 
-    `require="kernel"` (default) refuses to run where the kernel wall cannot be put up; `require="policy"` runs with
-    the policy wall and whatever else there is. `kernel=False` leaves the kernel wall down where there is one (it needs
-    `require="policy"`), to see what the policy does alone. `limits` are the default of every run. The first run starts
-    the worker factory; closing is tidy but not needed. `zygotes` are the factories, one for each event loop and
-    module of helpers in use.
+    The first run starts the worker factory; closing is tidy but not needed.
+
+    Args:
+        require: `kernel` (default) refuses to run if the kernel wall is not available; `policy` runs with the policy
+            wall and any other available layer.
+        limits: Default limits of every run.
+        prefork: Number of workers kept ready; None for a default by the number of CPUs.
+        kernel: False leaves out the kernel wall, to test the policy by itself; it needs `require="policy"`.
     """
 
     def __init__(
@@ -51,7 +54,7 @@ class Sandbox:
         self._lock = threading.Lock()  # several event loops may use one sandbox
         self._owner = os.getpid()
         self._kernel: bool | None = None if kernel else False
-        self._started = 0  # zygotes, in all
+        self._started = 0  # number of zygotes started
 
     @property
     def restarts(self) -> int:
@@ -74,21 +77,24 @@ class Sandbox:
             outcome = await sandbox.run("final_answer = shout('hello')", {"shout": shout}, limits=Limits(calls=10))
 
         Args:
-            source: Python text, at most `limits.source_bytes` (64 KiB), `limits.nodes` and `limits.depth`.
-            primitives: asynchronous functions by the name the program calls them by; no name begins with "_".
-            limits: bounds of this run; None takes the sandbox's. Defaults: 5 s of own time, 5 s CPU, 256 MB, 100 calls.
-            result: global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
-            concurrent: run independent calls side by side; the outcome is that of a sequential run either way.
-            policy: check the text and guard the bytecode; False leaves only the kernel wall and needs that wall.
-            helpers: name of a module with pure functions that programs may call; see `pyrag_sandbox.helpers`. Workers
-                import it before they are locked. Runs with different modules use processes of their own.
+            source: Python source, at most `limits.source_bytes` (64 KiB), `limits.nodes` and `limits.depth`.
+            primitives: Asynchronous functions by the name that the program calls them by; no name begins with "_".
+            limits: Limits of this run; None for the sandbox's. Defaults: 5 s of own time, 5 s CPU, 256 MB, 100
+                calls.
+            result: Global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
+            concurrent: Whether to run independent calls in parallel; the outcome is that of a sequential run either
+                way.
+            policy: Whether to check the source and guard the bytecode; False leaves only the kernel wall and
+                requires it.
+            helpers: Name of a module with pure functions that programs may call; see `pyrag_sandbox.helpers`.
+                Workers import it before they are locked. Runs with different modules use separate processes.
 
         Returns:
             The outcome. A refused program, an uncaught exception or an exceeded limit is a status, not an exception.
 
         Raises:
-            ValueError: a primitive's name or `result` cannot be a name in a program.
-            SandboxError: a required wall is missing, or the worker cannot be started.
+            ValueError: A primitive's name or `result` cannot be a name in a program.
+            SandboxError: A required wall is missing, or the worker cannot be started.
         """
         limits = limits or self._limits
         for name in (*primitives, result):
@@ -108,18 +114,21 @@ class Sandbox:
         peer = _WorkerPeer(zygote, worker, limits)
         try:
             job["source"] = pack_source(source)
-            peer.send(job, cap=1 << 31)  # the host's own; the worker has its limit on the source
+            peer.send(job, cap=1 << 31)  # the host's own message; the worker limits the source
             conversation = Conversation(primitives, limits, peer)
             peer.listen(conversation)
             outcome = await conversation.outcome()
         except BaseException:
             peer.close()
             raise
-        asyncio.get_running_loop().call_soon(peer.close)  # the caller need not wait for that
+        asyncio.get_running_loop().call_soon(peer.close)  # the caller need not wait for it
         return outcome
 
     def _kernel_wall(self, policy: bool) -> bool:
-        """Return whether workers lock themselves with the kernel's help; never run without any wall."""
+        """Return True if workers lock themselves with the kernel's help.
+
+        Raises `SandboxError` if no wall would remain.
+        """
         if self._kernel is None:
             missing = kernel.missing_layer()
             if missing and self._require == "kernel":
@@ -133,7 +142,7 @@ class Sandbox:
         return self._kernel
 
     def _zygote(self, wall: kernel.Wall, helpers: str) -> Zygote:
-        """Return a living zygote with these helpers that this loop may use: loops of several threads have one each."""
+        """Return a living zygote with these helpers that this loop may use; loops of several threads have one each."""
         loop = asyncio.get_running_loop()
         self._leave_to_parent()
         with self._lock:
@@ -148,14 +157,14 @@ class Sandbox:
             return zygote
 
     def _leave_to_parent(self) -> None:
-        """In the child of a fork: keep no descriptor of the parent's workers, and no lock that its threads hold."""
+        """Drop the parent's workers and lock in the child of a fork."""
         if self._owner != os.getpid():
             for zygote in self.zygotes:
                 zygote.disown()
             self._lock, self._owner, self.zygotes = threading.Lock(), os.getpid(), []
 
     def close(self) -> None:
-        """End the workers. The sandbox may be used again; it then starts others."""
+        """End the workers. The sandbox may be used again, and then starts others."""
         self._leave_to_parent()
         with self._lock:
             zygotes, self.zygotes = self.zygotes, []
@@ -176,7 +185,7 @@ class Sandbox:
 
 
 class _WorkerPeer:
-    """A worker process as a conversation's peer: frames over its socket, its exit through the zygote."""
+    """Worker process as a conversation's peer: frames over its socket, its exit through the zygote."""
 
     def __init__(self, zygote: Zygote, worker: Worker, limits: Limits) -> None:
         self._zygote = zygote
@@ -198,14 +207,14 @@ class _WorkerPeer:
         if not kernel.MEMORY_LIMIT:
             self._watch(kernel.resident_bytes(self._worker.pid) + self._limits.memory_mb * 2**20)
 
-    def _watch(self, most: int) -> None:
-        """Look at the worker's memory where the system does not limit it (macOS)."""
+    def _watch(self, limit: int) -> None:
+        """Check the worker's memory if the system does not limit it (macOS)."""
         if self._closed:
             return
-        if kernel.resident_bytes(self._worker.pid) > most:
+        if kernel.resident_bytes(self._worker.pid) > limit:
             self._conversation.kill("memory")
         else:
-            self._loop.call_later(_WATCH_SECONDS, self._watch, most)
+            self._loop.call_later(_WATCH_SECONDS, self._watch, limit)
 
     # Peer
 
@@ -230,7 +239,7 @@ class _WorkerPeer:
         self._worker.on_gone = None
         self._worker.socket.close()
         with contextlib.suppress(AttributeError):
-            del self._conversation  # they hold each other, and through them a forgotten sandbox would be held
+            del self._conversation  # they refer to each other, which would keep a forgotten sandbox alive
 
     def _detach(self) -> None:
         if not self._closed:
@@ -246,7 +255,7 @@ class _WorkerPeer:
         except BlockingIOError:
             return 0
         except OSError:
-            return len(data)  # the worker is gone; its exit says why
+            return len(data)  # the worker is gone; its exit status tells why
 
     def _on_writable(self) -> None:
         del self._unsent[: self._send_now(self._unsent)]
@@ -262,7 +271,7 @@ class _WorkerPeer:
             data = b""
         if not data:
             self._detach()
-            return  # how it went is in the exit status, which is on its way
+            return  # the exit status, which follows, tells how it ended
         try:
             for message in self._reader.feed(data):
                 self._conversation.on_message(message)
@@ -279,7 +288,7 @@ class _WorkerPeer:
             self._conversation.on_dead(self._worker.status or 0, self._worker.cpu_seconds)
 
     def _drain(self) -> None:
-        """Read until the end of the socket; a dead worker's socket has one."""
+        """Read until the end of the socket, which a dead worker's socket has."""
         for _ in range(64):
             if self._closed:
                 return

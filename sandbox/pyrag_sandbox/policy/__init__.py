@@ -1,1 +1,1 @@
-"""The first wall: which programs compile, and the guards that hold while they run."""
+"""First wall: which programs compile, and the guards that apply while they run."""

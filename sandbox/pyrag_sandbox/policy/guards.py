@@ -1,7 +1,7 @@
-"""The policy's part at run time: the program's namespace, and the guards its bytecode calls.
+"""Policy at run time: the program's namespace, and the guards that its bytecode calls.
 
-A guard that refuses calls `host.refuse`, which ends the program there and then (the worker reports and exits), so no
-`except` of the program can swallow it.
+A guard that refuses calls `host.refuse`, which ends the program at once (the worker reports and exits), so that no
+`except` of the program can catch it.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from pyrag_sandbox.policy.policy import FILENAME
 from pyrag_sandbox.policy.rules import attribute_problem, builtin_problem
 from pyrag_sandbox.worker.values import AbsentValue, TextValue
 
-_IMPORTED_BY_C = frozenset({"_strptime", "time", "_pylong", "warnings"})  # by datetime, and by long integers
-_NONE_HASH = 0xFCA86420  # as of Python 3.12
+_IMPORTED_BY_C = frozenset({"_strptime", "time", "_pylong", "warnings"})  # imported by datetime, and by long integers
+_NONE_HASH = 0xFCA86420  # the value since Python 3.12
 WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, ChainMap})
 
 
 class Host(Protocol):
-    """The interface that guards need of the runner of a program."""
+    """Interface that guards need of a program's runner."""
 
     def refuse(self, message: str, line: int | None = None) -> NoReturn:
         """End the program as blocked.
 
         Args:
-            message: the problem, for the program's author.
-            line: line of the program, from 1; None if unknown.
+            message: The problem, for the program's author.
+            line: Line of the program, from 1; None if unknown.
         """
         ...
 
@@ -50,7 +50,7 @@ class Host(Protocol):
 
 
 def program_line() -> int | None:
-    """The line of the program that is running, seen from a guard."""
+    """Return the line of the program that is running, as seen from a guard."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != FILENAME:
         frame = frame.f_back
@@ -58,14 +58,14 @@ def program_line() -> int | None:
 
 
 def _loaded(name: str, *_: Any) -> Any:
-    """For C code that imports on a program's behalf; no program can spell `__import__`."""
+    """Return an imported module for C code that imports on a program's behalf; programs cannot write `__import__`."""
     if name not in _IMPORTED_BY_C or name not in sys.modules:
         raise ImportError(f"No module named {name!r}")
     return sys.modules[name]
 
 
 def print_function(namespace: dict[str, Any]) -> Callable[..., None]:
-    """`print`, whose text goes where the scheduler collects it in program order."""
+    """Return a `print` whose text goes to the scheduler, which collects it in program order."""
 
     def print(*values: Any, sep: str | None = " ", end: str | None = "\n", flush: bool = False) -> None:  # noqa: A001
         text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
@@ -76,7 +76,7 @@ def print_function(namespace: dict[str, Any]) -> Callable[..., None]:
 
 
 class Guards:
-    """The guard functions of one program. They can be made before there is a program: that is most of the work."""
+    """Guard functions of one program. They can be created before the program is known, which is most of the work."""
 
     _host: Host
 
@@ -98,7 +98,10 @@ class Guards:
         }
 
     def namespace(self, host: Host) -> dict[str, Any]:
-        """The program's globals. What it may call is in their `__builtins__`; its own names join later."""
+        """Return the program's globals.
+
+        Callable names are in `__builtins__`; the program's own names are added later.
+        """
         self._host = host
         namespace = {
             "__builtins__": self._offered,
@@ -115,7 +118,7 @@ class Guards:
         return namespace
 
     def open_namespace(self, host: Host) -> dict[str, Any]:
-        """Plain Python, for the worker that trusts its kernel wall alone."""
+        """Return the globals of plain Python, for a worker that relies on its kernel wall only."""
         self._host = host
         namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "_caught_": self.caught}
         namespace["print"] = print_function(namespace)
@@ -125,6 +128,8 @@ class Guards:
         self._host.refuse(message, program_line())
 
     def stub(self, name: str) -> Callable[..., NoReturn]:
+        """Return a function that refuses the use of a builtin."""
+
         def stub(*args: Any, **kwargs: Any) -> NoReturn:
             self._refuse(builtin_problem(name))
 
@@ -136,11 +141,11 @@ class Guards:
         """Return an attribute whose use depends on the object, or refuse it.
 
         Args:
-            obj: the object.
-            name: one of `GUARDED_ATTRIBUTES`.
+            obj: The object.
+            name: One of `GUARDED_ATTRIBUTES`.
 
         Raises:
-            AttributeError: the object has none of that name.
+            AttributeError: The object has no such attribute.
         """
         if name in FORMAT_ATTRIBUTES and _is_text(obj):
             return self._formatting(obj, name)
@@ -149,16 +154,16 @@ class Guards:
         return getattr(obj, name)
 
     def getattr(self, obj: Any, name: Any, *default: Any) -> Any:
-        """Return an attribute as the builtin does, or refuse it as if it were written with a dot.
+        """Return an attribute like the builtin, or refuse it as if it were written with a dot.
 
         Args:
-            obj: the object.
-            name: a `str`, or a `Text`.
-            *default: at most one value, for an object without the attribute.
+            obj: The object.
+            name: A `str` or a `Text`.
+            *default: At most one value, for an object without the attribute.
 
         Raises:
-            AttributeError: there is neither attribute nor default.
-            TypeError: the name is no text, or there are two defaults.
+            AttributeError: There is neither the attribute nor a default.
+            TypeError: The name is not a text, or there are two defaults.
         """
         if type(name) is not str:
             if not isinstance(name, TextValue):
@@ -177,11 +182,11 @@ class Guards:
             raise
 
     def hasattr(self, obj: Any, name: Any) -> bool:
-        """Return whether there is such an attribute; ask for a forbidden one and the program is refused.
+        """Return True if the object has the attribute; a forbidden name is refused.
 
         Args:
-            obj: the object.
-            name: a `str`, or a `Text`.
+            obj: The object.
+            name: A `str` or a `Text`.
         """
         missing = object()
         return self.getattr(obj, name, missing) is not missing
@@ -201,7 +206,7 @@ class Guards:
     # Stores
 
     def write(self, obj: Any) -> Any:
-        """`obj`, if the program may set or delete its items and attributes."""
+        """Return the object if the program may set or delete its items and attributes."""
         kind = type(obj)
         own_class = isinstance(obj, type) and obj in self._own_classes
         if not own_class and kind not in WRITABLE and kind not in self._own_classes:
@@ -209,20 +214,20 @@ class Guards:
         return obj
 
     def metaclass(self, name: str, bases: tuple[Any, ...], members: dict[str, Any], **keywords: Any) -> type:
-        """Make a class of the program and note it as its own; refuse other bases than own classes and exceptions.
+        """Create a class of the program and record it; refuse bases other than its own classes and exceptions.
 
         Args:
-            name: the class's name.
-            bases: the base classes.
-            members: the class's namespace; a `__repr__` without an address joins it if there is none.
-            **keywords: ignored; the policy refuses them in the source.
+            name: Name of the class.
+            bases: Base classes.
+            members: Namespace of the class; a `__repr__` without an address is added if there is none.
+            **keywords: Ignored; the policy refuses them in the source.
         """
         for base in bases:
             own = isinstance(base, type) and base in self._own_classes
             if not own and not (isinstance(base, type) and issubclass(base, BaseException)):
                 self._refuse("a class may derive from its own classes and from exceptions only")
         if not any(issubclass(base, BaseException) for base in bases):
-            members.setdefault("__repr__", lambda self: f"<{name} object>")  # the usual one tells an address
+            members.setdefault("__repr__", lambda self: f"<{name} object>")  # the default shows an address
         kind = type(name, bases, members)
         self._own_classes.add(kind)
         return kind
@@ -235,18 +240,18 @@ class Guards:
             self._host.caught(error)
 
     def import_(self, module: str, member: str | None = None) -> Any:
-        """Return what an import statement binds.
+        """Return the object that an import statement binds.
 
         Args:
-            module: a key of `OFFERED_MODULES`.
-            member: the name to take from it; None for the module's stand-in.
+            module: A key of `OFFERED_MODULES`.
+            member: Name to import from it; None for the module's stand-in.
         """
-        found = self._facades[module]
-        return found if member is None else getattr(found, member)
+        stand_in = self._facades[module]
+        return stand_in if member is None else getattr(stand_in, member)
 
 
 def stable_hash(value: Any, /) -> int:
-    """Return `hash(value)`, the same in any process: where it would be an address, that of the type's name."""
+    """Return `hash(value)`, or a hash of the type's name in place of an address, equal in any process."""
     if value is None:
         return _NONE_HASH
     if type(value) is tuple and any(item is None for item in value):
@@ -259,22 +264,22 @@ def stable_hash(value: Any, /) -> int:
 
 
 def is_none(value: Any) -> bool:
-    """`value is None`, of which a value that was not found is one case."""
+    """Return True for `value is None`, which includes a value that was not found."""
     return value is None or type(value) is AbsentValue
 
 
 def contained(item: Any, container: Any) -> bool:
-    """Return `item in container`. Sets and dicts find things by their hash; a value that was not found has only one.
+    """Return `item in container`, comparing an item that was not found with each member of sets and dicts.
 
     Args:
-        item: any value; one that was not found is compared with each member.
-        container: any container; if a `Text`, an item that was not found raises its own error.
+        item: Any value; one that was not found is compared with each member.
+        container: Any container; if it is a `Text`, an item that was not found raises its own error.
     """
     if type(item) is AbsentValue:
         if isinstance(container, (set, frozenset, dict)):
             return any(item == member for member in container)
         if isinstance(container, TextValue):
-            return item in [container]  # which is to compare them, and raises
+            return item in [container]  # compares them, which raises
     return item in container
 
 
@@ -287,7 +292,7 @@ def _is_date(obj: Any) -> bool:
 
 
 class _Formatter(string.Formatter):
-    """`str.format` whose fields walk attributes through the guard."""
+    """Formatter like `str.format` whose fields access attributes through the guard."""
 
     def __init__(self, guarded: Callable[..., Any]) -> None:
         self._guarded = guarded
@@ -298,7 +303,7 @@ class _Formatter(string.Formatter):
         return super().vformat(format_string, args, kwargs)
 
     def parse(self, format_string: str) -> Iterator[Any]:
-        """Number the unnamed fields here: `string.Formatter` does not know `{.name}` and `{[0]}`."""
+        """Number the unnamed fields, since `string.Formatter` does not support `{.name}` and `{[0]}`."""
         for literal, field, spec, conversion in super().parse(format_string):
             name = field
             if field is not None and field[:1] in ("", ".", "["):
@@ -317,5 +322,5 @@ class _Formatter(string.Formatter):
 def _split(field_name: str) -> tuple[Any, Any]:
     from _string import formatter_field_name_split  # type: ignore[import-not-found]
 
-    found: tuple[Any, Any] = formatter_field_name_split(field_name)
-    return found
+    parts: tuple[Any, Any] = formatter_field_name_split(field_name)
+    return parts

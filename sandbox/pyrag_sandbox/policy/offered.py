@@ -1,6 +1,6 @@
-"""The names offered to a program: builtins, modules, attributes. Tables and facades; no checking here.
+"""Names available to a program: builtins, modules and attributes. Only tables and facades, no checks.
 
-The lists are explicit. What Python adds in its next release is not offered until somebody puts it here.
+The lists are explicit: names that a later Python release adds are not available until they are added here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from RestrictedPython.transformer import INSPECT_ATTRIBUTES
 
 
 def words(text: str) -> tuple[str, ...]:
-    """A table of names, one line instead of many."""
+    """Return a table of names written in one line."""
     return tuple(text.split())
 
 
@@ -42,9 +42,9 @@ _EXCEPTIONS = words(
 )
 OFFERED_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in (*_FUNCTIONS, *_EXCEPTIONS)}
 
-# Never a variable name either: a program that stores to these is up to something, or about to confuse its reader.
+# Also forbidden as variable names: a program that assigns to these is malicious or confusing.
 HARD_NAMES = frozenset(words("eval exec compile open globals locals vars setattr delattr super breakpoint memoryview"))
-# Not offered, but good names for variables ("type", "input"): refused unless the program binds them itself.
+# Not available, but good names for variables ("type", "input"): refused unless the program binds them itself.
 SOFT_NAMES = frozenset(
     words(
         "input dir type object help exit quit id aiter anext copyright credits license ExceptionGroup "
@@ -55,7 +55,7 @@ SOFT_NAMES = frozenset(
     )
 )
 
-# Attributes that lead to frames, code, tracebacks, real modules or the class tree, whatever object has them.
+# Attributes that lead to frames, code, tracebacks, real modules or the class tree, on any object.
 REFUSED_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | frozenset(
     words(
         "obj with_traceback mro throw tb_lasti tb_lineno f_lasti f_lineno f_trace_lines f_trace_opcodes "
@@ -66,7 +66,7 @@ REFUSED_ATTRIBUTES = frozenset(INSPECT_ATTRIBUTES) | frozenset(
         "func_closure func_defaults func_dict im_func im_self im_class get_field get_value vformat"
     )
 )
-# Attributes that are fine on most objects, and looked at when the program runs.
+# Attributes that are harmless on most objects, and checked when the program runs.
 FORMAT_ATTRIBUTES = frozenset({"format", "format_map"})
 CLOCK_ATTRIBUTES = frozenset({"now", "today", "utcnow"})
 GUARDED_ATTRIBUTES = FORMAT_ATTRIBUTES | CLOCK_ATTRIBUTES
@@ -108,7 +108,7 @@ _TYPING = words(
 
 
 class Module:
-    """A read-only stand-in for a module: the listed members and nothing else."""
+    """Read-only stand-in for a module, with the listed members only."""
 
     __slots__ = ("_members", "_name", "_real", "_refuse")
 
@@ -135,7 +135,7 @@ class Module:
 
 
 class _Placeholder:
-    """A name of `typing`: annotations are dropped, so it only has to exist and to accept `[...]`."""
+    """Placeholder for a name of `typing`: annotations are dropped, so it only has to exist and to accept `[...]`."""
 
     __slots__ = ("_name",)
 
@@ -158,7 +158,7 @@ def _dumps(
     default: Callable[[Any], Any] | None = None,
     separators: tuple[str, str] | None = None,
 ) -> str:
-    """`json.dumps` that knows Records; without the hooks that take classes."""
+    """Return JSON like `json.dumps`, with support for Records and without the hooks that take classes."""
 
     def fallback(value: Any) -> Any:
         from pyrag_sandbox.worker.values import RecordValue
@@ -176,10 +176,10 @@ def _dumps(
 
 def _members(name: str) -> dict[str, Any]:
     module, names = _NAMES[name]
-    found = {member: getattr(module, member) for member in names.split() if hasattr(module, member)}
+    members = {member: getattr(module, member) for member in names.split() if hasattr(module, member)}
     if name == "json":
-        found["dumps"] = _dumps
-    return found
+        members["dumps"] = _dumps
+    return members
 
 
 OFFERED_MODULES: Mapping[str, Mapping[str, Any]] = {
@@ -196,7 +196,7 @@ def facade(name: str, refuse: Callable[[str], NoReturn]) -> Module:
     """Return a read-only stand-in for a module.
 
     Args:
-        name: a key of `OFFERED_MODULES`.
-        refuse: ends the program with a message, when it asks for a member that is there but not offered.
+        name: A key of `OFFERED_MODULES`.
+        refuse: Ends the program with a message if it uses a member that exists but is not available.
     """
     return Module(name, OFFERED_MODULES[name], _REAL[name], refuse)

@@ -1,13 +1,13 @@
-"""The first wall: which programs are compiled at all, and into what. RestrictedPython, widened where models need it.
+"""First wall: which programs are compiled, and to what. RestrictedPython, extended for the programs that models write.
 
 Two steps, both on syntax trees:
 
-    check_program(tree, ...)   once a program: size, depth and every rule that is visible in the text
+    check_program(tree, ...)   once per program: size, depth and every rule that is visible in the source
     compile_module(tree)       for the program or a piece of it: RestrictedPython's own rules, guards, bytecode
 
-Attribute names are literals in the text, so nearly all of the wall stands before the program runs. What is left for
-run time (`getattr` with a computed name, `str.format`, stores) is in `guards.py`. Names that start with "%" are for
-our own passes: no source can spell them.
+Attribute names are literals in the source, so nearly all rules are checked before the program runs. The remaining
+checks at run time (`getattr` with a computed name, `str.format`, stores) are in `guards.py`. Names that start with
+"%" belong to our own passes, since source code cannot contain them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ _Node = TypeVar("_Node", bound=ast.AST)
 
 
 def compile_module(tree: ast.Module) -> CodeType:
-    """Guarded bytecode of `tree`, which is consumed. Raises `Refused`, or SyntaxError from Python itself."""
+    """Return guarded bytecode of `tree`, which is consumed.
+
+    Raises:
+        Refused: The tree breaks a rule.
+        SyntaxError: Python itself refuses the tree.
+    """
     _Transformer().visit(tree)
     return compile(tree, FILENAME, "exec", dont_inherit=True)
 
 
 def compile_open(tree: ast.Module) -> CodeType:
-    """Bytecode of `tree` without the policy, for workers that trust their kernel wall alone."""
+    """Return bytecode of `tree` without the policy, for workers that rely on their kernel wall only."""
     _MemoryErrors().visit(tree)
     return compile(tree, FILENAME, "exec", dont_inherit=True)
 
@@ -45,18 +50,18 @@ def _name(name: str) -> ast.Name:
 
 
 def _looking(node: Any, block: str) -> ast.AST:
-    """`node` with a look at the exception in flight: exhausted memory and refusals are not for programs to handle."""
+    """Return `node` with a check of the exception in flight: programs must not handle exhausted memory and refusals."""
     statements = getattr(node, block)
     if statements:
         look = ast.Expr(ast.Call(_name("_caught_"), [], []))
         located(look, statements[0])
         statements.insert(0, look)
-    found: ast.AST = node
-    return found
+    result: ast.AST = node
+    return result
 
 
 class _MemoryErrors(Transformer):
-    """Nothing but the looks."""
+    """Transformer that only adds the checks of exceptions."""
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:  # noqa: N802
         return _looking(self.visit_children(node), "body")
@@ -66,14 +71,14 @@ class _MemoryErrors(Transformer):
 
 
 class _Transformer(RestrictingNodeTransformer):
-    """RestrictedPython's transformer without the guards that guard nothing here.
+    """Transformer like RestrictedPython's, without the guards that are not needed here.
 
     Containers and iterators are plain Python objects, so item access, iteration, unpacking and calls need no hook:
     native code is faster, evaluates once and has Python's own error messages.
     """
 
     def visit(self, node: ast.AST) -> Any:
-        """By table, as everywhere here. What RestrictedPython has no rule for, it refuses."""
+        """Return the replacement of a node, by table. A node without a rule is refused by RestrictedPython."""
         handler = _HANDLERS.get(node.__class__)
         return handler(self, node) if handler is not None else self.generic_visit(node)
 
@@ -121,7 +126,7 @@ class _Transformer(RestrictingNodeTransformer):
         located(call, at or args[0])
         return call
 
-    # Comparisons that a value which was not found must hear of: no method of it is asked by `is`, nor by a set
+    # Comparisons with a value that was not found: neither `is` nor a set calls a method of it, so these are guarded
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:  # noqa: N802
         node = self.node_contents_visit(node)

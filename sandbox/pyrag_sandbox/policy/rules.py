@@ -1,4 +1,4 @@
-"""The rules that are visible in a program's text, each with the message its author needs to write it otherwise."""
+"""Rules that are visible in a program's source, each with a message that tells its author what to write instead."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrag_sandbox.policy.offered import (
 
 
 class Refused(Exception):  # noqa: N818 - a verdict, not an error
-    """The program may not do this."""
+    """Verdict on a program that breaks a rule."""
 
     def __init__(self, message: str, line: int | None = None) -> None:
         super().__init__(message)
@@ -75,12 +75,13 @@ _ALLOWED_NODES = frozenset(
 
 
 def node_problem(node: ast.AST) -> str:
+    """Return the message for a kind of syntax that is not available."""
     kind = type(node).__name__
     return _NODES.get(kind, f"{kind} is not available in programs")
 
 
 def identifier_problem(name: str) -> str | None:
-    """Return the reason a name may not be used at all; empty if it may."""
+    """Return the reason why a name is forbidden, or None."""
     if name.startswith("_") and name != "_":
         plain = name.strip("_") or "value"
         return f"names that start with an underscore are not available: write {plain!r} instead of {name!r}"
@@ -88,6 +89,7 @@ def identifier_problem(name: str) -> str | None:
 
 
 def attribute_problem(name: str) -> str | None:
+    """Return the reason why an attribute is forbidden, or None."""
     if name.startswith("_"):
         return f"attributes that start with an underscore are not available: {name!r}"
     if name in REFUSED_ATTRIBUTES:
@@ -96,25 +98,26 @@ def attribute_problem(name: str) -> str | None:
 
 
 def builtin_problem(name: str) -> str:
+    """Return the message for a builtin that is not available."""
     hint = _INSTEAD.get(name)
     return f"{name} is not available" + (f": {hint}" if hint else "")
 
 
 def check_program(tree: ast.Module, *, primitives: frozenset[str] | set[str], max_nodes: int, max_depth: int) -> None:
-    """Raise `Refused` for the first line that breaks a rule. Drop annotations and fold `__name__` on the way.
+    """Raise `Refused` for the first line that breaks a rule. Also drop annotations and fold `__name__`.
 
     Args:
-        tree: the parsed program; it is changed.
-        primitives: names that the program may call but not rebind.
-        max_nodes: maximum number of syntax nodes.
-        max_depth: maximum nesting of syntax nodes.
+        tree: The parsed program, which is changed.
+        primitives: Names that the program may call but not rebind.
+        max_nodes: Maximum number of syntax nodes.
+        max_depth: Maximum nesting of syntax nodes.
     """
     nodes = _measured(tree, max_nodes, max_depth)
     _Check(nodes, primitives).run()
 
 
 def _measured(tree: ast.Module, max_nodes: int, max_depth: int) -> list[Any]:
-    """Every node, level by level. Without recursion: the tree may be deeper than Python recurses."""
+    """Return every node, level by level, without recursion, since the tree may be deeper than Python can recurse."""
     nodes: list[Any] = []
     level: list[Any] = [tree]
     depth = 0
@@ -136,7 +139,7 @@ def _measured(tree: ast.Module, max_nodes: int, max_depth: int) -> list[Any]:
 
 
 def _line(nodes: list[Any]) -> int | None:
-    """Return the line of the first of these nodes that has one."""
+    """Return the line of the first of these nodes that has a line."""
     return next((node.lineno for node in nodes if hasattr(node, "lineno")), None)
 
 
@@ -152,7 +155,7 @@ def _drop_object(node: ast.ClassDef) -> None:
 _NORMALISE: dict[type[ast.AST], Callable[[Any], None]] = {ast.Compare: _fold_main, ast.ClassDef: _drop_object}
 
 
-# The name that a node binds, if it does.
+# Functions that return the name a node binds, if any.
 _BINDS: dict[type[ast.AST], Callable[[Any], str | None]] = {
     ast.Name: lambda node: None if node.ctx.__class__ is ast.Load else node.id,
     ast.arg: lambda node: node.arg,
@@ -167,17 +170,17 @@ _BINDS: dict[type[ast.AST], Callable[[Any], str | None]] = {
 
 
 def _bindings(nodes: list[Any]) -> list[tuple[str, Any]]:
-    found = []
+    bindings = []
     for node in nodes:
         binds = _BINDS.get(node.__class__)
         name = binds(node) if binds is not None else None
         if name is not None:
-            found.append((name, node))
-    return found
+            bindings.append((name, node))
+    return bindings
 
 
 class _Check:
-    """One pass over the nodes of one program."""
+    """Pass over the nodes of one program."""
 
     def __init__(self, nodes: list[Any], primitives: frozenset[str] | set[str]) -> None:
         self.nodes = nodes
@@ -186,9 +189,9 @@ class _Check:
         self.bindings = _bindings(nodes)
         self.bound = {name for name, _ in self.bindings}
         self.methods = {id(item) for node in self._of({ast.ClassDef}) for item in node.body}
-        self.annotations = [found for node in self._of(_ANNOTATED) for found in _annotations(node)]
+        self.annotations = [annotation for node in self._of(_ANNOTATED) for annotation in _annotations(node)]
         self.in_annotation = {id(part) for annotation in self.annotations for part in _type_names(annotation)}
-        self.found: list[tuple[int, str]] = []
+        self.problems: list[tuple[int, str]] = []
         self.line = 1
 
     def _of(self, kinds: set[type[ast.AST]]) -> list[Any]:
@@ -205,8 +208,8 @@ class _Check:
             if rule is not None:
                 self.line = getattr(node, "lineno", self.line)
                 rule(self, node)
-        if self.found:
-            line, message = min(self.found, key=lambda pair: pair[0])
+        if self.problems:
+            line, message = min(self.problems, key=lambda pair: pair[0])
             raise Refused(message, line)
         if self.annotations:
             for node in self.nodes:
@@ -220,7 +223,7 @@ class _Check:
 
     def refuse(self, problem: str | None) -> None:
         if problem:
-            self.found.append((self.line, problem))
+            self.problems.append((self.line, problem))
 
     def binding(self, name: str, node: ast.AST) -> None:
         if name in self.primitives:
@@ -336,7 +339,7 @@ def _annotations(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _type_names(annotation: ast.expr) -> Iterator[ast.AST]:
-    """Bare names in an annotation (`object`, `type`): dropped with it, so harmless unless something calls them."""
+    """Yield bare names in an annotation (`object`, `type`), which is dropped, so they are harmless unless called."""
     if not any(isinstance(part, (ast.Call, ast.NamedExpr, ast.Lambda)) for part in walk(annotation)):
         yield from walk(annotation)
 

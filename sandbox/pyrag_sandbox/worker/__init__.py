@@ -1,1 +1,1 @@
-"""The worker's side: the zygote, the locked process, and the execution of one program."""
+"""Worker's side: the zygote, the locked process, and the execution of one program."""

@@ -1,7 +1,7 @@
-"""One program from source to end message: parse, check, compile, run, report. The same for every backend.
+"""Execution of one program, from source to end message: parse, check, compile, run, report.
 
-A `Session` is the program's only way out. It is at once the guards' host (refusals, output), the transport of calls,
-and the place where a program ends: `finish` never returns.
+A `Session` is the program's only way out. It is the guards' host (refusals, output), the transport of calls, and the
+place where a program ends: `finish` never returns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TRACEBACK_LINES = 20
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job from the host. It crosses the wire as a plain object."""
+    """Job from the host, which crosses the wire as a plain object."""
 
     source: str
     primitives: tuple[str, ...]
@@ -43,18 +43,18 @@ class Job:
 
 
 class Finished(BaseException):
-    """The program has ended although its Python frames are still there (backends without a process of their own)."""
+    """Exception for a program that has ended while its Python frames still exist."""
 
 
 def _is_exhaustion(error: BaseException) -> bool:
-    """Memory ran out. C code that forgets to say so (`deque` does) leaves the interpreter to find no error at all."""
+    """Return True if memory ran out. Some C code (`deque`) then fails without setting an exception."""
     text = error.args[0] if type(error) is SystemError and error.args else None
     forgotten = type(text) is str and text.endswith("returned NULL without setting an exception")
     return forgotten or isinstance(error, MemoryError)
 
 
 class Session(ABC):
-    """One program's side of the conversation with the host."""
+    """Program's side of the conversation with the host."""
 
     def __init__(self, job: Job, errors: Mapping[str, type[Exception]] = MappingProxyType({})) -> None:
         self.job = job
@@ -66,11 +66,14 @@ class Session(ABC):
 
     @abstractmethod
     def send_frame(self, message: dict[str, Any]) -> None:
-        """Hand one message to the host, at the latest with `flush` or `receive_frame`. WireError if it is too large."""
+        """Send one message to the host, at the latest with `flush` or `receive_frame`.
+
+        Raises `WireError` if too large.
+        """
 
     @abstractmethod
     def flush(self) -> None:
-        """Have all messages leave."""
+        """Send all pending messages."""
 
     @abstractmethod
     def receive_frame(self) -> dict[str, Any]:
@@ -86,18 +89,18 @@ class Session(ABC):
         """End the program as blocked.
 
         Args:
-            message: the problem, for the program's author.
-            line: line of the program, from 1; None if unknown.
+            message: The problem, for the program's author.
+            line: Line of the program, from 1; None if unknown.
         """
         self.finish(self.end("blocked", error=self.plain_error("Refused", message, line)))
 
     def caught(self, error: BaseException) -> None:
-        """An exception reached a handler of the program. Exhausted memory is not the program's to handle."""
+        """End the program if it is about to handle exhausted memory."""
         if _is_exhaustion(error):
             self.finish(self.end("killed", reason="memory"))
 
     def emit(self, text: str) -> None:
-        """Output, in program order."""
+        """Send output, in program order."""
         size = len(text.encode())
         self._output_bytes += size
         if self._output_bytes > self.job.limits.output_bytes:
@@ -129,18 +132,19 @@ class Session(ABC):
         line: int,
         depends_on: tuple[int, ...],
     ) -> None:
-        """Write a call and return.
+        """Send a call without waiting for its reply.
 
         Args:
-            call_id: number of the call, from 0 in dispatch order.
-            name: the primitive.
-            args: its positional arguments.
-            kwargs: its arguments by name.
-            line: line of the program; 0 if unknown.
-            depends_on: ids of earlier calls that it may depend on, ascending.
+            call_id: Number of the call, from 0 in order of dispatch.
+            name: Name of the primitive.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            line: Line of the program; 0 if unknown.
+            depends_on: Ids of earlier calls that it may depend on, ascending.
 
         Raises:
-            TypeError, ValueError: the arguments cannot cross.
+            TypeError: An argument has a type that cannot cross.
+            ValueError: An argument is too large or otherwise cannot cross.
         """
         self._send_output()
         budget = self.job.limits.value_bytes
@@ -159,15 +163,15 @@ class Session(ABC):
             raise ValueError(f"the arguments of {name} cannot cross: {error}") from None
 
     def cancel(self, call_id: int) -> None:
-        """Nobody waits for this call any more."""
+        """Tell the host that the reply to a call is no longer needed."""
         self.send_frame({"op": "cancel", "id": call_id})
 
     def exhausted(self, calls: tuple[int, ...]) -> NoReturn:
-        """The program wants more calls than it may make."""
+        """End the program, since it makes more calls than allowed."""
         self.finish(self.end("killed", reason="calls", calls=calls))
 
     def receive(self) -> tuple[int, Any]:
-        """The next reply: a call's id with its value, or with the exception to raise at the call."""
+        """Return the next reply: a call's id with its value, or with the exception to raise at the call."""
         message = self.receive_frame()
         if message["op"] == "value":
             return message["id"], decode(message["value"], self.values)
@@ -185,20 +189,20 @@ class Session(ABC):
         """Return a last message, with the output that was not sent yet.
 
         Args:
-            status: "ok", "error", "blocked" or "killed".
-            reason: limit that was passed, if killed.
-            error: what `plain_error` or `describe` returned.
-            **more: further fields: value, variables, provenance, calls.
+            status: One of "ok", "error", "blocked" and "killed".
+            reason: Limit that was exceeded, if killed.
+            error: Result of `plain_error` or `describe`.
+            **more: Further fields: value, variables, provenance, calls.
         """
         return {"op": "end", "status": status, "reason": reason, "error": error, "output": self._take_output(), **more}
 
     def plain_error(self, kind: str, message: str, line: int | None) -> dict[str, Any]:
-        """Return an error without a traceback, as it crosses the wire.
+        """Return an error without a traceback, in its wire form.
 
         Args:
-            kind: name of the exception's type.
-            message: the problem, for the program's author.
-            line: line of the program, from 1; None if unknown.
+            kind: Name of the exception's type.
+            message: The problem, for the program's author.
+            line: Line of the program, from 1; None if unknown.
         """
         source_line = _source_line(self.job.source, line)
         return {"type": kind, "message": message, "line": line, "source_line": source_line, "traceback": ""}
@@ -211,16 +215,16 @@ def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
     """Run the program and return its last message; `session.finish` may cut this short.
 
     Args:
-        job: source, primitives and limits.
-        session: the connection to the host.
-        guards: new ones, not used by another program.
+        job: Source, primitives and limits.
+        session: Connection to the host.
+        guards: New guards, not used by another program.
     """
     try:
         plan = _planned(job, guards)
     except Refused as refused:
         return session.end("blocked", error=session.plain_error("Refused", refused.message, refused.line))
     except SyntaxError as error:
-        if str(error.msg).startswith("too many"):  # parentheses, levels of indentation, nested blocks
+        if str(error.msg).startswith("too many"):  # too many parentheses, levels of indentation or nested blocks
             message = f"{error.msg}: split the expression over several statements"
             return session.end("blocked", error=session.plain_error("Refused", message, error.lineno))
         return session.end("error", error=session.plain_error(type(error).__name__, str(error.msg), error.lineno))
@@ -230,7 +234,7 @@ def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
 def _planned(job: Job, guards: Guards) -> Plan:
     try:
         tree = _parsed(job)
-        compile(tree, FILENAME, "exec", dont_inherit=True)  # for the errors that Python finds in the whole program
+        compile(tree, FILENAME, "exec", dont_inherit=True)  # for errors that Python only reports for a whole program
         return dataflow.plan(tree, frozenset(job.primitives), guards.helpers.names, frozenset(guards.helpers.errors))
     except (RecursionError, MemoryError):
         raise Refused("nested too deeply: split the expression over several statements") from None
@@ -263,7 +267,7 @@ def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[st
     def compile_unit(tree: ast.Module) -> CodeType:
         try:
             return compile_module(tree) if job.policy else compile_open(tree)
-        except Refused as refused:  # as an exception, a program could catch it
+        except Refused as refused:  # the program could catch an exception
             session.refuse(refused.message, refused.line)
 
     execution = run_plan(
@@ -305,32 +309,32 @@ def _reported(job: Job, session: Session, execution: Execution, names: Mapping[s
     try:
         value = encode(names[job.result], session.values, job.limits.value_bytes)
     except (TypeError, ValueError) as problem:
-        found = session.plain_error(type(problem).__name__, f"{job.result}: {problem}", None)
-        return session.end("error", error=found, **report)
+        wire_error = session.plain_error(type(problem).__name__, f"{job.result}: {problem}", None)
+        return session.end("error", error=wire_error, **report)
     return session.end("ok", value=value, has_value=True, **report)
 
 
 def _variables(job: Job, session: Session, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The program's other names whose values can cross, as many as fit."""
-    found: dict[str, Any] = {}
-    left = job.limits.value_bytes
+    """Return the program's other names whose values can cross, as many as fit."""
+    variables: dict[str, Any] = {}
+    budget = job.limits.value_bytes
     for name, value in names.items():
         if name == job.result or name.startswith("_"):
             continue
         try:
-            found[name], used = encode_counted(value, session.values, left)
+            variables[name], used = encode_counted(value, session.values, budget)
         except (TypeError, ValueError):
             continue
-        left -= used
-    return found
+        budget -= used
+    return variables
 
 
 def describe(error: BaseException, source: str) -> dict[str, Any]:
-    """Return an exception as the program's author should see it: its own lines only, no path of the host.
+    """Return an exception for the program's author: with the program's own lines only, and no path of the host.
 
     Args:
-        error: the exception, with its traceback.
-        source: the program, to quote lines from.
+        error: The exception, with its traceback.
+        source: The program, to quote lines from.
     """
     lines = program_frames(error.__traceback__, FILENAME)
     line = lines[-1][0] if lines else None

@@ -1,8 +1,8 @@
-"""The second wall: what the operating system takes from a worker. Limits, no new privileges, a seccomp allow-list.
+"""Second wall: restrictions by the operating system. Limits, no new privileges, a seccomp allow-list.
 
-No dependency: the filter is some fifty BPF instructions through ctypes, for x86_64 and aarch64 on Linux. On macOS
-there is no seccomp and no memory limit; `sandbox_init` and the limits that exist are used, and `capabilities()` says
-so. `lock` is called in the forked child before it is told anything.
+There is no dependency: the filter consists of some fifty BPF instructions, installed through ctypes, for x86_64 and
+aarch64 on Linux. On macOS there is no seccomp and no memory limit; `sandbox_init` and the other limits are used, and
+`capabilities()` reports this. `lock` is called in the forked child before it receives anything.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ _X32_BIT = 0x40000000
 
 
 def words(text: str) -> tuple[str, ...]:
+    """Return a table of names written in one line."""
     return tuple(text.split())
 
 
-# What a locked CPython needs: its one socket, memory, time, leaving.
+# System calls that a locked CPython needs: for its one socket, memory, time and exit.
 _ALLOWED = words(
     "read write brk mmap munmap mremap mprotect madvise futex exit exit_group rt_sigreturn clock_gettime "
     "gettimeofday restart_syscall sched_yield"
 )
-# Lazy imports, error messages and codecs try these and live well without.
+# Lazy imports, error messages and codecs try these, and work without them.
 _DENIED = words(
     "open openat openat2 stat fstat lstat newfstatat statx readlink readlinkat getcwd lseek fcntl ioctl "
     "access faccessat faccessat2 getdents64 getrandom getpid gettid getppid getuid geteuid getgid getegid "
@@ -66,19 +67,19 @@ _AARCH64 = {
 _MACHINES = {"x86_64": (0xC000003E, _X86_64), "aarch64": (0xC00000B7, _AARCH64)}
 
 
-MEMORY_LIMIT = sys.platform == "linux"  # elsewhere the host watches
+MEMORY_LIMIT = sys.platform == "linux"  # elsewhere the host watches the memory
 
 
 class Wall(NamedTuple):
-    """A worker's lock: its limits, and whether to use the kernel's filter."""
+    """Lock of a worker: its limits, and whether to use the kernel's filter."""
 
-    memory_mb: float  # beside what the worker begins with
+    memory_mb: float  # in addition to the memory at its start
     cpu_seconds: float
     kernel: bool
 
 
 class LockError(OSError):
-    """A layer of the kernel wall could not be put up."""
+    """Error for a layer of the kernel wall that could not be put up."""
 
 
 @cache
@@ -88,7 +89,7 @@ def _libc() -> ctypes.CDLL:
 
 @cache
 def _prctl_function() -> Callable[..., int]:
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # a function of its own, so that its types are nobody else's
+    prctl = ctypes.CDLL(None, use_errno=True).prctl  # a separate function object, whose types nobody else changes
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]
     return prctl
 
@@ -122,7 +123,7 @@ def _return(action: int) -> bytes:
 
 
 def build_filter(machine: str) -> bytes:
-    """The BPF program: unknown calls kill the process, so what a kernel adds tomorrow is closed today."""
+    """Return the BPF program. Unknown system calls kill the process, including those of future kernels."""
     architecture, numbers = _MACHINES[machine]
     parts = [_load(4), _equal(architecture, 1, 0), _return(_KILL_PROCESS), _load(0)]
     parts += [_instruction(0x35, 0, 1, _X32_BIT), _return(_KILL_PROCESS)]
@@ -147,7 +148,10 @@ def _each(names: Iterable[str], numbers: dict[str, int], action: int) -> list[by
 
 @cache
 def _filter_program() -> _Program:
-    """The filter of this machine as the kernel wants it. It lives as long as the process: the pointer is to it."""
+    """Return this machine's filter in the kernel's form.
+
+    It lives as long as the process, since the kernel has its address.
+    """
     code = build_filter(platform.machine())
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.cast(buffer, ctypes.c_void_p))
@@ -156,7 +160,7 @@ def _filter_program() -> _Program:
 
 
 def prepare() -> None:
-    """Build once, in the process that is forked from, what every fork needs for its lock."""
+    """Build everything that each fork needs for its lock, once, in the parent of the forks."""
     if sys.platform == "linux":
         _prctl(_PR_GET_SECCOMP)
         if platform.machine() in _MACHINES:
@@ -176,7 +180,7 @@ def _limit(kind: int, soft: int, hard: int | None = None) -> None:
 
 
 def _set_limits(memory_bytes: int, cpu_seconds: float) -> None:
-    # The timer is exact to the tick and kills by default; the limit in whole seconds stands behind it.
+    # The timer is precise and kills by default; the limit in whole seconds is a second safeguard.
     signal.setitimer(signal.ITIMER_PROF, max(cpu_seconds, 0.001))
     whole = int(cpu_seconds) + 2
     _limit(resource.RLIMIT_CPU, whole, whole + 1)
@@ -189,13 +193,13 @@ def _set_limits(memory_bytes: int, cpu_seconds: float) -> None:
 
 
 def address_space() -> int:
-    """Bytes of address space of this process: what a memory limit has to be added to."""
+    """Return the bytes of address space of this process, to which a memory limit is added."""
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     return pages * resource.getpagesize()
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory in use by `pid`, for the watchdog of systems without a memory limit; 0 when it is gone."""
+    """Return the memory in use by a process, for systems without a memory limit; 0 if the process is gone."""
     if sys.platform == "linux":
         try:
             return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
@@ -210,7 +214,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def die_with_parent(parent: int) -> None:
-    """Ask for SIGKILL when the parent dies. A parent that already went is noticed at once."""
+    """Ask for SIGKILL when the parent dies, and exit if it has died already."""
     if sys.platform == "linux":
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
@@ -218,14 +222,14 @@ def die_with_parent(parent: int) -> None:
 
 
 def lock(wall: Wall, base_memory: int) -> None:
-    """Lock this process for good.
+    """Lock this process permanently.
 
     Args:
-        wall: limits; without `wall.kernel` only these are set (the explicit opt-out).
-        base_memory: bytes of address space in use before the program, added to the limit.
+        wall: Limits; without `wall.kernel` only these are set (the explicit opt-out).
+        base_memory: Bytes of address space in use before the program, added to the limit.
 
     Raises:
-        LockError: the kernel refuses a layer.
+        LockError: The kernel refuses a layer.
     """
     _set_limits(base_memory + int(wall.memory_mb * 2**20), wall.cpu_seconds)
     if sys.platform == "linux":
@@ -245,7 +249,7 @@ def _seatbelt() -> None:
 
 
 def capabilities() -> dict[str, bool]:
-    """Return the layers that this machine has. `seccomp` (on macOS `seatbelt`) is the one that matters."""
+    """Return the available layers. `seccomp` (on macOS `seatbelt`) is the essential one."""
     linux = sys.platform == "linux"
     return {
         "process": os.name == "posix",
@@ -258,7 +262,7 @@ def capabilities() -> dict[str, bool]:
 
 
 def seccomp_available() -> bool:
-    """Return whether the kernel knows seccomp filters: a null filter is refused with EFAULT if it does."""
+    """Return True if the kernel supports seccomp filters, in which case it refuses a null filter with EFAULT."""
     if _prctl(_PR_GET_SECCOMP) < 0:
         return False
     _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, 0)
@@ -266,10 +270,10 @@ def seccomp_available() -> bool:
 
 
 def missing_layer() -> str | None:
-    """The first layer of the kernel wall that this machine lacks, in words."""
-    found = capabilities()
-    if not found["process"]:
+    """Return a description of the first missing layer of the kernel wall, or None."""
+    available = capabilities()
+    if not available["process"]:
         return "processes with limits (this is not a POSIX system)"
-    if not (found["seccomp"] or found["seatbelt"]):
+    if not (available["seccomp"] or available["seatbelt"]):
         return "seccomp (system-call filter)" if sys.platform == "linux" else "a system-call filter"
     return None

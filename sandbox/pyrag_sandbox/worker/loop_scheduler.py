@@ -1,6 +1,6 @@
-"""Many tasks of one kind that take their turns: the iterations of a loop, the elements of a comprehension.
+"""Scheduler of tasks that take turns: the iterations of a loop, the elements of a comprehension.
 
-Each runs ahead as far as it may, and they finish in order.
+Each task runs ahead as far as it may, and they finish in order.
 """
 
 from __future__ import annotations
@@ -34,31 +34,33 @@ def run(
     filename: str = "<program>",
     max_calls: int = sys.maxsize,
 ) -> Execution:
-    """Run a plan; see `scheduler` for what is observable.
+    """Run a plan; `scheduler` describes the observable behaviour.
 
     Args:
-        plan: the program's units.
-        compile_unit: compiles one unit's module to code named `filename`, by the policy; once for each that runs.
-        namespace: the program's globals, changed in place. The primitives are put in, and the helpers that the
-            rewriting calls ("%block" ...), which are taken out again with the temporaries. While it runs, "%write" is
-            where the program's `print` must put its text.
-        primitives: names of functions that wait for the host.
-        transport: one reply per call that was not cancelled; replies share no mutable object. What `send` raises is
-            raised at the call; what `receive` raises ends the run and leaves `run`.
-        emit: takes output, in program order.
+        plan: Units of the program.
+        compile_unit: Compiles one unit's module to code named `filename`, by the policy; called once for each unit
+            that runs.
+        namespace: Globals of the program, changed in place. The primitives are added, and the helpers that the
+            rewriting calls ("%block" ...), which are removed again with the temporaries. During the run, the
+            program's `print` must pass its text to "%write".
+        primitives: Names of functions that wait for the host.
+        transport: Connection to the host, with one reply per call that was not cancelled; replies share no mutable
+            object. An error of `send` is raised at the call; an error of `receive` ends the run and leaves `run`.
+        emit: Receives output, in program order.
         concurrent: False runs the same units one at a time.
-        atoms: further types that are immutable through and through (Text, Record).
-        filename: file name of the program's code, for tracebacks.
-        max_calls: number of calls that may count.
+        atoms: Further types that are deeply immutable (Text, Record).
+        filename: File name of the program's code, for tracebacks.
+        max_calls: Maximum number of calls that count.
     """
     scheduler = LoopScheduler(plan, compile_unit, transport, emit, concurrent, atoms, filename, max_calls)
     return scheduler.run(namespace, primitives)
 
 
 class LoopScheduler(Scheduler):
-    """The scheduler of a whole program: units, and the iterations of loops and comprehensions."""
+    """Scheduler of a whole program: units, and the iterations of loops and comprehensions."""
 
     def helpers(self) -> tuple[Any, ...]:
+        """Return the functions that the names in `HELPERS` stand for."""
         return (*super().helpers(), self.each, self._list, self._set, self._dict, self._lazy)
 
     def _list(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> list[Any]:
@@ -81,11 +83,11 @@ class LoopScheduler(Scheduler):
     # -- loops
 
     def each(self, number: int, iterable: Iterable[Any]) -> None:
-        """Run a loop, its iterations side by side as far as they may (`%each`).
+        """Run a loop (`%each`), with its iterations in parallel as far as possible.
 
         Args:
-            number: index of its block in the plan.
-            iterable: what it goes through; taken ahead if that calls nothing and the iterations are apart.
+            number: Index of its block in the plan.
+            iterable: Items of the loop; taken ahead if this runs no code and the iterations are independent.
         """
         owner = self.here()
         block = self.plan.blocks[number]
@@ -114,7 +116,7 @@ class LoopScheduler(Scheduler):
             self.join(owner, task)
 
     def _refresh(self, task: Task, loop: Loop) -> None:
-        """The iteration's turn has come: it goes on from where the one before it ended."""
+        """Let an iteration whose turn has come continue from the state at the end of the previous one."""
         if task.scope.base is not None:
             for name in loop.carried:
                 task.scope.take(name, task.scope.base)
@@ -125,7 +127,7 @@ class LoopScheduler(Scheduler):
         for name in loop.local:
             if name in scope.names and not name.startswith("%"):
                 base.take(name, scope)
-            elif name in base.names and name in scope.origins:  # not bound, which calls have decided
+            elif name in base.names and name in scope.origins:  # not bound, which depended on calls
                 self.books.taint(base, [name], scope.origins[name])
 
     def in_order(
@@ -136,17 +138,17 @@ class LoopScheduler(Scheduler):
         window: int,
         on_turn: Callable[[Task], None],
     ) -> Iterator[Task]:
-        """Return tasks for the items of `source`, finished, one after the other, while up to `window` of them run.
+        """Yield finished tasks for the items of `source` in order, while up to `window` of them run.
 
         Args:
-            owner: the task that waits for them.
-            source: the items.
-            start: makes and spawns the task of an item.
-            window: maximum number of tasks under way, at least 1.
-            on_turn: called with each task when those before it have been handed out.
+            owner: Task that waits for them.
+            source: The items.
+            start: Creates and spawns the task of an item.
+            window: Maximum number of tasks under way, at least 1.
+            on_turn: Called with each task once those before it have been yielded.
 
         Raises:
-            Exception: what `source` or `start` raised, after the tasks before it.
+            Exception: An error of `source` or `start`, after the tasks before it.
         """
         pending: deque[Task] = deque()
         failure: BaseException | None = None
@@ -177,7 +179,7 @@ class LoopScheduler(Scheduler):
 
 
 class _Gather:
-    """The elements of a comprehension, each a task, in order."""
+    """Elements of a comprehension in order, each computed by a task."""
 
     def __init__(self, scheduler: LoopScheduler, make: Callable[..., Any], source: Iterable[Any], unpack: bool) -> None:
         self.scheduler = scheduler
@@ -212,7 +214,7 @@ class _Gather:
 
 
 def _named(name: str, function: FunctionType) -> FunctionType:
-    """Tracebacks name what the author wrote, not the lambda it was rewritten to."""
+    """Return a function that tracebacks name after the author's code, not after the lambda made from it."""
     function.__code__ = function.__code__.replace(co_name=name)
     return function
 
@@ -227,7 +229,7 @@ _BACKWARDS: tuple[Any, ...] = ([], {}, {}.keys(), {}.values(), {}.items(), range
 _ITERATORS = frozenset(type(iter(example)) for example in _CONTAINERS)
 _REVERSED = frozenset(type(reversed(example)) for example in _BACKWARDS)
 _QUIET = frozenset(type(example) for example in _CONTAINERS) | _REVERSED
-# They take items from others, which they hold in tuples.
+# Iterators that take items from others, which they hold in tuples.
 _WRAPPERS: frozenset[type] = frozenset(
     {enumerate, zip, reversed, itertools.chain, itertools.islice, itertools.zip_longest, itertools.pairwise}
     | {itertools.product, itertools.combinations, itertools.permutations, itertools.repeat, itertools.cycle}
@@ -237,15 +239,15 @@ _MAX_LEVELS = 6
 
 
 def is_quiet(source: Iterable[Any]) -> bool:
-    """Certainly no code of the program runs when items are taken: no generator, no function that `map` calls.
+    """Return True if taking items certainly runs no code of the program: no generator, no function called by `map`.
 
-    A bare iterator is not quiet: the program may go on with what is left of it.
+    A bare iterator is not quiet, since the program may go on with its remaining items.
     """
     return type(source) in _QUIET or (type(source) in _WRAPPERS and not _runs_code(source, _MAX_LEVELS))
 
 
 def begins_quietly(expression: object) -> bool:
-    """Likewise for what a generator expression of ours, not begun yet, takes its items from."""
+    """Return True if the source of one of our generator expressions, not started yet, is quiet."""
     assert isinstance(expression, GeneratorType)
     assert expression.gi_frame is not None
     head = expression.gi_frame.f_locals[".0"]

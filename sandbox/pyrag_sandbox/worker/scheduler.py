@@ -1,21 +1,22 @@
-"""Running a `dataflow.Plan` with greenlets: primitives of independent units are in flight at the same time.
+"""Scheduler that runs a `dataflow.Plan` with greenlets: primitives of independent units are in flight at the same time.
 
     execution = run(plan, compile_unit=..., namespace=..., primitives=..., transport=..., emit=...)
 
-No threads: a primitive call sends itself through the transport and switches to the hub, which runs whatever else is
-ready, or blocks in `transport.receive()` when nothing is. What is observable equals a sequential run:
+There are no threads: a primitive call sends itself through the transport and switches to the hub, which runs
+whatever else is ready, or blocks in `transport.receive()` if nothing is. The observable behaviour equals a
+sequential run:
 
-* units that ran ahead of an error are undone: names restored, output and calls dropped, `transport.cancel` for calls
-  in flight (their replies, should they still come, are ignored); the error that surfaces is the first in program order;
-* output goes to `emit` in program order: at once from what is next in sequence, later from what runs ahead;
-* `Execution.calls` is in program order. Ids count from 0 in dispatch order, those of dropped calls included.
+* Units that ran ahead of an error are undone: names are restored, output and calls dropped, and calls in flight
+  cancelled by `transport.cancel` (late replies are ignored). The reported error is the first in program order.
+* Output goes to `emit` in program order: at once for the next unit in sequence, later for units that run ahead.
+* `Execution.calls` is in program order. Ids count from 0 in order of dispatch, including those of dropped calls.
 
-A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once, nothing of the
-program is run any more, not even to unwind; its suspended greenlets are kept in `Execution.abandoned`, to be dropped
-with the process. What the caller (the worker) provides: see `loop_scheduler.run`.
+A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once and no code of
+the program runs any more, not even to unwind. Its suspended greenlets are kept in `Execution.abandoned`, to be
+dropped with the process. `loop_scheduler.run` lists what the caller (the worker) provides.
 
-Tracebacks hold scheduler frames and, for statements within `if`, `for`, ... several frames of the program at module
-level; `program_frames` gives those a sequential run would show.
+Tracebacks hold scheduler frames and, for statements within `if`, `for` and so on, several frames of the program at
+module level; `program_frames` reduces them to those of a sequential run.
 """
 
 from __future__ import annotations
@@ -34,11 +35,13 @@ from pyrag_sandbox.dataflow.units import ROOT, Block, Plan, Unit
 from pyrag_sandbox.worker.tasks import Atoms, Green, Printed, Scope, Task, calls_so_far
 from pyrag_sandbox.worker.transport import Execution, Transport
 
-WINDOW = 64  # elements or iterations that one comprehension or loop has under way
+WINDOW = 64  # maximum elements or iterations under way in one comprehension or loop
 HELPERS = ("%block", "%write", "%each", "%list", "%set", "%dict", "%lazy")
 
 
 class Scheduler:
+    """Scheduler of the units of a plan."""
+
     def __init__(
         self,
         plan: Plan,
@@ -52,7 +55,7 @@ class Scheduler:
     ) -> None:
         self.plan = plan
         self.compile_unit = compile_unit
-        self.code: dict[int, CodeType] = {}  # of units, by identity
+        self.code: dict[int, CodeType] = {}  # code of units, by identity
         self.transport = transport
         self.emit = emit
         self.concurrent = concurrent
@@ -72,8 +75,8 @@ class Scheduler:
         """Run the whole plan.
 
         Args:
-            namespace: the program's globals, changed in place.
-            primitives: names of functions that wait for the host.
+            namespace: Globals of the program, changed in place.
+            primitives: Names of functions that wait for the host.
         """
         self._equip(namespace, primitives)
         self.hub = getcurrent()
@@ -113,11 +116,11 @@ class Scheduler:
             green.switch(reply)
 
     def spawn(self, task: Task, body: Callable[[], None]) -> None:
-        """Have a task run in a greenlet of its own, as soon as the hub comes to it.
+        """Schedule a task in a greenlet of its own.
 
         Args:
-            task: a new task; it becomes a child of its parent.
-            body: what it does; an `Exception` becomes the task's `error`.
+            task: A new task, which becomes a child of its parent.
+            body: Work of the task; an `Exception` becomes the task's `error`.
         """
         green = Green(lambda _: self._perform(task, body), self.hub)
         green.task = task
@@ -147,10 +150,12 @@ class Scheduler:
             self._wake(task.parent)
 
     def here(self) -> Task:
+        """Return the task that is running."""
         green: Green = getcurrent()
         return green.task
 
     def park(self, task: Task) -> None:
+        """Suspend a task until it is woken."""
         task.parked = True
         try:
             self.hub.switch()
@@ -163,7 +168,7 @@ class Scheduler:
             self.ready.append((task.green, None))
 
     def let_go(self, task: Task) -> None:
-        """The task's turn has come: what waited inside for that goes on."""
+        """Let a task whose turn has come continue, including the parts inside it that wait for this."""
         task.turn = True
         self._settle_down(task)
         self._enliven(task)
@@ -186,6 +191,7 @@ class Scheduler:
         tasks.clear()
 
     def kill(self, task: Task) -> None:
+        """End a task and undo what it did."""
         task.killed = True
         if task.waits_for is not None:
             self.waiting.pop(task.waits_for, None)
@@ -232,7 +238,7 @@ class Scheduler:
             task.last_call = call_id
 
     def _at_limit(self, task: Task) -> None:
-        """As many calls as there may be were made, some of them ahead: from now on only those that count."""
+        """Wait until only calls that count are left, and end the program if the limit of calls is reached."""
         while not task.live:
             self.park(task)
         calls = calls_so_far(task)
@@ -248,6 +254,7 @@ class Scheduler:
         return frame.f_lineno
 
     def write(self, text: str) -> None:
+        """Record output of the running task, and emit it if it is next in sequence."""
         task = self.here()
         task.log.append(Printed(text))
         if task.live:
@@ -276,11 +283,11 @@ class Scheduler:
             owner.context = before
 
     def block(self, owner: Task, block: Block) -> None:
-        """Run units, each as early as it may; return when all were joined.
+        """Run units, each as early as possible; return once all were joined.
 
         Args:
-            owner: the task that waits for them.
-            block: the units, in program order.
+            owner: Task that waits for them.
+            block: Units in program order.
         """
         tasks: list[Task | None] = [None] * len(block.units)
         first = 0
@@ -294,7 +301,7 @@ class Scheduler:
             raise
 
     def _advance(self, owner: Task, units: tuple[Unit, ...], tasks: list[Task | None], first: int) -> int:
-        """Start what may start and take what is done, in order. Returns how many are taken."""
+        """Start units that may start and join those that are done, in order; return the number of joined units."""
         for index in range(first, len(units)):
             task = tasks[index]
             if task is None and self._may_start(owner, units[index], tasks, first, index):
@@ -336,8 +343,8 @@ class Scheduler:
         return task
 
     def _inline(self, owner: Task, task: Task) -> None:
-        """A unit without calls never waits: no greenlet of its own."""
-        self.transport.flush()  # what runs now may take its time
+        """Run a unit without calls in place, since it never waits."""
+        self.transport.flush()  # the unit may take a long time
         green: Green = getcurrent()
         owner.children.append(task)
         green.task = task
@@ -350,11 +357,11 @@ class Scheduler:
         task.done = True
 
     def join(self, owner: Task, task: Task) -> None:
-        """Make everything of a finished task its owner's, the error too, which is raised.
+        """Transfer a finished task's log to its owner, and raise its error.
 
         Args:
-            owner: its parent.
-            task: the finished task.
+            owner: Parent of the task.
+            task: The finished task.
         """
         owner.children.remove(task)
         owner.log += task.log
@@ -365,7 +372,7 @@ class Scheduler:
             raise task.error
 
     def _check_limit(self, task: Task) -> None:
-        """Calls made ahead have come to count."""
+        """End the program if calls made ahead exceed the limit now that they count."""
         calls = calls_so_far(task)
         if len(calls) > self.max_calls:
             self.transport.exhausted(calls[: self.max_calls])
@@ -376,7 +383,7 @@ class Scheduler:
             code = self.code.get(id(task.unit))
             if code is None:
                 code = self.code[id(task.unit)] = self.compile_unit(task.unit.tree)
-            exec(code, task.scope.names)  # noqa: S102 - running the program is what this is for
+            exec(code, task.scope.names)  # noqa: S102 - running the program is the purpose of this function
         finally:
             self.books.settle(task, before)
 

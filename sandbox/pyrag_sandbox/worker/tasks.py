@@ -1,4 +1,4 @@
-"""Tasks, and the namespaces they run in. Plain records; the scheduler moves them along."""
+"""Tasks, and the namespaces they run in. Plain records that the scheduler updates."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pyrag_sandbox.dataflow.units import Loop, Unit
 NONE: frozenset[int] = frozenset()
 NONE_BOUND: frozenset[str] = frozenset()
 IMMUTABLE: tuple[type, ...] = (str, int, float, bool, type(None), bytes, complex)
-REACH = 10_000  # objects looked at before two values count as connected
+REACH = 10_000  # number of examined objects after which two values count as connected
 _ABSENT = object()
 
 
 class Scope:
-    """A namespace with the provenance of its names: ids of the calls whose results are in the value.
+    """Namespace with the provenance of its names: ids of the calls whose results are in their values.
 
-    An iteration has a scope of its own, on top of its loop's. What iterations mutate in turn is `shared`:
-    what runs ahead in an iteration cannot see it change and goes by the provenance of when the loop began; the rest
-    goes by the base's.
+    An iteration has its own scope, on top of its loop's. Names whose objects iterations mutate in turn are `shared`:
+    the part of an iteration that runs ahead uses their provenance as of the start of the loop; the rest uses the
+    base's.
     """
 
     __slots__ = ("ahead", "base", "base_ahead", "elements", "names", "origins", "shared")
@@ -39,18 +39,18 @@ class Scope:
     ) -> None:
         self.names = names
         self.origins: dict[str, frozenset[int]] = {}
-        self.elements: dict[str, list[frozenset[int]]] = {}  # of names whose value is a list: of each item
+        self.elements: dict[str, list[frozenset[int]]] = {}  # for names whose value is a list, the origins of each item
         self.base = base
         self.shared = shared
         self.base_ahead = base_ahead  # whether the loop itself runs ahead
-        self.ahead: Counter[str] = Counter()  # names bound by what runs ahead of its turn
+        self.ahead: Counter[str] = Counter()  # names bound by tasks that run ahead of their turn
 
     def began(self, scope: Scope, *, ahead: bool) -> None:
-        """Take over the provenance another scope shows now.
+        """Copy the current provenance of another scope.
 
         Args:
-            scope: the loop's.
-            ahead: as seen by what runs ahead of its turn.
+            scope: Scope of the loop.
+            ahead: Whether to use the view of a task that runs ahead of its turn.
         """
         self.origins = dict(scope.origins)
         self.elements = dict(scope.elements)
@@ -63,8 +63,8 @@ class Scope:
         """Return the scope in which the provenance of a name is recorded.
 
         Args:
-            name: the name, bound or not.
-            ahead: as seen by what runs ahead of its turn, which stays with this scope.
+            name: The name, bound or not.
+            ahead: Whether to use the view of a task that runs ahead of its turn, which stays with this scope.
         """
         scope = self
         while scope.base is not None and name in scope.shared and not ahead:
@@ -75,15 +75,16 @@ class Scope:
         return self.names, self.origins, self.elements
 
     def forget(self, name: str) -> None:
+        """Remove a name and its provenance."""
         for table in self._tables():
             table.pop(name, None)
 
     def take(self, name: str, other: Scope) -> None:
-        """Make a name what it is in another scope.
+        """Copy a name's value and provenance from another scope.
 
         Args:
-            name: the name; where the other has none, it is forgotten here.
-            other: the scope to take value and provenance from.
+            name: The name; if the other scope lacks it, it is removed here.
+            other: Scope to copy from.
         """
         for mine, theirs in zip(self._tables(), other._tables(), strict=True):
             value = theirs.get(name, _ABSENT)
@@ -96,8 +97,8 @@ class Scope:
         """Return the ids of the calls whose results are in the values of names.
 
         Args:
-            names: the names; those without provenance add nothing.
-            ahead: as seen by what runs ahead of its turn.
+            names: The names; those without provenance add nothing.
+            ahead: Whether to use the view of a task that runs ahead of its turn.
         """
         if ahead or self.base is None:
             own = self.origins
@@ -105,6 +106,7 @@ class Scope:
         return NONE.union(*[self.home(name, ahead=ahead).origins.get(name, NONE) for name in names])
 
     def part(self, names: Iterable[str]) -> Scope:
+        """Return a scope with only these names."""
         part = Scope({})
         for name in names:
             part.take(name, self)
@@ -113,19 +115,21 @@ class Scope:
 
 @dataclass(slots=True)
 class Printed:
+    """Text that a program printed."""
+
     text: str
     emitted: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """Something that runs: a unit, an element of a comprehension, an iteration."""
+    """Running part of a program: a unit, an element of a comprehension, or an iteration."""
 
     parent: Task | None
     unit: Unit
     scope: Scope
-    context: frozenset[int] = NONE  # what decided that this runs
-    inherited: frozenset[int] = NONE  # calls made before, by what started it
+    context: frozenset[int] = NONE  # calls that decided whether this runs
+    inherited: frozenset[int] = NONE  # calls that its starter had made before
     ahead: bool = True  # runs, or may run, before its turn
     turn: bool = False  # everything before it within its parent has succeeded
     green: Green | None = None
@@ -144,11 +148,12 @@ class Task:
     undo: Scope | None = None
 
     def origins_of(self, names: Iterable[str]) -> frozenset[int]:
+        """Return the ids of the calls whose results are in the values of names."""
         return self.scope.of(names, ahead=self.ahead)
 
     @property
     def live(self) -> bool:
-        """A sequential run would be here now."""
+        """True if a sequential run would be at this point now."""
         task: Task | None = self
         while task is not None:
             if not task.turn:
@@ -158,11 +163,13 @@ class Task:
 
 
 class Green(greenlet):  # type: ignore[misc] # untyped
+    """Greenlet of a task."""
+
     task: Task
 
 
 def calls_so_far(task: Task) -> tuple[int, ...]:
-    """The calls that a sequential run of the whole program would have made by now, in its order."""
+    """Return the calls that a sequential run of the whole program would have made by now, in order."""
     while task.parent is not None:
         task = task.parent
     return tuple(entry for entry in _live_log(task) if isinstance(entry, int))
@@ -177,7 +184,7 @@ def _live_log(task: Task) -> list[int | Printed]:
 
 
 class Atoms:
-    """Tells values that are immutable through and through."""
+    """Test for values that are deeply immutable."""
 
     def __init__(self, types: tuple[type, ...] = ()) -> None:
         self.types = frozenset(IMMUTABLE + types)
@@ -189,12 +196,13 @@ class Atoms:
 
 
 def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
-    """Return whether objects that iterations read early may reach an object that other iterations mutate.
+    """Return True if objects that iterations read early may reach an object that other iterations mutate.
 
     Args:
-        is_atom: tells values that reach nothing.
-        names: values of the names around the loop.
-        loop: what iterations read and mutate; True also when more than `REACH` objects must be looked at.
+        is_atom: Test for values that reach no other object.
+        names: Values of the names around the loop.
+        loop: Names that iterations read and mutate; the result is also True if more than `REACH` objects must be
+            examined.
     """
     targets = {id(names[n]) for n in loop.mutated if n in names}
     todo = [names[n] for n in loop.read if n in names]
@@ -214,7 +222,7 @@ def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
 
 
 def _contents(value: Any) -> list[Any] | None:
-    """Return what a value reaches at once; None if that cannot be told."""
+    """Return the objects that a value refers to directly; None if they are unknown."""
     if type(value) is FunctionType:
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]

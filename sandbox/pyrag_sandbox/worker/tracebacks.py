@@ -1,4 +1,4 @@
-"""Tracebacks as a sequential run would show them, from those of scheduled units."""
+"""Tracebacks of scheduled units, reduced to those of a sequential run."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from types import FrameType, TracebackType
 _HERE = str(Path(__file__).parents[1])
 # Helpers that stand for a comprehension.
 GATHERS = {"_list": "<listcomp>", "_set": "<setcomp>", "_dict": "<dictcomp>"}
-# Helpers that run statements of the very frame that calls them.
+# Helpers that run statements of the frame that calls them.
 BLOCKS = ("_run_block", "each")
 # Comprehensions without a frame of their own.
 INLINED = ("<listcomp>", "<setcomp>", "<dictcomp>") if sys.version_info >= (3, 12) else ()
 
 
 def program_frames(traceback: TracebackType | None, filename: str = "<program>") -> list[tuple[int, str]]:
-    """Return (line, name) of the program's frames, outermost first, as a sequential run would show them.
+    """Return (line, name) of the program's frames, outermost first, as in a sequential run.
 
     Args:
-        traceback: of an exception that left the scheduler.
-        filename: file name of the program's code.
+        traceback: Traceback of an exception that left the scheduler.
+        filename: File name of the program's code.
     """
     frames = _Frames()
     while traceback is not None:
@@ -31,14 +31,16 @@ def program_frames(traceback: TracebackType | None, filename: str = "<program>")
             frames.pass_helper(traceback.tb_frame)
         traceback = traceback.tb_next
     frames.enter_comprehension()
-    return frames.found
+    return frames.lines
 
 
 class _Frames:
+    """Frames of the program collected from a traceback."""
+
     def __init__(self) -> None:
-        self.found: list[tuple[int, str]] = []
-        self.continued = False  # what follows is a block of the frame before
-        self.comprehension = ""  # whose items are being taken, ...
+        self.lines: list[tuple[int, str]] = []
+        self.continued = False  # the next frame is a block of the previous frame
+        self.comprehension = ""  # comprehension whose items are being taken, ...
         self.rewritten = False  # ... from a generator expression of the rewriting
 
     def pass_helper(self, frame: FrameType) -> None:
@@ -54,13 +56,13 @@ class _Frames:
         if self.comprehension and self.rewritten and name == "<genexpr>":
             name, self.comprehension = self.comprehension, ""
         self.enter_comprehension()
-        if self.found and ((self.continued and self.found[-1][1] == name) or name in INLINED):
-            name = self.found.pop()[1]
-        self.found.append((line, name))
+        if self.lines and ((self.continued and self.lines[-1][1] == name) or name in INLINED):
+            name = self.lines.pop()[1]
+        self.lines.append((line, name))
         self.continued = False
 
     def enter_comprehension(self) -> None:
-        """The frame that asks a source for its items, which the scheduler does in its stead."""
-        if self.comprehension and self.comprehension not in INLINED and self.found:
-            self.found.append((self.found[-1][0], self.comprehension))
+        """Add the frame that takes items from a source, which the scheduler does on its behalf."""
+        if self.comprehension and self.comprehension not in INLINED and self.lines:
+            self.lines.append((self.lines[-1][0], self.comprehension))
         self.comprehension = ""

@@ -1,4 +1,4 @@
-"""The scheduler's transport to the host, and its result."""
+"""Scheduler's transport to the host, and its result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from greenlet import greenlet  # type: ignore[import-untyped] # it ships no type
 
 
 class Transport(Protocol):
-    """The way to the host. Everything runs in one thread."""
+    """Connection to the host. Everything runs in one thread."""
 
     def send(
         self,
@@ -20,39 +20,50 @@ class Transport(Protocol):
         line: int,
         depends_on: tuple[int, ...],
     ) -> None:
-        """Have a call made. It may wait for further ones until `flush` or `receive`.
+        """Request a call, which may wait for further calls until `flush` or `receive`.
 
         Args:
-            call_id: number of the call, from 0 in dispatch order.
-            name: the primitive.
-            args: its positional arguments.
-            kwargs: its arguments by name.
-            line: line of the program; 0 if unknown.
-            depends_on: ids of earlier calls that it may depend on, ascending.
+            call_id: Number of the call, from 0 in order of dispatch.
+            name: Name of the primitive.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            line: Line of the program; 0 if unknown.
+            depends_on: Ids of earlier calls that it may depend on, ascending.
 
         Raises:
-            Exception: it cannot be sent; raised at the call.
+            Exception: The call cannot be sent; raised at the call.
         """
         ...
 
     def flush(self) -> None:
-        """Have the calls leave that wait for others."""
+        """Send all waiting calls."""
         ...
 
     def receive(self) -> tuple[int, Any]:
-        """Block for one reply: the call's id, and its value or the exception to raise there."""
+        """Block for one reply, and return the call's id with its value or the exception to raise there."""
         ...
 
     def cancel(self, call_id: int) -> None: ...
 
     def exhausted(self, calls: tuple[int, ...]) -> NoReturn:
-        """The program asks for more calls than it may make; those that it made."""
+        """End the program, since it makes more calls than allowed.
+
+        Args:
+            calls: Ids of the calls that it made.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The end of a run. `exception` has its traceback. `provenance` covers the names the program bound."""
+    """Result of running a plan.
+
+    Attributes:
+        exception: The exception that ended the program, with its traceback, or None.
+        provenance: Ids of calls for each name that the program bound.
+        calls: Ids of the calls that count, in program order.
+        abandoned: Suspended greenlets of a run that was ended.
+    """
 
     exception: BaseException | None
     provenance: dict[str, tuple[int, ...]]

@@ -1,7 +1,7 @@
-"""The worker's side of `Text` and `Record`: what a program sees of the objects that the host handed out.
+"""Worker's side of `Text` and `Record`: the program's view of the objects that the host returned.
 
-They cross the wire as handles, so the host always gets back the very object it gave. Names that start with an
-underscore are out of a program's reach; that is what keeps a handle from being forged inside.
+They cross the wire as handles, so the host always gets back the same object. Programs cannot use names that start
+with an underscore, so they cannot forge a handle.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 
 
 class TextValue(str):
-    """A `str` with read-only attributes. Whatever is derived from it is a plain `str`."""
+    """A `str` with read-only attributes. Anything derived from it is a plain `str`."""
 
     _handle: int
 
@@ -33,10 +33,10 @@ class TextValue(str):
 
 
 class AbsentValue(TextValue):
-    """A text that stands for a value which was not found.
+    """Text that stands for a value that was not found.
 
-    Programs test for that in many ways (`if not x`, `x == "N/A"`, `"not found" in x.lower()`); each test has the result
-    that its author meant. Programs that use it as if it had been found get an exception.
+    Programs test for this in many ways (`if not x`, `x == "N/A"`, `"not found" in x.lower()`); each test has the
+    result that its author meant. Programs that use the text as a value get an exception.
     """
 
     _spellings: frozenset[str]
@@ -45,7 +45,7 @@ class AbsentValue(TextValue):
     _error: type[Exception]
 
     def _mark(self, *, spellings: list[str], parts: list[str], message: str, error: type[Exception]) -> None:
-        """Say what it is equal to and contains, and what it raises (see `contract.Absent`)."""
+        """Set the texts that it equals and contains, and the error that it raises (see `contract.Absent`)."""
         self.__dict__.update(_spellings=frozenset(spellings), _parts=frozenset(parts), _message=message, _error=error)
 
     def _refuse(self, *_: object) -> NoReturn:
@@ -80,20 +80,20 @@ class AbsentValue(TextValue):
         return not text.strip() or text in self._spellings or text.casefold() == str.casefold(self)
 
     def startswith(self, prefix: str | tuple[str, ...], *_: Any) -> bool:
-        """Return whether it starts with a prefix or contains it (see `in`).
+        """Return True if it starts with a prefix or contains it (see `in`).
 
         Args:
-            prefix: one prefix, or several of which one is enough.
-            *_: positions, ignored.
+            prefix: One prefix, or several of which one suffices.
+            *_: Positions, ignored.
         """
         return any(part in self or str.startswith(self, part) for part in _several(prefix))
 
     def endswith(self, suffix: str | tuple[str, ...], *_: Any) -> bool:
-        """Return whether it ends with a suffix or contains it (see `in`).
+        """Return True if it ends with a suffix or contains it (see `in`).
 
         Args:
-            suffix: one suffix, or several of which one is enough.
-            *_: positions, ignored.
+            suffix: One suffix, or several of which one suffices.
+            *_: Positions, ignored.
         """
         return any(part in self or str.endswith(self, part) for part in _several(suffix))
 
@@ -101,8 +101,8 @@ class AbsentValue(TextValue):
         """Return 0 if it contains the part (see `in`), else -1.
 
         Args:
-            part: a text to look for.
-            *_: positions, ignored.
+            part: Text to look for.
+            *_: Positions, ignored.
         """
         return 0 if part in self else -1
 
@@ -110,8 +110,8 @@ class AbsentValue(TextValue):
         """Return 0 if it contains the part (see `in`), else -1.
 
         Args:
-            part: a text to look for.
-            *_: positions, ignored.
+            part: Text to look for.
+            *_: Positions, ignored.
         """
         return 0 if part in self else -1
 
@@ -119,8 +119,8 @@ class AbsentValue(TextValue):
         """Return 1 if it contains the part (see `in`), else 0.
 
         Args:
-            part: a text to look for.
-            *_: positions, ignored.
+            part: Text to look for.
+            *_: Positions, ignored.
         """
         return int(part in self)
 
@@ -139,8 +139,8 @@ class AbsentValue(TextValue):
         """Return itself as the only piece.
 
         Args:
-            *_: separator and limit, ignored.
-            **__: the same by name, ignored.
+            *_: Separator and limit, ignored.
+            **__: Separator and limit by name, ignored.
         """
         return [self]
 
@@ -161,7 +161,7 @@ def _several(text: str | tuple[str, ...]) -> tuple[str, ...]:
 
 
 class RecordValue:
-    """An immutable object with its fields as attributes and as items."""
+    """Immutable object with its fields as attributes and as items."""
 
     __slots__ = ("_fields", "_handle", "_str_field")
 
@@ -186,8 +186,8 @@ class RecordValue:
         """Return a field.
 
         Args:
-            name: the field's name.
-            default: value for a field that is not there.
+            name: Name of the field.
+            default: Value if there is no such field.
         """
         return self._fields.get(name, default)
 
@@ -219,11 +219,11 @@ class RecordValue:
         return type(other) is RecordValue and other._handle == self._handle
 
     def __hash__(self) -> int:
-        return hash(str(self))  # handles are numbered as replies arrive, and the order of a set must not tell
+        return hash(str(self))  # handles are numbered as replies arrive, and the order of a set must not depend on that
 
 
 class ValueStore:
-    """The values of one program by handle; also the codec's view of them (see `wire.Opaque`)."""
+    """Values of one program by handle; also the codec's view of them (see `wire.Opaque`)."""
 
     def __init__(self, error: Callable[[str], type[Exception]]) -> None:
         self._error = error
@@ -236,12 +236,12 @@ class ValueStore:
         return self._by_handle[handle]
 
     def receive(self, tag: str, parts: list[Any]) -> TextValue | RecordValue:
-        """Keep what arrived, and return it as the program sees it.
+        """Store the value that arrived, and return it in the program's form.
 
         Args:
             tag: "$T" for a text, "$R" for a record.
-            parts: handle, text and fields, and what its `contract.Absent` holds if there was nothing found; or handle,
-                fields and the name of the field that `str` shows.
+            parts: Handle, text, fields and optionally the contents of `contract.Absent`; or handle, fields and the
+                name of the field that `str` shows.
         """
         value = self._text(*parts) if tag == "$T" else RecordValue(*parts)
         self._by_handle[value._handle] = value

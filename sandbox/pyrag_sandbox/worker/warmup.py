@@ -1,6 +1,6 @@
-"""Warm-up of the zygote before it forks: a worker's whole task but for the system calls, with the result discarded.
+"""Warm-up of the zygote before it forks: all of a worker's work except the system calls, with the result discarded.
 
-What is forked then has its caches warm, and the code of all that it does is specialised.
+Forked workers then have warm caches and specialised bytecode.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ final_answer = f"{best(table)} {re.sub('a', 'b', json.dumps(parts))}"
 
 
 class _WarmupSession(Session):
-    """A session that replies to each call with the same text."""
+    """Session that replies to each call with the same text."""
 
     def __init__(self, job: Job) -> None:
         super().__init__(job)

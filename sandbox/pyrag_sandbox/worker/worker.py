@@ -1,4 +1,4 @@
-"""The forked child: gives up everything but its socket, takes one job from there, runs it, and leaves by `os._exit`."""
+"""Forked child: gives up everything but its socket, reads one job from it, runs the job, and exits by `os._exit`."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _ADDRESS = re.compile(
 )
 
 
-# Built before it is needed: there is no memory left to build it with.
+# Built in advance, since there is no memory to build it when it is needed.
 _OUT_OF_MEMORY = pack_frame({"op": "end", "status": "killed", "reason": "memory", "error": None, "output": ""}, 4096)
 
 
 def without_addresses(frame: bytes) -> bytes:
-    """Return a frame without the addresses of objects in it: they differ from process to process.
+    """Return a frame without the addresses of objects, which differ between processes.
 
     Args:
-        frame: length and JSON.
+        frame: Length and JSON of a message.
     """
     if b" at 0x" not in frame:
         return frame
@@ -42,10 +42,10 @@ def without_addresses(frame: bytes) -> bytes:
 
 
 class PipeSession(Session):
-    """A session over the worker's one descriptor. Plain `read` and `write`: the filter allows nothing fancier.
+    """Session over the worker's one descriptor, with plain `read` and `write`, since the filter allows nothing else.
 
-    A message leaves at once, and those that follow it before a reply is waited for leave together: each write wakes the
-    host, whose turn it then is.
+    A message is sent at once; further messages before the next reply are sent together, since each write wakes the
+    host.
     """
 
     def __init__(self, job: Job, fd: int, reader: Reader, errors: Mapping[str, type[Exception]]) -> None:
@@ -76,6 +76,7 @@ class PipeSession(Session):
         os._exit(0)
 
     def send_last(self, message: dict[str, Any]) -> None:
+        """Send the last message, without variables if it is too large."""
         message["cpu"] = time.process_time()
         try:
             self.send_frame(message)
@@ -87,14 +88,14 @@ class PipeSession(Session):
 
 
 def write_all(fd: int, data: bytes) -> None:
-    """Write in as many system calls as it takes.
+    """Write all bytes, in as many system calls as needed.
 
     Args:
-        fd: a blocking descriptor.
-        data: any number of bytes.
+        fd: A blocking descriptor.
+        data: Bytes to write.
 
     Raises:
-        OSError: the reader has gone.
+        OSError: The reader has gone.
     """
     view = memoryview(data)
     while view:
@@ -102,13 +103,14 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 class Reader:
-    """Frames from a descriptor, as a rule with one system call each."""
+    """Reader of frames from a descriptor, usually with one system call each."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
         self._data = b""
 
     def frame(self) -> dict[str, Any]:
+        """Return the next message."""
         self._fill(HEADER.size)
         end = HEADER.size + HEADER.unpack_from(self._data)[0]
         self._fill(end)
@@ -116,7 +118,7 @@ class Reader:
         return unpack_body(body)
 
     def _fill(self, size: int) -> None:
-        """Have `size` bytes at hand."""
+        """Read until at least `size` bytes are available."""
         if len(self._data) >= size:
             return
         parts, have = [self._data], len(self._data)
@@ -137,14 +139,14 @@ def serve(
     base_memory: int,
     guards: Guards,
 ) -> NoReturn:
-    """Run the one job that arrives on `fd` and leave the process.
+    """Run the one job that arrives on `fd` and exit the process.
 
     Args:
-        fd: the worker's only descriptor.
-        parent: process id of the zygote; the worker dies with it.
-        wall: fields of a `kernel.Wall`; it is put up before the job arrives.
-        base_memory: bytes of address space in use before the program.
-        guards: the namespace's guards, made before the fork.
+        fd: The worker's only descriptor.
+        parent: Process id of the zygote; the worker dies with it.
+        wall: Fields of a `kernel.Wall`, which is put up before the job arrives.
+        base_memory: Bytes of address space in use before the program.
+        guards: Guards of the namespace, created before the fork.
     """
     try:
         kernel.die_with_parent(parent)
@@ -154,7 +156,7 @@ def serve(
         session = PipeSession(job, fd, reader, guards.helpers.errors)
         if refusal:
             session.send_frame({"op": "broken", "message": refusal})
-            os.kill(os.getpid(), signal.SIGKILL)  # a signal that no locked worker can send: the host believes no other
+            os.kill(os.getpid(), signal.SIGKILL)  # no locked worker can send this signal, so the host trusts only this
         session.finish(run_job(job, session, guards))
     except MemoryError:
         write_all(fd, _OUT_OF_MEMORY)
@@ -164,7 +166,7 @@ def serve(
 
 
 def _lock(wall: kernel.Wall, base_memory: int) -> str:
-    """Put the lock on; return the reason if that failed, to be reported later, else an empty string."""
+    """Lock the process; return the reason if this failed, to be reported later, else an empty text."""
     try:
         kernel.lock(wall, base_memory)
     except (OSError, ValueError, OverflowError) as error:
@@ -173,6 +175,7 @@ def _lock(wall: kernel.Wall, base_memory: int) -> str:
 
 
 def take_job(reader: Reader) -> Job:
+    """Return the job that the host sends."""
     message = reader.frame()
     message["source"] = unpack_source(message["source"])
     message["limits"] = Limits(**message["limits"])

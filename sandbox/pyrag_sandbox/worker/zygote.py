@@ -1,14 +1,14 @@
-"""The process that workers are forked from. Started by file path with nothing: no environment, no descriptors.
+"""Process from which workers are forked. Started by file path, without environment variables or descriptors.
 
-It imports what programs may need and the caller's helpers, then only forks, kills and reaps on request. It never sees
-a program. It ends when its control socket closes, and its children end with it. Requests and reports are fixed-size
-records:
+It imports everything that programs may need and the caller's helpers, then only forks, kills and reaps on request.
+It never sees a program. It ends when its control socket closes, and its children end with it. Requests and reports
+are fixed-size records:
 
-    host to zygote   b"fork" 0 wall                 make one more worker, behind this wall
+    host to zygote   b"fork" 0 wall                 fork one more worker, behind this wall
                      b"kill" pid
     zygote to host   b"made" pid                    with the worker's socket attached
                      b"gone" pid status cpu_seconds
-                     b"fail" length                 then so many bytes of reason; the zygote ends
+                     b"fail" length                 followed by the reason in so many bytes; the zygote ends
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pyrag_sandbox.policy.guards import Guards
 
-_WARMUP_RUNS = 12  # what specialises the code of the interpreter's hot paths: from the ninth call on
+_WARMUP_RUNS = 12  # enough to specialise the bytecode of the hot paths, which happens from the ninth call on
 _GC_THRESHOLD = (20_000, 20, 20)  # most programs end before the collector would run
 REQUEST = struct.Struct("<4sIdd?")
 REPORT = struct.Struct("<4sIid")
@@ -39,7 +39,7 @@ _FD = struct.Struct("i")
 
 
 def _warm_up(module: str) -> Guards:
-    """Import and use once whatever would otherwise be imported in a locked worker, where files do not open."""
+    """Import and use once everything that would otherwise be imported in a locked worker, which cannot open files."""
     import codecs
     import copy  # noqa: F401 - imported by methods of Counter
     import datetime as dt
@@ -48,7 +48,7 @@ def _warm_up(module: str) -> Guards:
 
     import greenlet  # type: ignore[import-untyped]  # noqa: F401 - it ships no types
 
-    os.putenv("TZ", "UTC0")  # for the C library alone; os.environ stays as it is
+    os.putenv("TZ", "UTC0")  # only for the C library; os.environ stays unchanged
     warnings.simplefilter("ignore")
     dt.datetime.strptime("2000-01-01", "%Y-%m-%d")
     for encoding in (
@@ -75,6 +75,8 @@ def _warm_up(module: str) -> Guards:
 
 
 class Zygote:
+    """Process that forks, kills and reaps workers."""
+
     def __init__(self, control: socket.socket, serve: Callable[..., NoReturn]) -> None:
         self._control = control
         self._serve = serve
@@ -86,6 +88,7 @@ class Zygote:
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
 
     def run(self) -> None:
+        """Serve requests until the control socket closes."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
@@ -118,7 +121,7 @@ class Zygote:
         ours.close()
 
     def forked(self, wall: tuple[Any, ...]) -> tuple[int, _socket.socket]:
-        """A worker's number and our end of its socket."""
+        """Return a new worker's process id and our end of its socket."""
         ours, theirs = _socket.socketpair()
         parent = os.getpid()
         pid = os.fork()
@@ -141,21 +144,21 @@ class Zygote:
 
 
 def main() -> None:
-    given = int(sys.argv[1])  # in a host with many open files beyond what a worker closes: take a low number
-    control = socket.socket(fileno=os.dup(given))
-    os.close(given)
+    descriptor = int(sys.argv[1])  # duplicated below, since a worker only closes low descriptor numbers
+    control = socket.socket(fileno=os.dup(descriptor))
+    os.close(descriptor)
     sys.path += json.loads(sys.argv[2])
     try:
         guards = _warm_up(sys.argv[3])
         from pyrag_sandbox.worker import kernel, worker
 
         kernel.prepare()
-        sys.meta_path.clear()  # nothing is imported from here on: a lookup that fails would tell paths
+        sys.meta_path.clear()  # nothing is imported from here on; a failed lookup would reveal paths
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
         serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
         zygote = Zygote(control, serve)
-    except BaseException as error:  # told to the host; there is no other way to be heard
+    except BaseException as error:  # reported to the host, since there is no other channel
         reason = f"{type(error).__name__}: {error}".encode()[:1000]
         control.sendall(REPORT.pack(b"fail", len(reason), 0, 0.0) + reason)
         return
