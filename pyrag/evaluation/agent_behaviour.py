@@ -1,6 +1,6 @@
-"""Behaviour of agents over traces: calls by role, success patterns, effect of rewrites (OPERA, tables 2, 10 and 12).
+"""Behaviour of agents over traces: calls by role, patterns of success, effect of rewrites (OPERA, tables 2, 10 and 12).
 
-Works for every method whose steps are tried again. Left out: scores and their intervals (`summary`), and the tables.
+Works for every method that retries steps. Scores and their intervals are in `summary`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PATTERNS = ("direct", "one rewrite", "several rewrites")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """An answered question with its exact match."""
+    """Answered question with its exact match."""
 
     question: Question
     trace: Trace
@@ -36,8 +36,12 @@ class AnsweredQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Depth:
-    """Depth of the first plans of `n` questions: mean number of searches, and the shares of plans with one search and
-    with fewer searches than the question has hops.
+    """Depth of the first plans of `n` questions.
+
+    Attributes:
+        searches: Mean number of searches.
+        single: Share of plans with one search.
+        short: Share of plans with fewer searches than the question has hops.
     """
 
     n: int
@@ -48,12 +52,17 @@ class Depth:
 
 @dataclass(frozen=True, slots=True)
 class AgentStats:
-    """Means per question and shares from 0 to 1; None where there is nothing to count.
+    """Means per question and shares from 0 to 1; None if there is nothing to count.
 
-    `patterns` are shares of the questions answered right, by the most rewrites that one step took. `efficiency` is the
-    share of rewritten steps that ended in an answer, `efficient` the share that also belong to a question answered
-    right. `hops` counts goals with an answer, `goals` all of them. `before` and `after` are the recall of gold passages
-    at steps whose first attempt failed: by that attempt, and by all attempts. `depth` is keyed by a question's hops.
+    Attributes:
+        patterns: Shares of the correctly answered questions, by the maximum number of rewrites of one step.
+        efficiency: Share of rewritten steps that ended in an answer.
+        efficient: Share of rewritten steps that ended in an answer and belong to a correctly answered question.
+        goals: Number of goals.
+        hops: Number of goals with an answer.
+        before: Recall of gold passages by the first attempt, at steps whose first attempt failed.
+        after: Recall of gold passages by all attempts, at the same steps.
+        depth: Depth of plans by the question's hops.
     """
 
     n: int
@@ -80,7 +89,7 @@ def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], li
     """Group rows with their traces by set and method.
 
     Args:
-        run: The run with the traces.
+        run: Run with the traces.
         rows: Some of its rows.
 
     Raises:
@@ -99,34 +108,34 @@ def outcomes_of(run: Run, rows: Iterable[ResultRow]) -> dict[tuple[str, str], li
 
 
 def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
-    """Summarise outcomes. Raises `ValueError` for none."""
+    """Return the statistics of outcomes. Raises `ValueError` if there are none."""
     if not outcomes:
         raise ValueError("there are no outcomes to describe")
-    roles = [Counter(action.role for action in actions(one.trace)) for one in outcomes]
-    right = [one for one in outcomes if one.em == 1.0]
-    rewritten = [(one, step) for one in outcomes for step in tried_again(one.trace) if rewrites(step)]
-    failed = [pair for one in outcomes for pair in _recalls(one)]
+    roles = [Counter(action.role for action in actions(outcome.trace)) for outcome in outcomes]
+    right = [outcome for outcome in outcomes if outcome.em == 1.0]
+    rewritten = [(outcome, step) for outcome in outcomes for step in tried_again(outcome.trace) if rewrites(step)]
+    failed = [pair for outcome in outcomes for pair in _recalls(outcome)]
     return AgentStats(
         n=len(outcomes),
-        em=fmean(one.em for one in outcomes),
-        calls=fmean(one.trace.usage.model_calls for one in outcomes),
+        em=fmean(outcome.em for outcome in outcomes),
+        calls=fmean(outcome.trace.usage.model_calls for outcome in outcomes),
         roles={role: fmean(count[role] for count in roles) for role in ROLES},
-        patterns={name: _mean([pattern(one.trace) == name for one in right]) or 0.0 for name in PATTERNS},
+        patterns={name: _mean([pattern(outcome.trace) == name for outcome in right]) or 0.0 for name in PATTERNS},
         efficiency=_mean([_known(step) for _, step in rewritten]),
-        efficient=_mean([_known(step) and one.em == 1.0 for one, step in rewritten]),
-        goals=fmean(len(planned_goals(one.trace)) or len(one.trace.sub_queries) for one in outcomes),
-        hops=fmean(completed(one.trace) for one in outcomes),
+        efficient=_mean([_known(step) and step_known.em == 1.0 for step_known, step in rewritten]),
+        goals=fmean(len(planned_goals(outcome.trace)) or len(outcome.trace.sub_queries) for outcome in outcomes),
+        hops=fmean(completed(outcome.trace) for outcome in outcomes),
         failed=len(failed),
         before=_mean([first for first, _ in failed]),
         after=_mean([last for _, last in failed]),
-        depth=depths((one.question.hops, _searches(one.trace)) for one in outcomes),
+        depth=depths((outcome.question.hops, _searches(outcome.trace)) for outcome in outcomes),
     )
 
 
 def pattern(trace: Trace) -> str:
-    """Return the name of the course of a question, by the most rewrites that one step took."""
-    most = max((len(rewrites(step)) for step in tried_again(trace)), default=0)
-    return PATTERNS[min(most, 2)]
+    """Return the pattern of a question's course, by the maximum number of rewrites of one step."""
+    highest = max((len(rewrites(step)) for step in tried_again(trace)), default=0)
+    return PATTERNS[min(highest, 2)]
 
 
 def tried_again(trace: Trace) -> list[Step]:
@@ -136,7 +145,7 @@ def tried_again(trace: Trace) -> list[Step]:
 
 def rewrites(step: Step) -> list[Attempt]:
     """Return the attempts of a step with a rewritten query."""
-    return [one for one in step.attempts if one.policy == "rewrite"]
+    return [attempt for attempt in step.attempts if attempt.policy == "rewrite"]
 
 
 def completed(trace: Trace) -> int:
@@ -144,27 +153,27 @@ def completed(trace: Trace) -> int:
     known = [step for step in trace.steps if step.mode == "evidence" and _known(step)]
     if not planned_goals(trace):
         return len(known)
-    found = (goal_of(trace, step) for step in known)
-    return len({goal.step for goal in found if goal is not None})
+    goals = (goal_of(trace, step) for step in known)
+    return len({goal.step for goal in goals if goal is not None})
 
 
 def noise(question: Question, trace: Trace) -> float | None:
-    """Return the share of retrieved passages that are no gold passage; None where none are known or found.
+    """Return the share of retrieved passages that are not gold; None if no gold passages are known or none retrieved.
 
     Args:
-        question: Names the gold passages.
-        trace: What was retrieved for it.
+        question: Question with its gold passages.
+        trace: Trace with the retrieved passages.
     """
     accepted = [ids for _, ids in accepted_of(question, trace)]
     gold = set[str]().union(*accepted)
-    found = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
-    return _mean([one not in gold for one in found]) if accepted else None
+    passages = [passage for step in trace.steps if step.primitive == "retrieve" for passage in step.passages]
+    return _mean([passage not in gold for passage in passages]) if accepted else None
 
 
-def _recalls(one: AnsweredQuestion) -> Iterable[tuple[float, float]]:
-    """Yield the recall of the question's gold passages at each failed step: by its first attempt, and by all."""
-    accepted = [ids for _, ids in accepted_of(one.question, one.trace)]
-    for step in tried_again(one.trace) if accepted else ():
+def _recalls(outcome: AnsweredQuestion) -> Iterable[tuple[float, float]]:
+    """Yield the recall of the question's gold passages at each failed step, by the first attempt and by all."""
+    accepted = [ids for _, ids in accepted_of(outcome.question, outcome.trace)]
+    for step in tried_again(outcome.trace) if accepted else ():
         first = set(step.attempts[0].passages)
         seen = first.union(*(tried.passages for tried in step.attempts))
         yield fmean(bool(ids & first) for ids in accepted), fmean(bool(ids & seen) for ids in accepted)
@@ -176,13 +185,18 @@ def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
     for hops, searches in planned:
         groups.setdefault(hops, []).append(searches)
     return {
-        hops: Depth(len(made), fmean(made), fmean(one == 1 for one in made), fmean(one < hops for one in made))
+        hops: Depth(
+            len(made),
+            fmean(made),
+            fmean(searches_made == 1 for searches_made in made),
+            fmean(searches_made < hops for searches_made in made),
+        )
         for hops, made in sorted(groups.items())
     }
 
 
 def _searches(trace: Trace) -> int:
-    """Count the searches of the first program, since a plan revised for an unknown answer is often shorter."""
+    """Return the searches of the first program, since a plan revised for an unknown answer is often shorter."""
     return len(_SEARCH.findall(trace.programs[0].source)) if trace.programs else 0
 
 

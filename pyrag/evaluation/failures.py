@@ -1,4 +1,4 @@
-"""Causes of wrong answers, decided from the trace and the gold passages without asking a model.
+"""Causes of wrong answers, derived from the trace and the gold passages without a model.
 
 The classes are those of the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
 applies, causes before their consequences:
@@ -6,16 +6,16 @@ applies, causes before their consequences:
     service_error         a model, retriever or sandbox failed, or the runner itself
     budget                the question's calls, tokens or seconds were spent
     program_error         no program ran to an answer; `detail` is the exception's type
-    no_retrieval          the method looked nothing up (direct, cot)
+    no_retrieval          the method searched for nothing (direct, cot)
     under_decomposition   gold passages are missing, and the program retrieves fewer times than there are hops
-    intermediate_error    a step had gold evidence, answered wrongly or not at all, and what was asked after it missed
-    retrieval_missing     the retriever did not bring gold passages although they were asked for
-    final_refusal         all gold passages were there; the answer is "unknown"
-    misreading            all gold passages were there; the answer is another one
+    intermediate_error    a step had gold evidence but answered wrongly or not at all, and later searches failed
+    retrieval_missing     the retriever did not return gold passages although they were searched for
+    final_refusal         all gold passages were retrieved; the answer is "unknown"
+    misreading            all gold passages were retrieved; the answer is wrong
 
-An intermediate answer cannot be judged where the set has no decomposition and the title of the next gold page is
-unknown; the class is then retrieval_missing or misreading. Where a set names no gold passages, they count as found if
-some retrieved passage holds every hop's answer, else the final answer.
+An intermediate answer cannot be judged if the set has no decomposition and the title of the next gold page is
+unknown; the class is then retrieval_missing or misreading. If a set names no gold passages, they count as found if
+some retrieved passage holds every hop's answer, or else the final answer.
 """
 
 from __future__ import annotations
@@ -51,10 +51,11 @@ _CLOSED = frozenset({"yes", "no", "noanswer", "supported", "notsupported"})
 
 @dataclass(frozen=True, slots=True)
 class WrongAnswerCause:
-    """The class of a wrong answer. `detail` says more in a few words: an exception's type, the number of missing
-    passages.
+    """Class of a wrong answer.
 
-    `opera` is the line of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`), or empty.
+    Attributes:
+        detail: Details in a few words: an exception's type, the number of missing passages.
+        opera: Line of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`), or empty.
     """
 
     kind: str
@@ -66,9 +67,9 @@ def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Ma
     """Return the cause of a wrong answer.
 
     Args:
-        question: With gold answers and passages.
-        trace: The answer's.
-        hops: The gold passages, and which were found.
+        question: Question with gold answers and passages.
+        trace: Trace of the answer.
+        hops: Gold passages, and whether they were found.
         titles: Titles of gold passages by id, as far as known.
     """
     failure = _failure(question, trace, hops, titles)
@@ -117,7 +118,7 @@ def _missing(question: Question, trace: Trace, hops: Sequence[Hop]) -> bool:
     if hops:
         return not all(hop.found for hop in hops)
     texts = _texts(trace)
-    wanted = [one.answers for one in question.decomposition] or [question.answers]
+    wanted = [hop.answers for hop in question.decomposition] or [question.answers]
     return not all(_said_somewhere(golds, texts) for golds in wanted)
 
 
@@ -126,7 +127,7 @@ def _texts(trace: Trace) -> list[str]:
 
 
 def _said_somewhere(golds: Sequence[str], texts: Sequence[str]) -> bool:
-    """Return True if a text holds one of the spellings; yes, no and labels count as said."""
+    """Return True if a text contains one of the spellings; yes, no and labels count as contained."""
     if not golds or any(normalise(gold) in _CLOSED for gold in golds):
         return True
     return any(contains_gold(text, golds) for text in texts)
@@ -152,10 +153,10 @@ def _lost_on_the_way(question: Question, trace: Trace, hops: Sequence[Hop], titl
     queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step)))
     named = [_page(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
     if named and all(f" {name} " in f" {queries} " for name in named if name):
-        return False  # the right pages were asked for: it is the retriever that missed them
-    found = {hop.step for hop in hops if hop.found}
+        return False  # the right pages were searched for, so the retriever missed them
+    steps_found = {hop.step for hop in hops if hop.found}
     return any(
-        _had_evidence(step, trace, found) and not (answer.known and _right(question, answer))
+        _had_evidence(step, trace, steps_found) and not (answer.known and _right(question, answer))
         for step, answer in _answers_used(trace)
     )
 
@@ -168,7 +169,7 @@ def _answers_used(trace: Trace) -> list[tuple[Step, Answer]]:
     """Return the answers of the last round that a later step depends on, and the unknown ones."""
     last = max((step.round for step in trace.steps), default=0)
     steps = [step for step in trace.steps if step.round == last]
-    used = {one for step in steps for one in step.depends_on}
+    used = {source for step in steps for source in step.depends_on}
     return [
         (step, step.answer)
         for step in steps
@@ -176,20 +177,22 @@ def _answers_used(trace: Trace) -> list[tuple[Step, Answer]]:
     ]
 
 
-def _had_evidence(step: Step, trace: Trace, found: set[int | None]) -> bool:
+def _had_evidence(step: Step, trace: Trace, steps_found: set[int | None]) -> bool:
     """Return True if the step read a passage of a retrieval that found a gold passage."""
-    seen = {one for retrieval in retrievals(trace) if retrieval.step in found for one in retrieval.passages}
-    return any(one in seen for one in step.passages)
+    seen = {
+        passage for retrieval in retrievals(trace) if retrieval.step in steps_found for passage in retrieval.passages
+    }
+    return any(passage in seen for passage in step.passages)
 
 
 def _right(question: Question, answer: Answer) -> bool:
     """Return True for an answer of some hop or of the question; without a decomposition, hops are unknown."""
-    golds = [*question.answers, *(text for one in question.decomposition for text in one.answers)]
+    golds = [*question.answers, *(text for hop in question.decomposition for text in hop.answers)]
     return bool(contains_gold(answer.text, golds) or contains_gold(" ".join(golds), [answer.text]))
 
 
 def _wrong_before_the_end(question: Question, trace: Trace) -> bool:
-    """Return True if an answer that a later query depends on is none of the decomposition's."""
+    """Return True if an answer that a later query depends on is not in the decomposition."""
     if not question.decomposition:
         return False
     used = [answer for step, answer in _answers_used(trace) if _feeds_a_query(step, trace)]
@@ -197,4 +200,4 @@ def _wrong_before_the_end(question: Question, trace: Trace) -> bool:
 
 
 def _feeds_a_query(step: Step, trace: Trace) -> bool:
-    return any(step.id in one.depends_on and is_retrieval(one) for one in trace.steps)
+    return any(step.id in later.depends_on and is_retrieval(later) for later in trace.steps)

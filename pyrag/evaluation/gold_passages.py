@@ -1,7 +1,7 @@
-"""Gold passages as a retriever knows them: by the data set's ids, by title and text, or not at all.
+"""Gold passages in the retriever's terms: known by the data set's ids, by title and text, or not at all.
 
-Recall and the causes of wrong answers that need gold passages mean nothing if the retriever names passages by ids of
-its own. `recognise` asks it for some gold passages before a run and looks at what comes back.
+Recall, and causes of wrong answers that need gold passages, are meaningless if the retriever names passages by its
+own ids. `recognise` searches for some gold passages before a run and compares the results.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class KnownBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GoldPassages:
-    """The gold passages of a set.
+    """Gold passages of a set.
 
     Attributes:
-        passages: Gold passages by id, as far as a corpus with them is at hand.
-        known_by: How the retriever's passages are matched with them.
+        passages: Gold passages by id, as far as a corpus with them is available.
+        known_by: Feature by which the retriever's passages are matched with them.
     """
 
     passages: Mapping[str, Passage] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class GoldPassages:
         """Return the question with its gold passages named by the retriever's ids, or without them if unknown.
 
         Args:
-            question: Names its gold passages by the data set's ids.
-            trace: Holds the passages that were retrieved for it.
+            question: Question with gold passages named by the data set's ids.
+            trace: Trace with the retrieved passages.
         """
         if self.known_by is KnownBy.ID or not question.supporting:
             return question
@@ -77,12 +77,12 @@ class GoldPassages:
 async def recognise(
     questions: Sequence[Question], passages: Mapping[str, Passage], retriever: Retriever
 ) -> GoldPassages:
-    """Search for some gold passages and return how the retriever knows them.
+    """Search for some gold passages, and return how the retriever's passages are matched with them.
 
     Args:
-        questions: Name their gold passages by id.
+        questions: Questions with gold passages named by id.
         passages: Gold passages by id, as far as known.
-        retriever: Searched at most eight times.
+        retriever: Retriever, which is searched at most eight times.
 
     Raises:
         PyRAGError: No search succeeded.

@@ -1,8 +1,8 @@
-"""Bootstrap intervals of means, and a randomisation test of paired differences. Standard library only.
+"""Bootstrap intervals of means, and a randomisation test of paired differences, with the standard library only.
 
-Intervals are 95 % percentile intervals over the questions with a fixed seed: equal scores give equal intervals. The
+Intervals are 95 % percentile intervals over the questions with a fixed seed: equal scores have equal intervals. The
 percentiles of scores 0 and 1 are exact, since the resampled mean is binomial. The test is exact for scores 0 and 1,
-where it is the sign test, and wherever few questions differ.
+where it is the sign test, and if few questions differ.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ENUMERATED = 14  # differences whose signs are all tried, 16,384 cases
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean with the bounds of its interval."""
+    """Mean with the bounds of its interval."""
 
     mean: float
     low: float
@@ -55,7 +55,9 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
-    """Compare paired scores: a bootstrap interval, and p by a randomisation test (Fisher 1935; Noreen 1989).
+    """Return the difference of paired scores: a bootstrap interval, and p by a randomisation test.
+
+    The test is Fisher's (1935) and Noreen's (1989).
 
     Args:
         a: Scores of the questions.
@@ -71,7 +73,7 @@ def difference(a: Sequence[float], b: Sequence[float]) -> MeanDifference:
 
 
 def _swap_probability(deltas: Sequence[float]) -> float:
-    """Return the two-sided p of paired differences under random signs; equal pairs say nothing."""
+    """Return the two-sided p of paired differences under random signs, ignoring equal pairs."""
     sizes = [abs(delta) for delta in deltas if delta]
     if not sizes:
         return 1.0
@@ -102,7 +104,7 @@ def _resampled(values: Sequence[float]) -> list[float]:
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Interpolate linearly between the two nearest ranks."""
+    """Return the interpolation between the two nearest ranks."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)

@@ -1,7 +1,7 @@
 """Scores of an answer against its gold spellings, and of retrieved passages against gold passages.
 
-Normalisation and exact match are those of SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers share.
-The F1 of their scripts differ in the rules of `Script`. HoVer is scored by its label: see `as_label`.
+Normalisation and exact match are those of SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers
+share. The F1 of their scripts differ in the rules of `Script`. HoVer is scored by its label: see `as_label`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ _LABEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The rules in which the official scripts differ.
+    """Rules in which the official scripts differ.
 
-    `strict_words` score an F1 only if equal. `empty_agrees`: two texts without tokens have F1 1, else 0. `blank_golds`:
-    gold spellings that normalise to nothing are kept; SQuAD 2.0 drops them.
+    Attributes:
+        strict_words: Texts that score an F1 only if they are equal.
+        empty_agrees: Whether two texts without tokens have F1 1 rather than 0.
+        blank_golds: Whether gold spellings that normalise to nothing are kept; SQuAD 2.0 drops them.
     """
 
     strict_words: frozenset[str] = frozenset()
@@ -46,7 +48,7 @@ MUSIQUE = Script()
 
 
 def script_of(set_name: str) -> Script:
-    """Return the official script of a set by its name; MuSiQue's, the most general, for sets without one."""
+    """Return the official script of a set by its name; MuSiQue's, the most general, for sets without a script."""
     marks = (("hotpot", HOTPOT), ("2wiki", HOTPOT), ("squad", SQUAD2))
     return next((script for mark, script in marks if mark in set_name.lower()), MUSIQUE)
 
@@ -56,15 +58,15 @@ def score_text(text: str, golds: Sequence[str], script: Script = MUSIQUE) -> tup
 
     Args:
         text: The answer.
-        golds: Gold spellings; none means that the right answer is none (SQuAD 2.0's unanswerable questions).
-        script: The set's rules.
+        golds: Gold spellings; empty if there is no right answer (SQuAD 2.0's unanswerable questions).
+        script: Rules of the set's script.
     """
     if is_claim(golds):
         text = as_label(text) or text
-    kept = [gold for gold in golds if script.blank_golds or normalise(gold)] or [""]
-    em = exact_match(text, kept)
-    accuracy = contains_gold(text, kept) if any(map(normalise, kept)) else em
-    return em, f1(text, kept, script.strict_words, empty_agrees=script.empty_agrees), accuracy
+    spellings = [gold for gold in golds if script.blank_golds or normalise(gold)] or [""]
+    em = exact_match(text, spellings)
+    accuracy = contains_gold(text, spellings) if any(map(normalise, spellings)) else em
+    return em, f1(text, spellings, script.strict_words, empty_agrees=script.empty_agrees), accuracy
 
 
 def is_claim(golds: Sequence[str]) -> bool:
@@ -74,14 +76,16 @@ def is_claim(golds: Sequence[str]) -> bool:
 
 def as_label(text: str) -> str | None:
     """Return HoVer's label for an answer to "Is this claim true?"; None for any other text."""
-    said = normalise(text)
-    first = said.partition(" ")[0]
-    return _LABEL_WORDS.get(said) or (_LABEL_WORDS[first] if first in ("yes", "no") else None)
+    answer = normalise(text)
+    first = answer.partition(" ")[0]
+    return _LABEL_WORDS.get(answer) or (_LABEL_WORDS[first] if first in ("yes", "no") else None)
 
 
 def normalise(text: str) -> str:
-    """Return a text in lower case, without punctuation and articles, with single spaces (SQuAD 1.1,
-    `normalize_answer`)."""
+    """Return a text in lower case, without punctuation and articles, with single spaces.
+
+    This is SQuAD 1.1's `normalize_answer`.
+    """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -92,8 +96,8 @@ def exact_match(prediction: str, golds: Iterable[str]) -> float:
         prediction: The answer.
         golds: Gold spellings.
     """
-    said = normalise(prediction)
-    return float(any(said == normalise(gold) for gold in golds))
+    answer = normalise(prediction)
+    return float(any(answer == normalise(gold) for gold in golds))
 
 
 def f1(
@@ -105,22 +109,22 @@ def f1(
         prediction: The answer.
         golds: Gold spellings.
         strict_words: Normalised texts that score only if equal.
-        empty_agrees: Two texts without tokens score 1.0.
+        empty_agrees: Whether two texts without tokens score 1.0.
     """
-    said = normalise(prediction)
-    return max((_f1(said, normalise(gold), strict_words, empty_agrees) for gold in golds), default=0.0)
+    answer = normalise(prediction)
+    return max((_f1(answer, normalise(gold), strict_words, empty_agrees) for gold in golds), default=0.0)
 
 
-def _f1(said: str, gold: str, strict_words: Collection[str], empty_agrees: bool) -> float:
-    if said != gold and (said in strict_words or gold in strict_words):
+def _f1(answer: str, gold: str, strict_words: Collection[str], empty_agrees: bool) -> float:
+    if answer != gold and (answer in strict_words or gold in strict_words):
         return 0.0
-    said_tokens, gold_tokens = said.split(), gold.split()
-    if not said_tokens or not gold_tokens:
-        return float(empty_agrees and said_tokens == gold_tokens)
-    common = sum((Counter(said_tokens) & Counter(gold_tokens)).values())
+    answer_tokens, gold_tokens = answer.split(), gold.split()
+    if not answer_tokens or not gold_tokens:
+        return float(empty_agrees and answer_tokens == gold_tokens)
+    common = sum((Counter(answer_tokens) & Counter(gold_tokens)).values())
     if not common:
         return 0.0
-    precision, recall = common / len(said_tokens), common / len(gold_tokens)
+    precision, recall = common / len(answer_tokens), common / len(gold_tokens)
     return 2 * precision * recall / (precision + recall)
 
 
@@ -131,31 +135,31 @@ def contains_gold(prediction: str, golds: Iterable[str]) -> float:
         prediction: The answer, or a passage.
         golds: Gold spellings; empty ones are ignored.
     """
-    said = f" {normalise(prediction)} "
-    return float(any(f" {normalise(gold)} " in said for gold in golds if normalise(gold)))
+    text = f" {normalise(prediction)} "
+    return float(any(f" {normalise(gold)} " in text for gold in golds if normalise(gold)))
 
 
 def retrieved(trace: Trace) -> list[str]:
     """Return the ids of all passages that a trace retrieved, in order of first appearance."""
-    ids = [one for step in trace.steps if step.primitive == "retrieve" for one in step.passages]
-    ids += [one for step in trace.steps for attempt in step.attempts for one in attempt.passages]
+    ids = [passage for step in trace.steps if step.primitive == "retrieve" for passage in step.passages]
+    ids += [passage for step in trace.steps for attempt in step.attempts for passage in attempt.passages]
     return list(dict.fromkeys(ids))
 
 
 def support_recall(
-    found: Collection[str], supporting: Sequence[str], alternatives: Mapping[str, Sequence[str]] | None = None
+    ids: Collection[str], supporting: Sequence[str], alternatives: Mapping[str, Sequence[str]] | None = None
 ) -> float:
-    """Return the share of gold passages found, from 0 to 1; 0 without gold passages.
+    """Return the share of gold passages that were retrieved, from 0 to 1; 0 without gold passages.
 
     Args:
-        found: Ids of retrieved passages.
+        ids: Ids of retrieved passages.
         supporting: Ids of the gold passages.
-        alternatives: Ids that count as a gold passage too.
+        alternatives: Ids that also count as a gold passage.
     """
     if not supporting:
         return 0.0
     options = alternatives or {}
-    hits = sum(any(one in found for one in (gold, *options.get(gold, ()))) for gold in supporting)
+    hits = sum(any(key in ids for key in (gold, *options.get(gold, ()))) for gold in supporting)
     return hits / len(supporting)
 
 
@@ -168,17 +172,17 @@ def ndcg(
         ranked: Ids of passages, best first.
         supporting: Ids of the gold passages.
         k: Rank to cut at.
-        alternatives: Ids that count as a gold passage too.
+        alternatives: Ids that also count as a gold passage.
     """
     if not supporting or k <= 0:
         return 0.0
-    left = [{gold, *(alternatives or {}).get(gold, ())} for gold in dict.fromkeys(supporting)]
-    ideal = sum(_discount(rank) for rank in range(1, min(k, len(left)) + 1))
+    remaining = [{gold, *(alternatives or {}).get(gold, ())} for gold in dict.fromkeys(supporting)]
+    ideal = sum(_discount(rank) for rank in range(1, min(k, len(remaining)) + 1))
     gained = 0.0
-    for rank, one in enumerate(ranked[:k], start=1):
-        hit = next((accepted for accepted in left if one in accepted), None)
+    for rank, passage in enumerate(ranked[:k], start=1):
+        hit = next((accepted for accepted in remaining if passage in accepted), None)
         if hit is not None:
-            left.remove(hit)
+            remaining.remove(hit)
             gained += _discount(rank)
     return min(gained / ideal, 1.0)  # sums in another order may differ in their last bit
 

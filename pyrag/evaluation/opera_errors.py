@@ -1,12 +1,15 @@
-"""Wrong answers by OPERA's table 11: three sources of errors, and what went wrong in each.
+"""Wrong answers by OPERA's table 11: three sources of errors, with their kinds.
 
     planning    incorrect decomposition    too few searches for the hops, or no program that runs
-                missing dependencies       no search waits for an answer, though a page is missing that is not named
-    retrieval   despite rewrite            gold passages were asked for, with a rewritten query too, and not found
-                without rewrite            the same, where no query was rewritten
+                missing dependencies       no search waits for an answer, though a missing page is not named in the
+                question
+    retrieval   despite rewrite            gold passages were searched for, also with a rewritten query, and not
+    found
+                without rewrite            the same, without a rewritten query
     reasoning   incorrect YES decision     an answer was given from passages without the evidence
-                misextraction              the evidence was there, and another answer was read from it
-                incorrect NO decision      the evidence was there, and no answer was given (not in the paper's table)
+                misextraction              the evidence was present, and another answer was read from it
+                incorrect NO decision      the evidence was present, and no answer was given (not in the paper's
+                table)
 
 The paper gives figures without rules; the rules are ours. All but the first line need gold passages.
 """
@@ -32,13 +35,13 @@ SOURCE_OF = {line: source for source, lines in SOURCES.items() for line in lines
 
 
 def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> str:
-    """Return the line of the table for a wrong answer; empty where there is none (services, budgets).
+    """Return the line of the table for a wrong answer; empty if it has none (services, budgets).
 
     Args:
-        kind: Its class by `pyrag.evaluation.failures`.
-        question: With gold answers and passages.
-        trace: The answer's.
-        hops: The gold passages, and which were found.
+        kind: Class of the wrong answer by `pyrag.evaluation.failures`.
+        question: Question with gold answers and passages.
+        trace: Trace of the answer.
+        hops: Gold passages, and whether they were found.
         titles: Titles of gold passages by id, as far as known.
     """
     match kind:
@@ -56,8 +59,7 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """Return True if no search of several depends on an answer, and a page is missing that the question does not
-    name."""
+    """Return True if no search of several depends on an answer, and the question does not name a missing page."""
     searches = [step for step in _last_round(trace) if is_retrieval(step)]
     answered = {step.id for step in trace.steps if step.answer is not None}
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
@@ -72,7 +74,7 @@ def _rewritten(trace: Trace) -> bool:
 
 
 def _misread(question: Question, trace: Trace) -> str:
-    """Blame the first step that answered without evidence, else one that did not answer."""
+    """Return the error of the first step that answered without evidence, or of one that did not answer."""
     read = [(step, step.answer) for step in _last_round(trace) if step.answer is not None and step.mode == "evidence"]
     if any(answer.known and not _has_evidence(step, question, trace) for step, answer in read):
         return YES
@@ -82,13 +84,13 @@ def _misread(question: Question, trace: Trace) -> str:
 
 
 def _has_evidence(step: Step, question: Question, trace: Trace) -> bool:
-    """Return True if the step read a gold passage or, where none are known, a passage with some hop's answer."""
+    """Return True if the step read a gold passage or, if none are known, a passage with some hop's answer."""
     gold = set[str]().union(*(ids for _, ids in accepted_of(question, trace)))
     if gold:
         return not gold.isdisjoint(step.passages)
-    found = [trace.passages[one] for one in step.passages if one in trace.passages]
-    spellings = [*question.answers, *(text for one in question.decomposition for text in one.answers)]
-    return not spellings or any(contains_gold(f"{one.title} {one.text}", spellings) for one in found)
+    passages = [trace.passages[key] for key in step.passages if key in trace.passages]
+    spellings = [*question.answers, *(text for hop in question.decomposition for text in hop.answers)]
+    return not spellings or any(contains_gold(f"{passage.title} {passage.text}", spellings) for passage in passages)
 
 
 def _last_round(trace: Trace) -> list[Step]:

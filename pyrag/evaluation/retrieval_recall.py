@@ -1,7 +1,7 @@
-"""Gold passages found by a trace: per hop, the retrieval, the step and the rank.
+"""Gold passages that a trace retrieved: per hop, the retrieval, the step and the rank.
 
-A gold passage counts as found where one of its alternatives was; HoVer's are known by title only. Ranks count from 1
-and are the best over all retrievals of the trace.
+A gold passage counts as found if one of its alternatives was found; HoVer's are known by title only. Ranks count
+from 1 and are the best over all retrievals of the trace.
 """
 
 from __future__ import annotations
@@ -17,24 +17,31 @@ from pyrag.trace.model import Step, Trace
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One gold passage. `step` (id), `retrieval` (from 1) and `recovered` describe the first retrieval that found
-    it. `passages` holds the ids of retrieved passages that count as it, if they differ from `gold`."""
+    """Gold passage, and how it was found.
+
+    Attributes:
+        step: Id of the step that first found it.
+        retrieval: Number, from 1, of the retrieval that first found it.
+        recovered: Whether the recovery ladder found it first, rather than a retrieve of the program.
+        passages: Ids of retrieved passages that count as it, if they differ from `gold`.
+    """
 
     gold: str
     step: int | None = None
     retrieval: int | None = None
     rank: int | None = None
-    recovered: bool = False  # first found by the recovery ladder, not by a retrieve of the program
+    recovered: bool = False
     passages: tuple[str, ...] = ()
 
     @property
     def found(self) -> bool:
+        """True if the passage was retrieved."""
         return self.rank is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """Passages that came back together, best first."""
+    """Passages that one search returned, best first."""
 
     step: int
     number: int
@@ -46,19 +53,19 @@ def hops_of(question: Question, trace: Trace) -> tuple[Hop, ...]:
     """Return one entry per gold passage, in the order of the data set (hop order in MuSiQue).
 
     Args:
-        question: Names the gold passages.
-        trace: What was retrieved for it.
+        question: Question with its gold passages.
+        trace: Trace with the retrieved passages.
     """
     seen = list(retrievals(trace))
     return tuple(_hop(gold, accepted, seen) for gold, accepted in accepted_of(question, trace))
 
 
 def _hop(gold: str, accepted: set[str], seen: list[Retrieval]) -> Hop:
-    hits = [(one, rank) for one in seen if (rank := _rank(one.passages, accepted))]
+    hits = [(retrieval, rank) for retrieval in seen if (rank := _rank(retrieval.passages, accepted))]
     if not hits:
         return Hop(gold)
     first = hits[0][0]
-    matches = {key: None for one, _ in hits for key in one.passages if key in accepted and key != gold}
+    matches = {key: None for retrieval, _ in hits for key in retrieval.passages if key in accepted and key != gold}
     return Hop(gold, first.step, first.number, min(rank for _, rank in hits), first.recovery, tuple(matches))
 
 
@@ -70,8 +77,8 @@ def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str
     """Yield every gold passage with the ids that count as it.
 
     Args:
-        question: Names the gold passages.
-        trace: Has the titles of passages, by which HoVer's are known.
+        question: Question with its gold passages.
+        trace: Trace with the titles of passages, by which HoVer's are known.
     """
     for gold in question.supporting:
         yield gold, {gold, *question.supporting_alt.get(gold, ())}
@@ -81,7 +88,7 @@ def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str
 
 
 def retrievals(trace: Trace) -> Iterator[Retrieval]:
-    """Yield retrievals in the order of the steps; those of a recovery come with its step."""
+    """Yield retrievals in the order of the steps; those of a recovery belong to its step."""
     number = 0
     for step in trace.steps:
         if is_retrieval(step):
@@ -95,7 +102,7 @@ def is_retrieval(step: Step) -> bool:
     """Return True for steps that search: `retrieve`, also without a result, or another method's primitive."""
     if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
         return step.primitive == "retrieve"
-    return step.answer is None and bool(step.passages) and step.mode != "data"  # which are a tool's sources
+    return step.answer is None and bool(step.passages) and step.mode != "data"  # "data" passages are a tool's sources
 
 
 def ndcg_at(hops: tuple[Hop, ...], k: int) -> float | None:

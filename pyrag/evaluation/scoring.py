@@ -1,7 +1,4 @@
-"""The row that a run keeps of a question, scored from its trace. The only place where traces are scored.
-
-Left out: statistics over rows (`summary`), and causes of wrong answers (`failures`, called from here).
-"""
+"""Scores of a question from its trace, as the row that a run keeps. Traces are scored nowhere else."""
 
 from __future__ import annotations
 
@@ -15,16 +12,20 @@ from pyrag.evaluation.metrics import LABELS, is_claim, score_text, script_of
 from pyrag.evaluation.retrieval_recall import Hop, hops_of
 from pyrag.trace.model import RoleUsage, Step, Trace, TraceError
 
-# Failures that say nothing about the method: asking again is fair, and what a second run of the command does.
+# Failures that are not the method's fault: a second run of the command asks these questions again.
 TRANSIENT = frozenset({"service", "sandbox", "deadline", "crash"})
 
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """One answered question of a run. Seconds are wall time; `critical_path` is that of the steps alone.
+    """Answered question of a run. Seconds are wall time; `critical_path` covers the steps only.
 
-    `chance_em` is the expected exact match of guessing between the two options that the question names.
-    `trace` is where the trace stands in the set's and method's trace file: first byte, length.
+    Attributes:
+        chance_em: Expected exact match of guessing between the two options that the question names.
+        unknowns: Number of retried steps, whose first attempt was unknown.
+        recovered: Number of retried steps that ended in an answer.
+        fallbacks: Number of plans replaced by a fallback, since no reply was usable.
+        trace: Position of the trace in the set's and method's trace file: first byte, length.
     """
 
     set: str
@@ -48,10 +49,10 @@ class ResultRow:
     steps: int = 0
     repairs: int = 0
     revisions: int = 0
-    unknowns: int = 0  # steps whose first attempt was unknown and that were tried again
-    recovered: int = 0  # those of them that ended in an answer
+    unknowns: int = 0
+    recovered: int = 0
     tool_calls: int = 0
-    fallbacks: int = 0  # plans in whose place the fallback was taken, since no reply could be used
+    fallbacks: int = 0
     failure: WrongAnswerCause | None = None
     error: TraceError | None = None
     seconds: float = 0.0
@@ -62,11 +63,12 @@ class ResultRow:
 
     @property
     def key(self) -> tuple[str, str, str]:
+        """Set, method and id of the question."""
         return self.set, self.method, self.id
 
     @property
     def is_transient(self) -> bool:
-        """True if it failed for a reason outside the method, so that the question is asked again."""
+        """True if the question failed for a reason outside the method, so that it is asked again."""
         return self.error is not None and self.error.kind in TRANSIENT
 
 
@@ -76,10 +78,10 @@ def score(
     """Return the row of an answered question.
 
     Args:
-        set_name: The set, which selects the scoring rules.
-        method: The method.
-        question: With gold answers and passages.
-        trace: The answer's.
+        set_name: Name of the set, which selects the scoring rules.
+        method: Name of the method.
+        question: Question with gold answers and passages.
+        trace: Trace of the answer.
         titles: Titles of gold passages by id, for the error analysis.
     """
     text = trace.answer.text if trace.answer.known else ""
@@ -122,14 +124,14 @@ def score(
 
 
 def asked(question: Question) -> str:
-    """Return the text that a method is asked: the question, or whether a claim is true."""
+    """Return the text for a method: the question, or whether a claim is true."""
     if is_claim(question.answers):
         return f"Is this true? {question.question.strip()}"  # a claim may be several sentences
     return question.question
 
 
 def is_binary(question: Question) -> bool:
-    """Return True for questions of two options: yes/no, a label, or an answer offered beside another one."""
+    """Return True for questions with two options: yes/no, a label, or an answer named beside another option."""
     if not question.answers:
         return False
     gold = question.answers[0]
@@ -146,6 +148,6 @@ def critical_path(steps: tuple[Step, ...]) -> float:
     ends: dict[int, float] = {}
     longest: dict[int, float] = {}
     for step in steps:
-        ends[step.id] = max((ends.get(one, 0.0) for one in step.depends_on), default=0.0) + step.seconds
+        ends[step.id] = max((ends.get(source, 0.0) for source in step.depends_on), default=0.0) + step.seconds
         longest[step.round] = max(longest.get(step.round, 0.0), ends[step.id])
     return sum(longest.values())

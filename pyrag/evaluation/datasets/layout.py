@@ -1,6 +1,6 @@
 """Question sets in the common layout: a folder with `questions.jsonl[.gz]` and `corpus.jsonl[.gz]`.
 
-One reader serves shared data, bundled sets and users' sets. Fields other than those of `Question` are ignored.
+One reader serves shared data, bundled sets and users' sets. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar, cast
 from pyrag.errors import DataError
 
 Q = TypeVar("Q", bound="Question")
-MAX_LINE = 64 << 20  # bytes; a longer line is no question but a file of another kind
+MAX_LINE = 64 << 20  # bytes; a longer line means that the file is of another kind
 _BOM = b"\xef\xbb\xbf"
 # Other names under which data sets keep the fields that every question needs.
 FIELD_NAMES = {
@@ -28,7 +28,7 @@ FIELD_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """One hop by the data set's authors; `#1` in the question stands for the answer of hop 1."""
+    """Hop as written by the data set's authors; `#1` in the question stands for the answer of hop 1."""
 
     question: str = ""
     answer: str | list[str] = ""
@@ -41,15 +41,18 @@ class SubQuestion:
 
     @property
     def first_answer(self) -> str:
-        """The first spelling of the answer; empty where none is known."""
+        """First spelling of the answer; empty if it is unknown."""
         return next(iter(self.answers), "")
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. `answers` holds all gold spellings, `supporting` ids of the gold passages.
+    """Question of a set.
 
-    `answers` is empty only where `answerable` is False. HoVer names its gold passages by `supporting_titles`.
+    Attributes:
+        answers: All gold spellings; empty only if `answerable` is False.
+        supporting: Ids of the gold passages.
+        supporting_titles: Titles of the gold passages, in sets that name them only by title (HoVer).
     """
 
     id: str
@@ -68,16 +71,17 @@ def find_file(folder: Path, stem: str) -> Path | None:
     """Return `stem.jsonl` or `stem.jsonl.gz` in a folder, or None.
 
     Args:
-        folder: The set's.
-        stem: Such as "questions".
+        folder: Folder of the set.
+        stem: Name without suffix, such as "questions".
     """
     return next((path for path in (folder / f"{stem}.jsonl", folder / f"{stem}.jsonl.gz") if path.is_file()), None)
 
 
 def read_questions(path: Path) -> Iterator[Question]:
-    """Yield the questions of a file; `completed_fields` says which other names of fields are read.
+    """Yield the questions of a file; `completed_fields` lists the alternative names of fields.
 
-    Raises `DataError` with file, line and cure.
+    Raises:
+        DataError: A line is malformed; the message names file, line and cure.
     """
     return read_questions_as(Question, path)
 
@@ -87,10 +91,10 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
 
     Args:
         kind: The subclass.
-        path: A file as for `read_questions`.
+        path: Path of the file.
 
     Raises:
-        DataError: Names file, line and cure.
+        DataError: A line is malformed; the message names file, line and cure.
     """
     import msgspec
 
@@ -131,11 +135,11 @@ def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
 def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a question under the names of the common layout, with an id.
 
-    Other common names of `id`, `question` and `answers` are read, whatever their case; a single answer becomes a list.
-    Without an id, the question is named by a digest of its words, so that the name stays when lines move.
+    Other common names of `id`, `question` and `answers` are accepted in any case, and a single answer becomes a
+    list. Without an id, the question is named by a digest of its words, so that the name stays when lines move.
 
     Args:
-        fields: Fields of one record. Unknown ones are kept.
+        fields: Fields of one record. Unknown fields are kept.
     """
     lower = {key.strip().lower(): value for key, value in fields.items() if value is not None}
     completed = dict(fields)
@@ -165,11 +169,11 @@ def as_text(value: Any) -> Any:
 
 
 def question_of(where: str, fields: dict[str, Any]) -> Question:
-    """Return a checked question from plain values.
+    """Return a validated question from plain values.
 
     Args:
-        where: Its place, for errors.
-        fields: Those of a line.
+        where: Place of the record, for errors.
+        fields: Fields of the record.
 
     Raises:
         DataError: A field is missing or wrong.
@@ -186,7 +190,7 @@ def question_of(where: str, fields: dict[str, Any]) -> Question:
 
 
 def _fault(question: Question) -> str:
-    """Return the fault of a question of the right form; empty if there is none."""
+    """Return the fault of a well-formed question; empty if there is none."""
     if not question.id.strip():
         return "has an empty id: give the question one of its own"
     if not question.question.strip():
@@ -197,11 +201,12 @@ def _fault(question: Question) -> str:
 
 
 def not_utf8(where: str) -> DataError:
+    """Return the error for text that is not UTF-8."""
     return DataError(f"{where} is not UTF-8 text: convert the file, as in iconv -f LATIN1 -t UTF-8 OLD > NEW")
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, with their numbers. Raises `DataError` for one longer than `MAX_LINE`."""
+    """Yield the lines that are not blank, with their numbers. Raises `DataError` for a line longer than `MAX_LINE`."""
     number = 0
     with _open(path) as file:
         while True:

@@ -1,8 +1,8 @@
 """Question sets of a benchmark by name, samples of them, and the passages of each.
 
-A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions are written in the
-manner of the set in their name: `mini-popqa` is not PopQA. A set's own corpus comes first; sets without one
-(Bamboogle, NQ) use the passages that the user names. Indexes are built once, and named by the corpus's digest.
+A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions imitate the set
+in their name: `mini-popqa` is not PopQA. A set's own corpus takes precedence; sets without a corpus (Bamboogle, NQ)
+use the passages that the user names. Indexes are built once, and named by the corpus's digest.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from pyrag.trace.model import Passage
 
 FIVE = ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 MINI = "mini-"
-REPAIRED_CORPUS = "wiki-fixed"  # whose results stand beside no paper's
+REPAIRED_CORPUS = "wiki-fixed"  # its results are not compared with the papers'
 BUNDLED = Path(str(files("pyrag"))) / "data" / "mini"
 BUNDLED_CORPUS = BUNDLED.parent / "corpus.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A set to ask: `questions` is the sample, `sha256` the digest of the whole file."""
+    """Set of a benchmark: `questions` is the sample, `sha256` the digest of the whole file."""
 
     name: str
     path: Path
@@ -39,15 +39,15 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus.
+    """Passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus.
 
     Attributes:
-        name: For people and for the run's record.
+        name: Name for people and for the run's record.
         identity: Digest of the corpus or generation of the index; empty for a server.
         index: Folder of the index; one of `corpora` may still have to be built (`build_index`).
         retriever: Address of a server.
-        corpora: Files that the index is made of, if they are known.
-        unused: Option that named other passages, which the set's own corpus takes precedence over.
+        corpora: Files that the index is built from, if known.
+        unused: Option that named other passages, over which the set's own corpus takes precedence.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Source:
 
     @property
     def overrides(self) -> dict[str, str | None]:
-        """The settings that select these passages."""
+        """Settings that select these passages."""
         return {"index": None if self.index is None else str(self.index), "retriever": self.retriever}
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The passages named by the user: a server for all sets, or a corpus or index for sets without their own."""
+    """Passages named by the user: a server for all sets, or a corpus or index for sets without their own."""
 
     corpora: tuple[Path, ...] = ()
     index: Path | None = None
@@ -77,21 +77,21 @@ def default_sets(data: Path | None) -> list[str]:
     """Return the paper's five sets as far as `data` has them; without `data`, the bundled sets named after them."""
     if data is None:
         return [f"{MINI}{name}" for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
-    found = [name for name in FIVE if find_file(data / name, "questions")]
-    if not found:
+    present = [name for name in FIVE if find_file(data / name, "questions")]
+    if not present:
         raise DataError(f"{data} holds none of the sets {', '.join(FIVE)}: name a folder of sets, or sets with --sets")
-    return found
+    return present
 
 
 def open_set(name: str, data: Path | None, *, split: str = "", limit: int | None = None, seed: int = 0) -> QuestionSet:
-    """Read a set.
+    """Load a set.
 
     Args:
-        name: The set's.
-        data: The folder of sets; None for the bundled ones.
-        split: "train" for `train_questions`, "gate" for `gate_questions`, else empty.
+        name: Name of the set.
+        data: Folder of sets; None for the bundled sets.
+        split: Name of the split: "train" for `train_questions`, "gate" for `gate_questions`, else empty.
         limit: Size of the sample; None for all questions.
-        seed: Of the sample.
+        seed: Seed of the sample.
 
     Raises:
         DataError: The file is damaged or empty.
@@ -110,18 +110,20 @@ def _paths(name: str, data: Path | None, prefix: str) -> tuple[Path, Path | None
         if prefix:
             raise UsageError("the bundled sets have no training questions: name a folder of sets with --data")
         return _bundled(name), None
-    found = find_file(data / name, f"{prefix}questions")
-    if found is None:
+    path = find_file(data / name, f"{prefix}questions")
+    if path is None:
         folders = sorted(data.iterdir()) if data.is_dir() else []
-        names = [one.name for one in folders if find_file(one, f"{prefix}questions")]
+        names = [folder.name for folder in folders if find_file(folder, f"{prefix}questions")]
         hint = nearest(name, names) if names else ", nor in any other folder there: name another one with --data"
         raise UsageError(f"there is no {prefix}questions.jsonl[.gz] in {data / name}{hint}")
-    corpora = (f"{prefix}corpus", "train_corpus") if prefix else ("corpus",)  # a gate is drawn from training questions
-    return found, next(filter(None, (find_file(data / name, stem) for stem in corpora)), None)
+    corpora = (
+        (f"{prefix}corpus", "train_corpus") if prefix else ("corpus",)
+    )  # gate questions are drawn from training questions
+    return path, next(filter(None, (find_file(data / name, stem) for stem in corpora)), None)
 
 
 def _bundled(name: str) -> Path:
-    names = {f"{MINI}{one.stem}": one for one in BUNDLED.glob("*.jsonl")}
+    names = {f"{MINI}{path.stem}": path for path in BUNDLED.glob("*.jsonl")}
     if name not in names:
         hint = nearest(MINI + name.removeprefix(MINI), sorted(names))
         raise UsageError(f"there is no bundled set {name!r}{hint}; {name} itself, or another set, needs --data FOLDER")
@@ -131,59 +133,59 @@ def _bundled(name: str) -> Path:
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
     """Return a sample in the order of the file.
 
-    A digest of seed and id draws it: a larger limit only adds questions, on any machine.
+    It is drawn by a digest of seed and id: a larger limit only adds questions, on any machine.
 
     Args:
         questions: All questions.
-        limit: Size of the sample; None for all.
-        seed: Selects another sample.
+        limit: Size of the sample; None for all questions.
+        seed: Seed of the sample.
     """
     if limit is None or limit >= len(questions):
         return list(questions)
-    ranked = sorted(questions, key=lambda one: hashlib.sha256(f"{seed}:{one.id}".encode()).digest())
-    kept = {one.id for one in ranked[:limit]}
-    return [one for one in questions if one.id in kept]
+    ranked = sorted(questions, key=lambda question: hashlib.sha256(f"{seed}:{question.id}".encode()).digest())
+    ids = {question.id for question in ranked[:limit]}
+    return [question for question in questions if question.id in ids]
 
 
-def source_of(chosen: QuestionSet, given: Given, building: Callable[[str, Path], None] = lambda *_: None) -> Source:
+def source_of(chosen: QuestionSet, named: Given, building: Callable[[str, Path], None] = lambda *_: None) -> Source:
     """Return the passages of a set, with their index built.
 
     Args:
         chosen: The set.
-        given: Passages named by the user.
+        named: Passages named by the user.
         building: Called with the corpus's name and the folder before an index is built.
 
     Raises:
         UsageError: The set has no corpus, and none was named.
     """
-    source = choose_source(chosen, given)
+    source = choose_source(chosen, named)
     build_index(source, building)
     return source
 
 
-def choose_source(chosen: QuestionSet, given: Given) -> Source:
-    """Return the passages of a set; nothing is built.
+def choose_source(chosen: QuestionSet, named: Given) -> Source:
+    """Return the passages of a set, without building anything.
 
     Args:
         chosen: The set.
-        given: Passages named by the user.
+        named: Passages named by the user.
 
     Raises:
         UsageError: The set has no corpus, and none was named.
     """
-    if given.retriever:
-        return Source(without_secrets(given.retriever), retriever=given.retriever)
+    if named.retriever:
+        return Source(without_secrets(named.retriever), retriever=named.retriever)
     if chosen.corpus:
-        unused = f"--index {given.index}" if given.index else "--corpus" if given.corpora else ""
-        return replace(_to_index((chosen.corpus,), f"{chosen.name} corpus", given.cache), unused=unused)
-    if given.index:
+        unused = f"--index {named.index}" if named.index else "--corpus" if named.corpora else ""
+        return replace(_to_index((chosen.corpus,), f"{chosen.name} corpus", named.cache), unused=unused)
+    if named.index:
         from pyrag.retrieval.index import read_info
 
-        info = read_info(given.index)
+        info = read_info(named.index)
         repaired = f" of {REPAIRED_CORPUS}" if any(REPAIRED_CORPUS in path for path in info.sources) else ""
-        return Source(f"index {given.index}{repaired}", info.generation, given.index)
-    if given.corpora:
-        return _to_index(given.corpora, ", ".join(map(str, given.corpora)), given.cache)
+        return Source(f"index {named.index}{repaired}", info.generation, named.index)
+    if named.corpora:
+        return _to_index(named.corpora, ", ".join(map(str, named.corpora)), named.cache)
     if chosen.bundled:
         return Source("bundled corpus", digest(BUNDLED_CORPUS), corpora=(BUNDLED_CORPUS,))
     raise UsageError(
@@ -225,18 +227,18 @@ def _joint_digest(paths: Sequence[Path]) -> str:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or of a folder's files with their names."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of a file, or of a folder's files with their names. Raises `DataError`."""
+    total = hashlib.sha256()
     try:
         if path.is_file():
             return _file_digest(path)
-        for one in sorted(one for one in path.rglob("*") if one.is_file()):
-            found.update(f"{one.relative_to(path)}:{_file_digest(one)}\n".encode())
+        for file in sorted(file for file in path.rglob("*") if file.is_file()):
+            total.update(f"{file.relative_to(path)}:{_file_digest(file)}\n".encode())
     except OSError as error:
         raise DataError(f"cannot read {error.filename or path}: {error.strerror}") from error
     if not path.exists():
         raise DataError(f"there is no {path}: name an existing file or folder")
-    return found.hexdigest()
+    return total.hexdigest()
 
 
 def _file_digest(path: Path) -> str:
@@ -245,7 +247,7 @@ def _file_digest(path: Path) -> str:
 
 
 def gold_passages(chosen: QuestionSet, source: Source) -> dict[str, Passage]:
-    """Return the gold passages of a set by id, as far as a corpus with them is at hand.
+    """Return the gold passages of a set by id, as far as a corpus with them is available.
 
     Args:
         chosen: The set, with its own corpus if it has one.

@@ -1,4 +1,4 @@
-"""Runs for other programs: a table with one row a question, and run files in TREC's format, for `trec_eval` say."""
+"""Exports of runs: a table with one row per question, and run files in TREC's format, for tools such as `trec_eval`."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ COLUMNS = (*_PLAIN, "gold", "gold_passages", "gold_found", "recall", "failure", 
 
 
 def write_csv(rows: Iterable[ResultRow], path: Path) -> None:
-    """Write one row a question, set and method, with a header. Several gold answers are separated by " | ".
+    """Write one row per question, set and method, with a header. Several gold answers are separated by " | ".
 
-    A text that a spreadsheet would take for a formula gets an apostrophe before it: questions and answers are foreign.
+    A text that a spreadsheet would take for a formula is prefixed with an apostrophe, since questions and answers
+    are untrusted.
 
     Args:
         rows: The results.
-        path: The file, which is replaced.
+        path: File to write, which is replaced.
     """
     text = io.StringIO(newline="")
     table = csv.DictWriter(text, COLUMNS, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
     table.writeheader()
-    table.writerows(_cells(row) for row in sorted(rows, key=lambda one: one.key))
+    table.writerows(_cells(row) for row in sorted(rows, key=lambda row: row.key))
     write_atomic(path, text.getvalue().encode())
 
 
@@ -62,21 +63,21 @@ def _plain_cell(value: Any) -> Any:
 
 
 def write_trec(run: Run, rows: Sequence[ResultRow], path: Path) -> list[Path]:
-    """Write `qid Q0 docid rank score tag` for each passage that was retrieved, and return the files' paths.
+    """Write `qid Q0 docid rank score tag` for each retrieved passage, and return the files' paths.
 
     The tag is the method. Several methods have a file each, with their name before the suffix. Questions of several
     sets have the set before their id.
 
     Args:
-        run: Has the traces.
-        rows: Its results that are written.
-        path: The file, which is replaced.
+        run: Run with the traces.
+        rows: Results to write.
+        path: File to write, which is replaced.
     """
     methods = sorted({row.method for row in rows})
     several = len({row.set for row in rows}) > 1
     paths = []
     for method in methods:
-        chosen = sorted((row for row in rows if row.method == method), key=lambda one: one.key)
+        chosen = sorted((row for row in rows if row.method == method), key=lambda row: row.key)
         named = path if len(methods) == 1 else path.with_name(f"{path.stem}.{_word(method)}{path.suffix}")
         lines = (line for row in chosen for line in _lines(row, run.trace(row), several=several))
         write_atomic(named, "".join(lines).encode())
@@ -91,14 +92,14 @@ def _lines(row: ResultRow, trace: Trace, *, several: bool) -> Iterator[str]:
 
 
 def ranked(trace: Trace) -> list[str]:
-    """Return the ids of all passages that were retrieved, by their best rank in any retrieval, earlier ones first."""
+    """Return the ids of all retrieved passages by their best rank in any retrieval, earlier ones first."""
     best: dict[str, int] = {}
-    for found in retrievals(trace):
-        for rank, passage in enumerate(found.passages):
+    for retrieval in retrievals(trace):
+        for rank, passage in enumerate(retrieval.passages):
             best[passage] = min(rank, best.get(passage, rank))
-    return sorted(best, key=lambda one: best[one])
+    return sorted(best, key=lambda passage: best[passage])
 
 
 def _word(text: str) -> str:
-    """A field of the format, which white space separates."""
-    return _SPACES.sub(lambda found: f"%{ord(found[0]):02X}", text) or "-"
+    """Return a field of the format, which white space separates."""
+    return _SPACES.sub(lambda space: f"%{ord(space[0]):02X}", text) or "-"

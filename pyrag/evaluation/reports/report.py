@@ -1,6 +1,6 @@
-"""The contents of a report over runs: sections with tables and the names of plots (`report_files` writes them).
+"""Contents of a report over runs: sections with tables and the names of plots (`report_files` writes them).
 
-Methods of all runs stand side by side; a method of several runs is labelled with its run.
+Methods of all runs are compared; a method of several runs is labelled with its run.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ from pyrag.evaluation.scoring import ResultRow
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading with text, table and the names of plots; `links` are addresses of cells by row and column (HTML
-    only)."""
+    """Section with heading, text, table and the names of plots.
+
+    Attributes:
+        links: Addresses of cells by row and column (HTML only).
+    """
 
     title: str
     text: str = ""
@@ -53,7 +56,7 @@ FirstSections = Callable[[BenchSummary, Mapping[str, int]], Sequence[Section]]
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """The contents of both forms. `rows` carry the labels of methods."""
+    """Contents of a report in both forms. `rows` carry the labels of methods."""
 
     runs: tuple[Run, ...]
     rows: tuple[ResultRow, ...]
@@ -67,8 +70,8 @@ def wrong_anchor(set_name: str, label: str) -> str:
     """Return the id of the HTML element with the wrong answers of a set and method.
 
     Args:
-        set_name: The set.
-        label: The method's label.
+        set_name: Name of the set.
+        label: Label of the method.
     """
     digest = hashlib.blake2b(f"{set_name}\0{label}".encode("utf-8", "replace"), digest_size=6).hexdigest()
     return f"wrong-{digest}"
@@ -77,7 +80,11 @@ def wrong_anchor(set_name: str, label: str) -> str:
 def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
     """Return links from the counts of wrong answers to the answers."""
     column = 2
-    return {(row, column): f"#{wrong_anchor(one.set, one.method)}" for row, one in enumerate(sets) if one.all.failures}
+    return {
+        (row, column): f"#{wrong_anchor(result.set, result.method)}"
+        for row, result in enumerate(sets)
+        if result.all.failures
+    }
 
 
 def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> BenchReport:
@@ -85,7 +92,7 @@ def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> Be
 
     Args:
         runs: The runs.
-        first: Makes the sections at the top, from the summary and the number of the run by label.
+        first: Returns the sections at the top, from the summary and the number of the run by label.
 
     Raises:
         DataError: A run has no result.
@@ -107,7 +114,7 @@ def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> Be
 
 
 def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
-    """Return a label for each method of each run, with the run's name where a method repeats."""
+    """Return a label for each method of each run, with the run's name if a method repeats."""
     methods = [(i, method) for i, run in enumerate(runs) for method in run.config["run"]["methods"]]
     often = Counter(method for _, method in methods)
     labels: dict[tuple[int, str], str] = {}
@@ -172,7 +179,7 @@ def _sections(
         Section(
             "Wrong answers as in OPERA's table 11",
             "Per cent of the wrong answers that it has a line for; services and budgets have none."
-            + (_OPERA_FIGURES if any(reported("opera", one.set) for one in summary.sets) else ""),
+            + (_OPERA_FIGURES if any(reported("opera", result.set) for result in summary.sets) else ""),
             opera_table(summary.sets),
         ),
         Section(
@@ -193,7 +200,7 @@ def _sections(
         Section("By question type", table=slice_table(summary.sets, "by_type")),
         Section("By hop count", table=slice_table(summary.sets, "by_hops")),
     )
-    return tuple(one for one in sections if one.table)
+    return tuple(section for section in sections if section.table)
 
 
 def _agents(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> tuple[Section, ...]:
@@ -265,16 +272,16 @@ def _over_repaired(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> s
 def _papers_table(summary: BenchSummary, methods: dict[str, str], repaired: set[tuple[str, str]]) -> Table:
     """Return our scores beside the papers' figures, one line per row of a paper's table."""
     rows = []
-    for one in summary.sets:
-        if (one.set, one.method) in repaired:
+    for result in summary.sets:
+        if (result.set, result.method) in repaired:
             continue
-        ours = (interval(one.all.em), percent(one.all.f1.mean), percent(one.all.accuracy.mean))
-        for row in reported_rows(methods[one.method], one.set):
-            papers = (_figure(figures.get(one.set)) for figures in (row.em, row.f1, row.accuracy))
+        ours = (interval(result.all.em), percent(result.all.f1.mean), percent(result.all.accuracy.mean))
+        for row in reported_rows(methods[result.method], result.set):
+            papers = (_figure(figures.get(result.set)) for figures in (row.em, row.f1, row.accuracy))
             cells = [cell for pair in zip(ours, papers, strict=True) for cell in pair]
-            exact = row.em.get(one.set)
-            cells.insert(2, "" if exact is None else from_figure(one.all.em, exact))
-            rows.append([one.set, one.method, f"reported: {row.source}", *cells])
+            exact = row.em.get(result.set)
+            cells.insert(2, "" if exact is None else from_figure(result.all.em, exact))
+            rows.append([result.set, result.method, f"reported: {row.source}", *cells])
     header = ("EM here", "reported EM", "difference", "F1 here", "reported F1", "acc. here", "reported acc.")
     return Table(("set", "method", "where", *header), rows, left=3)
 
@@ -296,7 +303,7 @@ def failure_shares(report: BenchReport, method: str) -> dict[str, float]:
 
     Args:
         report: The report.
-        method: The method's label.
+        method: Label of the method.
     """
     rows = [row for row in report.rows if row.method == method]
     kinds = Counter(row.failure.kind if row.failure else "right" for row in rows)

@@ -1,4 +1,4 @@
-"""A benchmark report as files: Markdown, and one HTML page with plots and the wrong answers."""
+"""Files of a benchmark report: Markdown, and one HTML page with plots and the wrong answers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from pyrag.evaluation.runs.folder import Run, make_folder, trace_path
 from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import Step, Trace, shorten
 
-MAX_SHOWN = 300  # of all sets and methods; a page of thousands helps nobody
+MAX_SHOWN = 300  # wrong answers of all sets and methods together
 _MAX_TEXT = 300  # characters of an answer or a query
 _MAX_PROGRAM = 4_000
 _MAX_STEPS = 40
@@ -48,9 +48,9 @@ def report_files(runs: Sequence[Run], out: Path, first: FirstSections = lambda *
     """Write `report.md` and `report.html`, and return their paths.
 
     Args:
-        runs: The runs to compare.
+        runs: Runs to compare.
         out: Folder to write to.
-        first: Makes sections for the top (see `make_report`).
+        first: Returns sections for the top (see `make_report`).
 
     Raises:
         DataError: A run has no result.
@@ -69,9 +69,9 @@ def markdown(report: BenchReport) -> str:
     parts = ["# Benchmark report"]
     if report.summary.failed:
         parts.append(failed_note(report.summary))
-    for one in report.sections:
-        parts.append(f"## {one.title}")
-        parts += [str(part) for part in (one.text, one.table) if part]
+    for content in report.sections:
+        parts.append(f"## {content.title}")
+        parts += [str(part) for part in (content.text, content.table) if part]
     return "\n\n".join(parts) + "\n"
 
 
@@ -80,23 +80,23 @@ def _page(report: BenchReport, out: Path) -> str:
     note = ""
     if report.summary.failed:
         note = f'<p class="failed">{escape(failed_note(report.summary).strip("*"))}</p>'
-    sections = [_section(report, one) for one in report.sections]
+    sections = [_section(report, content) for content in report.sections]
     return document("Benchmark report", note + "".join(sections) + _wrong_answers(report, out))
 
 
-def _section(report: BenchReport, one: Section) -> str:
-    drawn = [_PLOTS[name](report) for name in one.plots]
+def _section(report: BenchReport, contents: Section) -> str:
+    drawn = [_PLOTS[name](report) for name in contents.plots]
     parts = [drawing.legend for drawing in drawn]
     if drawn:
         parts.append(plots_html([plot for drawing in drawn for plot in drawing.plots]))
-    if one.table:
-        parts.append(table_html(upright(one.table), one.links))
-    return section(one.title, one.text, *parts)
+    if contents.table:
+        parts.append(table_html(upright(contents.table), contents.links))
+    return section(contents.title, contents.text, *parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawing:
-    """The plots of a section, and their common legend."""
+    """Plots of a section, and their common legend."""
 
     plots: Sequence[str]
     legend: str = ""
@@ -104,8 +104,8 @@ class _Drawing:
 
 def _cost(report: BenchReport) -> _Drawing:
     """Plot EM against model calls, and F1 against tokens (HERA, figure 4), averaged over the sets."""
-    calls = {one.method: (one.calls, 100 * one.em) for one in report.summary.averages}
-    tokens = {one.method: (one.tokens, 100 * one.f1) for one in report.summary.averages}
+    calls = {average.method: (average.calls, 100 * average.em) for average in report.summary.averages}
+    tokens = {average.method: (average.tokens, 100 * average.f1) for average in report.summary.averages}
     plots = [svg.scatter("Accuracy against model calls", calls, "model calls a question", "EM, average of the sets")]
     if any(x for x, _ in tokens.values()):
         plots.append(svg.scatter("F1 against tokens", tokens, "tokens a question", "F1, average of the sets"))
@@ -114,16 +114,20 @@ def _cost(report: BenchReport) -> _Drawing:
 
 def _seconds(report: BenchReport) -> _Drawing:
     points = {}
-    for one in report.summary.averages:
-        own = [stats.all.timing.seconds for stats in report.summary.sets if stats.method == one.method]
-        points[one.method] = (sum(own) / len(own), 100 * one.em)
+    for average in report.summary.averages:
+        own = [stats.all.timing.seconds for stats in report.summary.sets if stats.method == average.method]
+        points[average.method] = (sum(own) / len(own), 100 * average.em)
     return _Drawing([svg.scatter("Accuracy against time", points, "seconds a question", "EM, average of the sets")])
 
 
 def _hops(report: BenchReport) -> _Drawing:
     plots = []
-    for name in dict.fromkeys(one.set for one in report.summary.sets):
-        stats = {one.method: one.all.per_hop for one in report.summary.sets if one.set == name and one.all.per_hop}
+    for name in dict.fromkeys(result.set for result in report.summary.sets):
+        stats = {
+            result.method: result.all.per_hop
+            for result in report.summary.sets
+            if result.set == name and result.all.per_hop
+        }
         deepest = max((len(hops) for hops in stats.values()), default=0)
         if not deepest:
             continue
@@ -139,10 +143,10 @@ def _hops(report: BenchReport) -> _Drawing:
 
 def _failures(report: BenchReport) -> _Drawing:
     shares = {label: failure_shares(report, label) for label in report.labels if _has_rows(report, label)}
-    present = {kind for one in shares.values() for kind in one}
+    present = {kind for parts in shares.values() for kind in parts}
     names = {"right": "right", **KINDS}
     colours = {names[kind]: fill for kind, fill in _KIND_COLOURS.items() if kind in present}
-    bars = {label: {names[kind]: share for kind, share in one.items()} for label, one in shares.items()}
+    bars = {label: {names[kind]: share for kind, share in parts.items()} for label, parts in shares.items()}
     return _Drawing([svg.stacked_bars("All questions, %", bars, colours)], svg.legend(colours))
 
 
@@ -168,7 +172,7 @@ _PLOTS: dict[str, Callable[[BenchReport], _Drawing]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """The wrong answers of one set and method."""
+    """Wrong answers of one set and method."""
 
     run: Run
     set: str
@@ -177,8 +181,9 @@ class _Group:
 
 
 def _wrong_answers(report: BenchReport, out: Path) -> str:
-    """Return a section with the wrong answers one by one, each group with the anchor of `wrong_anchor`: question,
-    passages, answer, link to the trace.
+    """Return a section with the wrong answers: question, passages, answer and link to the trace.
+
+    Each group has the anchor of `wrong_anchor`.
     """
     groups = [group for group in _groups(report) if group.rows]
     if not groups:
@@ -190,18 +195,18 @@ def _wrong_answers(report: BenchReport, out: Path) -> str:
 
 def _groups(report: BenchReport) -> Iterable[_Group]:
     labels = labels_of(report.runs)
-    for one in report.summary.sets:
+    for result in report.summary.sets:
         for (number, method), label in labels.items():
             run = report.runs[number]
-            rows = [row for row in run.rows if row.failure and (row.set, row.method) == (one.set, method)]
-            if rows and label == one.method:
-                yield _Group(run, one.set, label, sorted(rows, key=lambda row: row.key))
+            rows = [row for row in run.rows if row.failure and (row.set, row.method) == (result.set, method)]
+            if rows and label == result.method:
+                yield _Group(run, result.set, label, sorted(rows, key=lambda row: row.key))
 
 
 def _shares(counts: Sequence[int]) -> list[int]:
-    """Return how many answers of each group are shown, at least one."""
-    most = max(1, MAX_SHOWN // len(counts))
-    return [min(count, most) for count in counts]
+    """Return the number of answers to show of each group, at least one."""
+    limit = max(1, MAX_SHOWN // len(counts))
+    return [min(count, limit) for count in counts]
 
 
 def _group(group: _Group, share: int, out: Path) -> str:
@@ -222,8 +227,8 @@ def _group(group: _Group, share: int, out: Path) -> str:
 def _answer(run: Run, row: ResultRow) -> str:
     assert row.failure is not None
     cause = failure_name(f"{row.failure.kind}: {row.failure.detail}" if row.failure.detail else row.failure.kind)
-    said = _cut(row.answer) or "no answer"
-    line = f'<span class="cause">{_shown(cause)}</span> · {_shown(_cut(row.question))} → {_shown(said)}'
+    answer = _cut(row.answer) or "no answer"
+    line = f'<span class="cause">{_shown(cause)}</span> · {_shown(_cut(row.question))} → {_shown(answer)}'
     gold = " | ".join(row.gold) or "no answer"
     facts = [f"<p><b>gold:</b> {_shown(_cut(gold))}</p>"]
     missing = [str(hop.gold) for hop in row.support if not hop.found]
@@ -248,11 +253,11 @@ def _trace(trace: Trace) -> str:
 
 
 def _step(step: Step, trace: Trace) -> str:
-    titles = [trace.passages[one].title or one for one in step.passages[:_MAX_TITLES] if one in trace.passages]
+    titles = [trace.passages[key].title or key for key in step.passages[:_MAX_TITLES] if key in trace.passages]
     more = len(step.passages) - len(titles)
-    found = ", ".join(titles) + (f" and {more} more" if more > 0 else "")
+    passages = ", ".join(titles) + (f" and {more} more" if more > 0 else "")
     answer = step.error or (step.answer.text if step.answer else step.output)
-    cells = (str(step.id + 1), step.primitive, step.query, answer, found)
+    cells = (str(step.id + 1), step.primitive, step.query, answer, passages)
     return f"<tr>{''.join(f'<td>{_shown(_cut(cell))}</td>' for cell in cells)}</tr>"
 
 
@@ -261,5 +266,5 @@ def _cut(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return untrusted text as HTML, without characters that turn the direction of writing."""
+    """Return untrusted text as HTML, without characters that change the direction of writing."""
     return escape(_UNSAFE.sub("\ufffd", text.encode("utf-8", "replace").decode()))

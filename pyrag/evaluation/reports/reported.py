@@ -1,6 +1,6 @@
-"""Scores as the papers report them, for columns beside our figures. HoVer's exact match is its label accuracy.
+"""Scores that the papers report, for columns beside our figures. HoVer's exact match is its label accuracy.
 
-The papers used other models, corpora and the full sets: a difference from their figures proves nothing by itself.
+The papers used other models, corpora and the full sets, so a difference from their figures proves nothing by itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ LABEL = "reported (other models, corpora and questions)"
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One row of a paper's table: figures by set. `method` is our registry's name."""
+    """Row of a paper's table: figures by set. `method` is our registry's name."""
 
     source: str
     method: str
@@ -23,12 +23,12 @@ class Reported:
 
 
 def _rows(source: str, columns: Sequence[str], table: str) -> tuple[Reported, ...]:
-    """Parse a table: per line our method, the row's name, and its figures, a dash for none.
+    """Parse a table: per line our method, the row's name, and its figures, with a dash for a missing figure.
 
     Args:
-        source: Where the table is printed, with a place for the row's name.
+        source: Name of the table, with a place for the row's name.
         columns: METRIC:SET of each figure.
-        table: The lines.
+        table: Lines of the table.
     """
     parsed = []
     for line in table.strip().splitlines():
@@ -168,8 +168,8 @@ def reported_rows(method: str, set_name: str) -> list[Reported]:
     """Return the papers' rows that have a figure for a method on a set.
 
     Args:
-        method: Our registry's name.
-        set_name: The set.
+        method: Our registry's name of the method.
+        set_name: Name of the set.
     """
     name = _DEFAULTS.get(method, method)
     return [row for row in REPORTED if row.method == name and set_name in row.em]
@@ -179,7 +179,7 @@ def reported(method: str, set_name: str) -> dict[str, float]:
     """Return the papers' exact match for a method on a set, by source.
 
     Args:
-        method: Our registry's name.
-        set_name: The set.
+        method: Our registry's name of the method.
+        set_name: Name of the set.
     """
     return {row.source: row.em[set_name] for row in reported_rows(method, set_name)}

@@ -1,6 +1,6 @@
-"""The summary of a run: means with intervals for each set, method, question type and hop count.
+"""Summary of a run: means with intervals for each set, method, question type and hop count.
 
-It depends on the results alone, not on their order: an interrupted run ends with the summary of an uninterrupted one,
+It depends only on the results, not on their order: an interrupted run ends with the summary of an uninterrupted one,
 except for `timing`, which holds all measured seconds.
 """
 
@@ -24,8 +24,9 @@ CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step 
 class Timing:
     """Seconds per question: wall time (mean, median, 95th percentile) and critical path of the steps (mean).
 
-    `roles` is the mean duration of one request of a group of `ROLES`, `shares` the seconds per question spent waiting
-    for all its requests.
+    Attributes:
+        roles: Mean duration of one request of each group of `ROLES`.
+        shares: Seconds per question spent waiting for all requests of each group.
     """
 
     seconds: float
@@ -38,7 +39,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class HopShare:
-    """The share of questions with this hop whose gold passage of the hop was found."""
+    """Share of questions with this hop whose gold passage of the hop was found."""
 
     hop: int
     n: int
@@ -47,12 +48,20 @@ class HopShare:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """One slice of results. Shares are from 0 to 1; costs are means per question.
+    """Statistics of one slice of results. Shares are from 0 to 1; costs are means per question.
 
-    `recall` and `all_gold` are keyed by k, and "all" for everything retrieved; empty where no gold passages are known.
-    `by_retrieval` is the share of gold passages that the first, second, … retrieval was first to find. `repaired`,
-    `revised`, `retried` and `unplanned` (no usable plan) are shares of questions, `recovered` is a share of retried
-    steps.
+    Attributes:
+        recall: Recall by k, and by "all" for everything retrieved; empty if no gold passages are known.
+        all_gold: Share of questions with all gold passages, with the keys of `recall`.
+        by_retrieval: Share of gold passages that the first, second, … retrieval was first to find.
+        repaired: Share of questions with a program repaired after an error.
+        revised: Share of questions with a program revised after a plan check.
+        retried: Share of questions with a retried step.
+        recovered: Share of retried steps that then had an answer.
+        unplanned: Share of questions without a usable plan.
+        ndcg: Mean nDCG@10 of the searches for gold passages; None if none are known.
+        errors: Wrong answers by line of OPERA's table 11.
+        requests: Requests per question, by the groups of `ROLES`.
     """
 
     n: int
@@ -75,14 +84,14 @@ class Stats:
     failures: dict[str, int]
     timing: Timing
     unplanned: float = 0.0
-    ndcg: float | None = None  # nDCG@10 of the searches for gold passages; None where none are known
-    errors: dict[str, int] = field(default_factory=dict)  # wrong answers by line of OPERA's table 11
-    requests: dict[str, float] = field(default_factory=dict)  # a question, by the groups of `ROLES`
+    ndcg: float | None = None
+    errors: dict[str, int] = field(default_factory=dict)
+    requests: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class SetStats:
-    """The results of a method on a set: all, and by question type and hop count where there are several."""
+    """Results of a method on a set: all, and by question type and hop count if there are several."""
 
     set: str
     method: str
@@ -107,7 +116,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class MethodPair:
-    """The differences of two methods on the same questions of a set."""
+    """Differences of two methods on the same questions of a set."""
 
     set: str
     a: str
@@ -118,8 +127,11 @@ class MethodPair:
 
 @dataclass(frozen=True, slots=True)
 class BenchSummary:
-    """All results. `failed` counts questions that failed outside their method, which count as wrong until they are
-    retried."""
+    """Summary of all results.
+
+    Attributes:
+        failed: Number of questions that failed outside their method, which count as wrong until they are retried.
+    """
 
     questions: int
     expected: int
@@ -130,16 +142,16 @@ class BenchSummary:
 
 
 def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[str], expected: int) -> BenchSummary:
-    """Summarise rows.
+    """Return the summary of rows.
 
     Args:
         rows: Results, in any order.
         sets: Names of sets, in the order of the tables.
-        methods: The same for methods; the first is the baseline of comparisons.
+        methods: Names of methods, in the order of the tables; the first is the baseline of comparisons.
         expected: Number of questions of the finished run.
     """
     groups: dict[tuple[str, str], list[ResultRow]] = defaultdict(list)
-    for row in sorted(rows, key=lambda one: one.key):
+    for row in sorted(rows, key=lambda row: row.key):
         groups[row.set, row.method].append(row)
     present = [(name, method) for name in sets for method in methods if groups.get((name, method))]
     stats = tuple(set_stats(name, method, groups[name, method]) for name, method in present)
@@ -148,7 +160,9 @@ def summarise(rows: Iterable[ResultRow], sets: Sequence[str], methods: Sequence[
         expected=expected,
         failed=sum(row.is_transient for group in groups.values() for row in group),
         sets=stats,
-        averages=tuple(_average(method, stats) for method in methods if any(one.method == method for one in stats)),
+        averages=tuple(
+            _average(method, stats) for method in methods if any(result.method == method for result in stats)
+        ),
         pairs=tuple(
             _pair(name, methods[0], other, groups[name, methods[0]], groups[name, other])
             for name, other in present
@@ -161,9 +175,9 @@ def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
     """Return the statistics of a method on a set.
 
     Args:
-        name: The set.
-        method: The method, or its label.
-        rows: Its results, at least one.
+        name: Name of the set.
+        method: Name of the method, or its label.
+        rows: Results of the method on the set, at least one.
     """
     return SetStats(
         name,
@@ -175,15 +189,15 @@ def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
 
 
 def _slices(rows: Sequence[ResultRow], key: Callable[[ResultRow], str]) -> dict[str, Stats]:
-    """Return statistics by a property; empty where all rows share it."""
-    found: dict[str, list[ResultRow]] = defaultdict(list)
+    """Return statistics by a property; empty if all rows share it."""
+    groups: dict[str, list[ResultRow]] = defaultdict(list)
     for row in rows:
-        found[key(row)].append(row)
-    return {name: stats_of(found[name]) for name in sorted(found)} if len(found) > 1 else {}
+        groups[key(row)].append(row)
+    return {name: stats_of(groups[name]) for name in sorted(groups)} if len(groups) > 1 else {}
 
 
 def stats_of(rows: Sequence[ResultRow]) -> Stats:
-    """Return the statistics of rows. Raises `ValueError` for none."""
+    """Return the statistics of rows. Raises `ValueError` if there are none."""
     tried = sum(row.unknowns for row in rows)
     return Stats(
         n=len(rows),
@@ -224,15 +238,15 @@ ROLES = {
 
 def _by_group(rows: Sequence[ResultRow]) -> dict[str, list[RoleUsage]]:
     """Return the uses of each group of roles, question by question, without groups that none used."""
-    found = {
+    uses_by_group = {
         group: [row.roles[role] for row in rows for role in roles if role in row.roles]
         for group, roles in ROLES.items()
     }
-    return {group: uses for group, uses in found.items() if uses}
+    return {group: uses for group, uses in uses_by_group.items() if uses}
 
 
 def failure_counts(rows: Iterable[ResultRow]) -> dict[str, int]:
-    """Count wrong answers by kind, and program errors by exception type."""
+    """Return the wrong answers by kind, and program errors by exception type."""
     names = Counter(
         f"program_error: {row.failure.detail}" if row.failure.kind == "program_error" else row.failure.kind
         for row in rows
@@ -257,7 +271,9 @@ def _ndcg(rows: Sequence[ResultRow]) -> float | None:
 def _per_hop(rows: Sequence[ResultRow]) -> tuple[HopShare, ...]:
     deepest = max((len(row.support) for row in rows), default=0)
     groups = ([row.support[hop] for row in rows if len(row.support) > hop] for hop in range(deepest))
-    return tuple(HopShare(hop, len(group), fmean(one.found for one in group)) for hop, group in enumerate(groups, 1))
+    return tuple(
+        HopShare(hop, len(group), fmean(hop_row.found for hop_row in group)) for hop, group in enumerate(groups, 1)
+    )
 
 
 def _by_retrieval(rows: Sequence[ResultRow]) -> tuple[float, ...]:
@@ -282,29 +298,29 @@ def _timing(rows: Sequence[ResultRow]) -> Timing:
 
 
 def _average(method: str, stats: Sequence[SetStats]) -> Average:
-    own = [one.all for one in stats if one.method == method]
+    own = [result.all for result in stats if result.method == method]
     return Average(
         method,
         len(own),
-        fmean(one.em.mean for one in own),
-        fmean(one.f1.mean for one in own),
-        fmean(one.accuracy.mean for one in own),
-        fmean(one.calls for one in own),
-        fmean(one.tokens for one in own),
-        fmean(one.chance_em for one in own),
+        fmean(stat.em.mean for stat in own),
+        fmean(stat.f1.mean for stat in own),
+        fmean(stat.accuracy.mean for stat in own),
+        fmean(stat.calls for stat in own),
+        fmean(stat.tokens for stat in own),
+        fmean(stat.chance_em for stat in own),
     )
 
 
 def _pair(name: str, a: str, b: str, rows_a: Sequence[ResultRow], rows_b: Sequence[ResultRow]) -> MethodPair:
-    """Compare two methods on the questions that both answered."""
+    """Return the comparison of two methods on the questions that both answered."""
     shared = _shared(rows_a, rows_b)
-    one, other = _by_id(rows_a), _by_id(rows_b)
+    first, other = _by_id(rows_a), _by_id(rows_b)
     return MethodPair(
         name,
         a,
         b,
-        difference([one[key].em for key in shared], [other[key].em for key in shared]),
-        difference([one[key].f1 for key in shared], [other[key].f1 for key in shared]),
+        difference([first[key].em for key in shared], [other[key].em for key in shared]),
+        difference([first[key].f1 for key in shared], [other[key].f1 for key in shared]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Four kinds of plots as SVG text: points, grouped bars, stacked bars, curves. No dependency, no script.
+"""Plots as SVG text: points, grouped bars, stacked bars and curves. No dependency, no script.
 
 Sizes are in pixels; text is 12 px, and its width is estimated. Labels do not overlap, and long ones end with "…".
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-# Okabe and Ito's colours, told apart by colour-blind readers too; then greys for what is more than that.
+# Okabe and Ito's colours, which colour-blind readers can distinguish; then greys for further series.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#555555", "#999999", "#000000")
 WIDTH, HEIGHT = 460, 290  # small enough to be read on a telephone, where it is shrunk to 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 30, 42
@@ -24,11 +24,12 @@ Points = Sequence[tuple[float, float]]
 
 
 def colour(position: int) -> str:
+    """Return the colour of a series by its position."""
     return COLOURS[position % len(COLOURS)]
 
 
 class Frame:
-    """Axes with a title; maps values to pixels."""
+    """Axes with a title, which map values to pixels."""
 
     def __init__(self, title: str, x: tuple[float, float], y: tuple[float, float], names: tuple[str, str]) -> None:
         self.x, self.y = x, y
@@ -36,10 +37,12 @@ class Frame:
         self._axes(*names)
 
     def px(self, value: float) -> float:
+        """Return the x coordinate of a value."""
         low, high = self.x
         return _LEFT + (value - low) / ((high - low) or 1) * (WIDTH - _LEFT - _RIGHT)
 
     def py(self, value: float) -> float:
+        """Return the y coordinate of a value."""
         low, high = self.y
         return HEIGHT - _BOTTOM - (value - low) / ((high - low) or 1) * (HEIGHT - _TOP - _BOTTOM)
 
@@ -56,12 +59,14 @@ class Frame:
         self.parts.append(_text(13, HEIGHT / 2, y_name, anchor="middle", more=turned))
 
     def x_ticks(self) -> None:
+        """Draw the ticks of the x axis."""
         for tick in _ticks(*self.x):
             x = self.px(tick)
             self.parts.append(_line(x, HEIGHT - _BOTTOM, x, HEIGHT - _BOTTOM + 4, "#333333"))
             self.parts.append(_text(x, HEIGHT - _BOTTOM + 17, _number(tick), anchor="middle"))
 
     def svg(self, description: str) -> str:
+        """Return the plot as SVG."""
         return _svg(WIDTH, HEIGHT, description, self.parts)
 
 
@@ -69,8 +74,8 @@ def scatter(title: str, points: Mapping[str, tuple[float, float]], x_name: str, 
     """Plot named points.
 
     Args:
-        title: The plot's.
-        points: x and y by name.
+        title: Title of the plot.
+        points: Coordinates x and y by name.
         x_name: Label of the x axis.
         y_name: Label of the y axis, which ends at 100 at most.
     """
@@ -89,7 +94,7 @@ def scatter(title: str, points: Mapping[str, tuple[float, float]], x_name: str, 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A rectangle that is kept free of other drawings."""
+    """Rectangle that is kept free of other drawings."""
 
     left: float
     top: float
@@ -97,6 +102,7 @@ class Box:
     bottom: float
 
     def meets(self, other: Box) -> bool:
+        """Return True if two boxes overlap."""
         return (
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
@@ -104,14 +110,14 @@ class Box:
 
 def _label_boxes(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[Box]:
     """Return the place of each label: beside its point, or in the nearest free row."""
-    taken = [Box(px - 6, py - 6, px + 6, py + 6) for px, py in places]
-    found = []
+    occupied = [Box(px - 6, py - 6, px + 6, py + 6) for px, py in places]
+    boxes = []
     for place, label in zip(places, labels, strict=True):
-        tried = list(_candidates(place, _LETTER * len(label)))
-        box = next((one for one in tried if not any(map(one.meets, taken))), tried[0])
-        taken.append(box)
-        found.append(box)
-    return found
+        candidates = list(_candidates(place, _LETTER * len(label)))
+        box = next((candidate for candidate in candidates if not any(map(candidate.meets, occupied))), candidates[0])
+        occupied.append(box)
+        boxes.append(box)
+    return boxes
 
 
 def _candidates(place: tuple[float, float], width: float) -> Iterator[Box]:
@@ -122,7 +128,7 @@ def _candidates(place: tuple[float, float], width: float) -> Iterator[Box]:
                 box = Box(left, middle - _LINE / 2, left + width, middle + _LINE / 2)
                 if box.left >= _LEFT and box.right <= WIDTH and box.top >= _TOP - 6 and box.bottom <= HEIGHT - _BOTTOM:
                     yield box
-    yield Box(px, py - _LINE / 2, px + width, py + _LINE / 2)  # where nothing is free
+    yield Box(px, py - _LINE / 2, px + width, py + _LINE / 2)  # if no place is free
 
 
 def _leader(place: tuple[float, float], box: Box) -> list[str]:
@@ -137,7 +143,7 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
     """Plot one bar per series for each group, in per cent.
 
     Args:
-        title: The plot's.
+        title: Title of the plot.
         groups: Labels of the groups.
         series: Values by name, one per group; None leaves a bar out.
         y_name: Label of the y axis.
@@ -151,7 +157,7 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
             value = values[place]
             if value is None:
                 continue
-            left, right = (frame.px(place + 0.1 + width * one) for one in (position, position + 1))
+            left, right = (frame.px(place + 0.1 + width * edge) for edge in (position, position + 1))
             top = frame.py(value)
             tip = f"{name}, {group}: {value:.1f}"
             frame.parts.append(_rect(left, top, right - left - 1, HEIGHT - _BOTTOM - top, colour(position), tip))
@@ -162,7 +168,7 @@ def stacked_bars(title: str, bars: Mapping[str, Mapping[str, float]], colours: M
     """Plot one horizontal bar per name.
 
     Args:
-        title: The plot's.
+        title: Title of the plot.
         bars: Shares from 0 to 1 by kind, by name.
         colours: Fill by kind, in the order of drawing.
     """
@@ -195,7 +201,7 @@ def curves(
     """Plot lines over points.
 
     Args:
-        title: The plot's.
+        title: Title of the plot.
         lines: Points by name.
         x_name: Label of the x axis.
         y_name: Label of the y axis.
@@ -261,11 +267,11 @@ def shortened(text: str, width: float, letter: float = _LETTER) -> str:
 
     Args:
         text: Any text.
-        width: In pixels.
+        width: Width in pixels.
         letter: Width of a letter in pixels.
     """
-    most = max(1, int(width / letter))
-    return text if len(text) <= most else text[: most - 1] + "…"
+    limit = max(1, int(width / letter))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _title(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The tables of a benchmark: its summary, and the work of its agents."""
+"""Tables of a benchmark: its summary, and the work of its agents."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def interval(value: Estimate) -> str:
 
 
 def from_figure(value: Estimate, figure: float) -> str:
-    """Return ours minus a printed figure, with the interval of ours.
+    """Return our value minus a printed figure, with the interval of our value.
 
     Args:
-        value: Ours, as shares.
-        figure: The other, in per cent and without an interval of its own.
+        value: Our value, as shares.
+        figure: Printed figure, in per cent and without an interval.
     """
-    mean, low, high = (100 * one - figure for one in (value.mean, value.low, value.high))
+    mean, low, high = (100 * bound - figure for bound in (value.mean, value.low, value.high))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
 
 
@@ -59,28 +59,39 @@ def score_cells(stats: Stats) -> list[str]:
 
 def main_table(summary: BenchSummary) -> Table:
     """Return every set under every method, and each method's average over the sets."""
-    rows = [[one.set, one.method, str(one.all.n), *score_cells(one.all)] for one in summary.sets]
-    if len({one.set for one in summary.sets}) > 1:
-        rows += [_average(one) for one in summary.averages]
+    rows = [[result.set, result.method, str(result.all.n), *score_cells(result.all)] for result in summary.sets]
+    if len({result.set for result in summary.sets}) > 1:
+        rows += [_average(average) for average in summary.averages]
     return Table(("set", "method", "n", *SCORES), rows, left=2)
 
 
-def _average(one: Average) -> list[str]:
-    scores = [percent(one.em), percent(one.f1), percent(one.accuracy), percent(one.chance_em)]
-    return [f"average of {one.sets}", one.method, "", *scores, "", "", "", count(one.calls), count(one.tokens), ""]
+def _average(average: Average) -> list[str]:
+    scores = [percent(average.em), percent(average.f1), percent(average.accuracy), percent(average.chance_em)]
+    return [
+        f"average of {average.sets}",
+        average.method,
+        "",
+        *scores,
+        "",
+        "",
+        "",
+        count(average.calls),
+        count(average.tokens),
+        "",
+    ]
 
 
 def slice_table(sets: Iterable[SetStats], by: str) -> Table:
-    """Return scores by question type or hop count; empty where no set has several.
+    """Return scores by question type or hop count; empty if no set has several.
 
     Args:
-        sets: Statistics.
-        by: "by_type" or "by_hops".
+        sets: Statistics of the sets.
+        by: Property, "by_type" or "by_hops".
     """
     rows = [
-        [one.set, one.method, name, str(stats.n), *score_cells(stats)]
-        for one in sets
-        for name, stats in getattr(one, by).items()
+        [result.set, result.method, name, str(stats.n), *score_cells(stats)]
+        for result in sets
+        for name, stats in getattr(result, by).items()
     ]
     names = {"by_type": "type", "by_hops": "hops"}
     return Table(("set", "method", names[by], "n", *SCORES), rows, left=3)
@@ -88,8 +99,16 @@ def slice_table(sets: Iterable[SetStats], by: str) -> Table:
 
 def pair_table(pairs: Sequence[MethodPair]) -> Table:
     rows = [
-        [one.set, f"{one.a} − {one.b}", str(one.em.n), signed(one.em), _p(one.em.p), signed(one.f1), _p(one.f1.p)]
-        for one in pairs
+        [
+            pair.set,
+            f"{pair.a} − {pair.b}",
+            str(pair.em.n),
+            signed(pair.em),
+            _p(pair.em.p),
+            signed(pair.f1),
+            _p(pair.f1.p),
+        ]
+        for pair in pairs
     ]
     return Table(("set", "methods", "n", "EM [95 %]", "p", "F1 [95 %]", "p"), rows, left=2)
 
@@ -100,9 +119,9 @@ def _p(p: float) -> str:
 
 def hop_table(sets: Sequence[SetStats]) -> Table:
     """Return shares of gold passages found by hop, and by the retrieval that found them first."""
-    known = [one for one in sets if one.all.per_hop]
-    deepest = max((len(one.all.per_hop) for one in known), default=0)
-    latest = min(max((len(one.all.by_retrieval) for one in known), default=0), 6)
+    known = [result for result in sets if result.all.per_hop]
+    deepest = max((len(result.all.per_hop) for result in known), default=0)
+    latest = min(max((len(result.all.by_retrieval) for result in known), default=0), 6)
     header = [
         "set",
         "method",
@@ -111,10 +130,12 @@ def hop_table(sets: Sequence[SetStats]) -> Table:
         *(f"by look-up {n}" for n in range(1, latest + 1)),
     ]
     rows = []
-    for one in known:
-        hops = [percent(hop.found) for hop in one.all.per_hop]
-        firsts = [percent(share) for share in one.all.by_retrieval[:latest]]
-        rows.append([one.set, one.method, percent(one.all.ndcg), *_filled(hops, deepest), *_filled(firsts, latest)])
+    for result in known:
+        hops = [percent(hop.found) for hop in result.all.per_hop]
+        firsts = [percent(share) for share in result.all.by_retrieval[:latest]]
+        rows.append(
+            [result.set, result.method, percent(result.all.ndcg), *_filled(hops, deepest), *_filled(firsts, latest)]
+        )
     return Table(header, rows, left=2)
 
 
@@ -139,11 +160,12 @@ def course_table(sets: Iterable[SetStats]) -> Table:
     )
     rows = [
         [
-            one.set, one.method, percent(one.all.repaired), percent(one.all.revised), percent(one.all.retried),
-            percent(one.all.recovered), percent(one.all.unplanned), count(one.all.retrievals),
-            f"{one.all.timing.median:.2f}", f"{one.all.timing.p95:.2f}", f"{one.all.timing.critical_path:.2f}",
+            result.set, result.method, percent(result.all.repaired), percent(result.all.revised),
+            percent(result.all.retried),
+            percent(result.all.recovered), percent(result.all.unplanned), count(result.all.retrievals),
+            f"{result.all.timing.median:.2f}", f"{result.all.timing.p95:.2f}", f"{result.all.timing.critical_path:.2f}",
         ]
-        for one in sets
+        for result in sets
     ]  # fmt: skip
     return Table(header, rows, left=2)
 
@@ -153,32 +175,34 @@ def role_table(sets: Iterable[SetStats]) -> Table:
     header = ("set", "method", "role", "requests", "s/request", "s/question")
     rows = [
         [
-            one.set,
-            one.method,
+            result.set,
+            result.method,
             group,
-            f"{one.all.requests[group]:.2f}",
-            f"{one.all.timing.roles[group]:.2f}",
-            f"{one.all.timing.shares[group]:.2f}",
+            f"{result.all.requests[group]:.2f}",
+            f"{result.all.timing.roles[group]:.2f}",
+            f"{result.all.timing.shares[group]:.2f}",
         ]
-        for one in sets
-        for group in one.all.requests
+        for result in sets
+        for group in result.all.requests
     ]
     return Table(header, rows, left=3)
 
 
 def opera_table(sets: Sequence[SetStats]) -> Table:
     """Return OPERA's table 11: wrong answers by source and line, in per cent of those that have a line."""
-    counted = [one for one in sets if one.all.errors]
-    header = ["error", *(f"{one.set} · {one.method}" for one in counted)]
-    rows = [["wrong answers", *(str(sum(one.all.errors.values())) for one in counted)]]
+    counted = [result for result in sets if result.all.errors]
+    header = ["error", *(f"{result.set} · {result.method}" for result in counted)]
+    rows = [["wrong answers", *(str(sum(result.all.errors.values())) for result in counted)]]
     for source, lines in SOURCES.items():
-        rows.append([f"{source} errors", *(_error_share(one, lines) for one in counted)])
-    rows += [[line, *(_error_share(one, (line,)) for one in counted)] for lines in SOURCES.values() for line in lines]
+        rows.append([f"{source} errors", *(_error_share(result, lines) for result in counted)])
+    rows += [
+        [line, *(_error_share(result, (line,)) for result in counted)] for lines in SOURCES.values() for line in lines
+    ]
     return Table(header, rows if counted else [])
 
 
-def _error_share(one: SetStats, lines: Sequence[str]) -> str:
-    return percent(sum(one.all.errors.get(line, 0) for line in lines) / sum(one.all.errors.values()))
+def _error_share(result: SetStats, lines: Sequence[str]) -> str:
+    return percent(sum(result.all.errors.get(line, 0) for line in lines) / sum(result.all.errors.values()))
 
 
 def failure_name(kind: str) -> str:
@@ -189,13 +213,13 @@ def failure_name(kind: str) -> str:
 
 def failure_table(sets: Sequence[SetStats]) -> Table:
     """Return wrong answers by kind, in per cent of the wrong answers."""
-    present = {kind for one in sets for kind in one.all.failures}
+    present = {kind for result in sets for kind in result.all.failures}
     kinds = [kind for known in KINDS for kind in sorted(present) if kind.partition(": ")[0] == known]
     rows = []
-    for one in sets:
-        wrong = sum(one.all.failures.values())
-        shares = [percent(one.all.failures.get(kind, 0) / wrong) if wrong else NONE for kind in kinds]
-        rows.append([one.set, one.method, str(wrong), *shares])
+    for result in sets:
+        wrong = sum(result.all.failures.values())
+        shares = [percent(result.all.failures.get(kind, 0) / wrong) if wrong else NONE for kind in kinds]
+        rows.append([result.set, result.method, str(wrong), *shares])
     return Table(("set", "method", "wrong", *map(failure_name, kinds)), rows if kinds else [], left=2)
 
 
@@ -205,17 +229,17 @@ def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
     rows = [
         (
             name,
-            str(one.n),
-            percent(one.em),
-            f"{one.calls:.2f}",
-            *(f"{one.roles[role]:.2f}" for role in ROLES),
-            *(percent(one.patterns[name]) for name in PATTERNS),
-            percent(one.efficiency),
-            percent(one.efficient),
-            f"{one.goals:.2f}",
-            f"{one.hops:.2f}",
+            str(stats.n),
+            percent(stats.em),
+            f"{stats.calls:.2f}",
+            *(f"{stats.roles[role]:.2f}" for role in ROLES),
+            *(percent(stats.patterns[name]) for name in PATTERNS),
+            percent(stats.efficiency),
+            percent(stats.efficient),
+            f"{stats.goals:.2f}",
+            f"{stats.hops:.2f}",
         )
-        for name, one in named
+        for name, stats in named
     ]
     return Table(header, rows)
 
@@ -226,15 +250,15 @@ def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
     rows = [
         (
             name,
-            str(one.n),
-            percent(one.em),
-            f"{one.calls:.2f}",
-            f"{one.em_per_call:.2f}",
-            str(one.failed),
-            percent(one.before),
-            percent(one.after),
+            str(stats.n),
+            percent(stats.em),
+            f"{stats.calls:.2f}",
+            f"{stats.em_per_call:.2f}",
+            str(stats.failed),
+            percent(stats.before),
+            percent(stats.after),
         )
-        for name, one in named
+        for name, stats in named
     ]
     return Table(header, rows)
 
@@ -242,7 +266,7 @@ def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
 def depth_table(depths: Mapping[int, Depth]) -> Table:
     """Return the depth of plans, one line per number of hops."""
     rows = [
-        (str(hops), str(one.n), f"{one.searches:.2f}", percent(one.single), percent(one.short))
-        for hops, one in depths.items()
+        (str(hops), str(depth.n), f"{depth.searches:.2f}", percent(depth.single), percent(depth.short))
+        for hops, depth in depths.items()
     ]
     return Table(("hops", "n", "searches", "one search", "fewer than hops"), rows)

@@ -1,7 +1,7 @@
-"""The writer of all report pages: tables as Markdown and HTML, plots side by side, whole pages.
+"""Writer of all report pages: tables as Markdown and HTML, plots side by side, whole pages.
 
-Style and plots are in the page: nothing is fetched, no script runs. Left out: what a report says (benchmarks, evolving
-and training each have a module for that) and how plots are drawn (`svg`).
+Style and plots are part of the page: nothing is fetched, no script runs. The contents of reports are defined
+elsewhere (benchmarks, evolving and training each have a module), and plots are drawn in `svg`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MAX_SHORT = 24  # letters that are not broken into lines
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells as text; the first `left` columns are texts, the others figures. As a string it is Markdown."""
+    """Table with cells as text; the first `left` columns are texts, the others figures. As a string it is Markdown."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -76,8 +76,8 @@ def document(title: str, body: str) -> str:
     """Return a whole page.
 
     Args:
-        title: Plain text.
-        body: HTML.
+        title: Title as plain text.
+        body: Body as HTML.
     """
     view = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f"{view}<title>{escape(title)}</title><style>{_STYLE}</style>"
@@ -85,11 +85,11 @@ def document(title: str, body: str) -> str:
 
 
 def section(title: str, text: str, *parts: str) -> str:
-    """Return a headed section of a page.
+    """Return a section of a page with a heading.
 
     Args:
-        title: Plain text.
-        text: One plain paragraph, or empty.
+        title: Heading as plain text.
+        text: One paragraph of plain text, or empty.
         parts: HTML that follows.
     """
     body = [f"<h2>{escape(title)}</h2>", *([f"<p>{escape(text)}</p>"] if text else []), *parts]
@@ -97,7 +97,7 @@ def section(title: str, text: str, *parts: str) -> str:
 
 
 def upright(table: Table) -> Table:
-    """Transpose a table with more columns than a screen shows, if it has fewer rows."""
+    """Return a table, transposed if it has more columns than a screen shows and fewer rows."""
     if table.left > 1 or len(table.header) <= max(_MAX_COLUMNS, len(table.rows) + 1):
         return table
     first, *others = zip(table.header, *table.rows, strict=True)
@@ -105,17 +105,17 @@ def upright(table: Table) -> Table:
 
 
 def table_html(table: Table, links: Mapping[tuple[int, int], str] | None = None) -> str:
-    """Return a table that scrolls where it is too wide.
+    """Return a table that scrolls if it is too wide.
 
     Args:
         table: The table.
         links: Addresses of cells, by row and column.
     """
-    found = links or {}
+    addresses = links or {}
     classes = [(("figure " if i >= table.left else "") + _mark(name)).strip() for i, name in enumerate(table.header)]
 
     def cells(tag: str, row: Sequence[str], number: int) -> str:
-        shown = (_linked(cell, found.get((number, i))) for i, cell in enumerate(row))
+        shown = (_linked(cell, addresses.get((number, i))) for i, cell in enumerate(row))
         kinds = (f"{name} short" if len(cell) <= _MAX_SHORT else name for name, cell in zip(classes, row, strict=True))
         return "".join(f'<{tag} class="{name}">{cell}</{tag}>' for name, cell in zip(kinds, shown, strict=True))
 
@@ -145,8 +145,8 @@ def with_legend(plot: str, names: Sequence[str]) -> str:
     """Return a plot below a legend of its lines.
 
     Args:
-        plot: SVG text.
-        names: The lines in the order in which they are drawn.
+        plot: Plot as SVG.
+        names: Names of the lines, in the order of drawing.
     """
     return f"<div>{legend(names)}{plot}</div>"
 

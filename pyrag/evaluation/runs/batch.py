@@ -1,7 +1,7 @@
-"""Many questions side by side; a failure becomes the result of its question, and the others go on.
+"""Batch of questions answered in parallel. A failure becomes the result of its question, and the others go on.
 
-Results are handed over when they are ready, not in order, so that a kill loses no finished question. What answers
-(this process, worker processes, a cluster) is the caller's `Ask`.
+Results are passed on when they are ready, not in order, so that a kill loses no finished question. The caller's
+`Ask` decides what answers (this process, worker processes, a cluster).
 """
 
 from __future__ import annotations
@@ -18,29 +18,32 @@ from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 @dataclass(frozen=True, slots=True)
 class QuestionJob:
+    """Question to answer with a method, and the set it belongs to."""
+
     set: str
     method: str
     question: Question
 
     @property
     def key(self) -> tuple[str, str, str]:
+        """Set, method and id of the question."""
         return self.set, self.method, self.question.id
 
 
-_ENDING = {error.kind: error for error in (ConfigError, StorageError)}  # would befall every other question too
+_ENDING = {error.kind: error for error in (ConfigError, StorageError)}  # would affect every other question too
 Ask = Callable[[QuestionJob], Awaitable[Trace]]
 
 
 async def run_jobs(
     jobs: Iterable[QuestionJob], ask: Ask, done: Callable[[QuestionJob, Trace], None], *, concurrency: int
 ) -> None:
-    """Ask all jobs.
+    """Run all jobs.
 
     Args:
         jobs: Questions with set and method.
         ask: Answers one job.
-        done: Called with each result; what it raises (a full disk) ends the batch.
-        concurrency: Jobs at the same time.
+        done: Called with each result; an error that it raises (a full disk) ends the batch.
+        concurrency: Maximum number of jobs at the same time.
 
     Raises:
         ConfigError: A method cannot run with these settings at all.
@@ -68,7 +71,7 @@ async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
 
     Args:
         job: The question.
-        ask: Answers it.
+        ask: Answers the job.
     """
     try:
         return await ask(job)
@@ -81,11 +84,11 @@ async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
 
 
 def unwritable(job: QuestionJob, error: PyRAGError) -> Trace:
-    """Return the failed trace that stands for one that cannot be written.
+    """Return the failed trace that replaces one that cannot be written.
 
     Args:
         job: The question.
-        error: The reason.
+        error: Reason of the failure.
     """
     return _failed(job, TraceError("crash", str(error)))
 

@@ -1,14 +1,14 @@
-"""The folder of a run, and what survives what.
+"""Folder of a run, written so that it survives a kill.
 
-    config.json      what the run is (compared when it goes on) and the sessions that worked on it
-    results.jsonl    one line a question, set and method; the last line of a question counts
-    traces/          one trace a line for each set and method; a result says where its trace stands
+    config.json      the run's settings (compared when it is resumed) and the sessions that worked on it
+    results.jsonl    one line per question, set and method; the last line of a question counts
+    traces/          one trace per line for each set and method; a result holds the position of its trace
     journal/         with --resume-steps: requests and replies of the questions under way
     summary.json     written in one step when all questions are done
 
 Results and traces are only appended to, flushed and synced for each question, the trace before the result that names
-it. So a process that is killed loses the questions it had under way. What it left half-written is cut off by the next
-one. A lock keeps a second process out.
+it. A process that is killed therefore only loses the questions under way, and the next process cuts off any
+incomplete line. A lock keeps a second process out.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
 from pyrag.trace.plain import encoded
 
-FORMAT = 1  # of the folder and of what a row says; raised when scores change their meaning
+FORMAT = 1  # version of the folder and its rows; raised when scores change their meaning
 CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
 _OLD_NAME = (b'"coin":', b'"chance_em":')  # rows of runs before this field was renamed; text has its quotes escaped
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run on disk: `rows` holds the latest result of each question."""
+    """Run on disk: `rows` holds the latest result of each question."""
 
     folder: Path
     config: dict[str, Any]
@@ -45,10 +45,11 @@ class Run:
 
     @property
     def name(self) -> str:
+        """Name of the run's folder."""
         return self.folder.resolve().name
 
     def trace(self, row: ResultRow) -> Trace:
-        """Return the trace of a row. Raises `DataError` where the trace file does not hold it."""
+        """Return the trace of a row. Raises `DataError` if the trace file does not hold it."""
         path = trace_path(self.folder, row.set, row.method)
         start, length = row.trace
         try:
@@ -65,15 +66,15 @@ def trace_path(folder: Path, set_name: str, method: str) -> Path:
     """Return the path of a set's and method's traces.
 
     Args:
-        folder: The run's.
-        set_name: The set.
-        method: The method.
+        folder: Folder of the run.
+        set_name: Name of the set.
+        method: Name of the method.
     """
     return folder / TRACES / f"{set_name}.{method}.jsonl"
 
 
 def read_run(folder: Path) -> Run:
-    """Read a run. Raises `DataError` where the folder holds none."""
+    """Load a run. Raises `DataError` if the folder holds none."""
     config = _read_config(folder)
     if not {"sets", "methods"} <= config["run"].keys() or not config["sessions"]:
         raise DataError(f"{folder / CONFIG} is no config of a run of pyrag bench: choose another folder")
@@ -82,7 +83,7 @@ def read_run(folder: Path) -> Run:
 
 
 class RunWriter:
-    """A run that results are added to; made by `open_run`.
+    """Run to which results are added; created by `open_run`.
 
     `rows` holds earlier and new results, `sessions` the notes on the processes that worked on it, this one last.
     """
@@ -92,30 +93,30 @@ class RunWriter:
     ) -> None:
         self.folder, self.rows, self.sessions = folder, rows, sessions
         self._cure = f"make room and run the same command with --out {folder}: what is answered is kept"
-        # Without buffers: what a full disk does not take must not come up again when the file is closed.
+        # Without buffers, since data that a full disk refused must not be written when the file is closed.
         self._results: IO[bytes] = (folder / RESULTS).open("ab", buffering=0)
         self._traces: dict[Path, IO[bytes]] = {}
 
     def write(self, row: ResultRow, trace: Trace) -> ResultRow:
-        """Keep a result and its trace on disk; return the row as it was kept.
+        """Store a result and its trace on disk; return the row as stored.
 
         Args:
             row: The result.
-            trace: Its trace.
+            trace: Trace of the result.
 
         Raises:
-            DataError: The trace cannot be written in any form; nothing was kept.
-            StorageError: The disk is full, say.
+            DataError: The trace cannot be written in any form; nothing was stored.
+            StorageError: The file cannot be written, such as on a full disk.
         """
         line = to_json(trace)
         with writing(trace_path(self.folder, row.set, row.method), self._cure):
             file = self._trace_file(row)
-            kept = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
+            stored = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
             append(file, line)
         with writing(self.folder / RESULTS, self._cure):
-            append(self._results, _encode(kept))
-        self.rows[kept.key] = kept
-        return kept
+            append(self._results, _encode(stored))
+        self.rows[stored.key] = stored
+        return stored
 
     def _trace_file(self, row: ResultRow) -> IO[bytes]:
         path = trace_path(self.folder, row.set, row.method)
@@ -124,21 +125,22 @@ class RunWriter:
         return self._traces[path]
 
     def close(self) -> None:
+        """Close the files."""
         for file in (self._results, *self._traces.values()):
             file.close()
 
 
 @contextmanager
 def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any]) -> Iterator[RunWriter]:
-    """Start a run in the folder, or continue the one that is there.
+    """Start a run in the folder, or resume the one in it.
 
     Args:
-        folder: The run's.
-        identity: What all its sessions must agree on.
+        folder: Folder of the run.
+        identity: Settings that all its sessions must share.
         session: Notes on this process.
 
     Raises:
-        UsageError: The folder holds a run of other settings or something else, or is in use.
+        UsageError: The folder holds a run with other settings or something else, or is in use.
     """
     with open_folder(folder, identity, session) as sessions:
         with writing(folder):
@@ -154,16 +156,16 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 def open_folder(
     folder: Path, identity: Mapping[str, Any], session: Mapping[str, Any], results: str = RESULTS
 ) -> Iterator[list[dict[str, Any]]]:
-    """Make and lock the folder of a run, and yield the notes on its sessions, this one last.
+    """Create and lock the folder of a run, and yield the notes on its sessions, this one last.
 
     Args:
-        folder: The run's.
-        identity: What all its sessions must agree on.
+        folder: Folder of the run.
+        identity: Settings that all its sessions must share.
         session: Notes on this process.
         results: File of results; while it is empty, the identity may change.
 
     Raises:
-        UsageError: As for `open_run`.
+        UsageError: The folder holds a run with other settings or something else, or is in use.
     """
     _check_folder(folder)
     make_folder(folder)
@@ -172,14 +174,14 @@ def open_folder(
 
 
 def _check_folder(folder: Path) -> None:
-    # A process that was killed at its very start leaves a lock and a half-written config.
-    there = [one.name for one in folder.iterdir()] if folder.is_dir() else []
+    # A process that was killed right at its start leaves a lock and an incomplete config.
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if CONFIG not in there and any(name != "lock" and not name.startswith(f".{CONFIG}") for name in there):
         raise UsageError(f"{folder} holds files that are no run: choose another folder with --out")
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder where it is missing. Raises `UsageError` where none can be made or written."""
+    """Create a folder if it is missing. Raises `UsageError` if it cannot be created or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -194,7 +196,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Held while the process lives, however it ends."""
+    """Hold the folder's lock while the process lives, however it ends."""
     path = folder / "lock"
     with path.open("a+b", buffering=0) as file:
 
@@ -213,7 +215,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], results: Path) -> list[dict[str, Any]]:
-    """Note the session in the config, and return all notes. Raises `UsageError` for other settings."""
+    """Add the session to the config, and return all notes. Raises `UsageError` for other settings."""
     path = folder / CONFIG
     config: dict[str, Any] = _read_config(folder) if path.exists() else {"run": identity, "sessions": []}
     if not results.exists() or not results.stat().st_size:  # nothing is bound to the old settings yet
@@ -253,7 +255,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON gives it back, for comparing."""
+    """Return a value as it comes back from JSON, for comparing."""
     return json.loads(json.dumps(value))
 
 
@@ -272,16 +274,16 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _recover(folder: Path) -> dict[tuple[str, str, str], ResultRow]:
-    """Return the results that are there, after cutting off what a killed process left half-written."""
+    """Return the stored results, after cutting off lines that a killed process left incomplete."""
     path = folder / RESULTS
     cut_off_torn(path)
     rows = _rows(path)
     ends: dict[Path, int] = {}
     for row in _all_rows(path):
-        one = trace_path(folder, row.set, row.method)
-        ends[one] = max(ends.get(one, 0), sum(row.trace) + 1)
-    for one in (folder / TRACES).glob("*.jsonl"):
-        cut_off(one, ends.get(one, 0))
+        traces = trace_path(folder, row.set, row.method)
+        ends[traces] = max(ends.get(traces, 0), sum(row.trace) + 1)
+    for traces in (folder / TRACES).glob("*.jsonl"):
+        cut_off(traces, ends.get(traces, 0))
     # Only a machine that stopped can lose a trace whose result it kept; such a question is asked again.
     return {key: row for key, row in rows.items() if _has_trace(folder, row)}
 

@@ -1,7 +1,7 @@
-"""The exchanges of a running question on disk, so that it continues after a kill at the step it had reached.
+"""Exchanges of a running question on disk, so that it can be resumed after a kill at the step it had reached.
 
-Recalled exchanges count against the question's budget again, seconds included. Requests in flight at the kill are
-asked again.
+Recalled exchanges count against the question's budget again, including their seconds. Requests in flight at the kill
+are made again.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ from pyrag.trace.plain import encoded
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An exchange. `at`: seconds spent on the question when the reply came, earlier processes included."""
+    """Exchange of a journal.
+
+    `at` is the number of seconds spent on the question so far, including earlier processes.
+    """
 
     at: float
     exchange: Exchange
 
 
 class FileJournal:
-    """A `pyrag.episode.ledger.Journal` in a file of its own. Close it; `discard` it once its question has a result."""
+    """A `pyrag.episode.ledger.Journal` in its own file. Close it, and `discard` it once its question has a result."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,20 +44,28 @@ class FileJournal:
         self._started = time.perf_counter()
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """Return the next recorded exchange of a request, or None. Args: those of `Journal.recall`."""
+        """Return the next recorded exchange of a request, or None.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            key: Digest of the request.
+        """
         known = self._known.get((role, key))
         return known.popleft() if known else None
 
     def keep(self, exchange: Exchange) -> None:
+        """Store an exchange."""
         at = self.spent + time.perf_counter() - self._started
         with writing(self._path):
             write_all(self._file, encoded(Entry(at, exchange)) + b"\n")
             # survives the process; a machine that stops may cost a step
 
     def close(self) -> None:
+        """Close the file."""
         self._file.close()
 
     def discard(self) -> None:
+        """Close and delete the file."""
         self.close()
         self._path.unlink(missing_ok=True)
 
@@ -63,10 +74,10 @@ def journal_path(run: Path, set_name: str, method: str, question: str) -> Path:
     """Return the journal of a question, named by a digest, since ids are free text.
 
     Args:
-        run: The run's folder.
-        set_name: The set.
-        method: The method.
-        question: Its id.
+        run: Folder of the run.
+        set_name: Name of the set.
+        method: Name of the method.
+        question: Id of the question.
     """
     digest = hashlib.sha256(f"{set_name}\n{method}\n{question}".encode()).hexdigest()[:24]
     return run / "journal" / f"{digest}.jsonl"

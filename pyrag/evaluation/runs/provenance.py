@@ -16,7 +16,7 @@ _PACKAGES = ("tantivy", "RestrictedPython", "greenlet", "msgspec", "aiohttp")
 
 
 def session(**more: Any) -> dict[str, Any]:
-    """Return the notes of `config.json` on this process."""
+    """Return the notes on this process for `config.json`."""
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": commit(),
@@ -28,10 +28,10 @@ def session(**more: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the checkout's commit, marked where files differ from it; empty outside a checkout."""
+    """Return the checkout's commit, marked if files differ from it; empty outside a checkout."""
     folder = Path(__file__).parent
     try:
-        # git is where PATH says, and it is our own folder that it looks at
+        # git is found through PATH, and only examines our own folder
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):

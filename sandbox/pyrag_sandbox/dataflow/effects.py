@@ -1,8 +1,5 @@
 # ruff: noqa: N802 - methods are named after the kinds of nodes they take
-"""`Effects` of running a piece of a program, and the visitor that collects them name by name.
-
-`analyzer` lists the assumptions of the analysis.
-"""
+"""`Effects` of running a piece of a program, and their collector. `analyzer` lists the assumptions of the analysis."""
 
 from __future__ import annotations
 
@@ -54,7 +51,6 @@ class Effects:
 
     @property
     def pure(self) -> bool:
-        """True if running the node early or repeatedly makes no difference."""
         return not (self.mutates or self.ordered or self.unsure or self.lazy)
 
     def merge(self, other: Effects) -> None:
@@ -138,8 +134,7 @@ class EffectVisitor(Visitor):
         self.visit(node.value)
         self.visit(node.slice)
 
-    def _mutate(self, node: ast.AST) -> None:
-        """Record that the object which `node` evaluates to is changed."""
+    def _mutate(self, node: ast.AST) -> None:  # the object that `node` evaluates to is changed
         if isinstance(node, ast.Name):
             self._mutate_name(node.id)
             return
@@ -255,10 +250,7 @@ class EffectVisitor(Visitor):
         self.visit_children(node)
 
     def _callbacks_known(self, node: ast.Call, last: str) -> bool:
-        """Return True if arguments that may be called are functions with known effects.
-
-        The effects count where the functions are named.
-        """
+        """Return True if arguments that may be called have known effects, which count where the functions are named."""
         positions, names = CALLED.get(last, ((), NOTHING))
         starred = bool(positions) and any(isinstance(argument, ast.Starred) for argument in node.args)
         if starred or any(keyword.arg is None for keyword in node.keywords):  # unpacked arguments may be anything

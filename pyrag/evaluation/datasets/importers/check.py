@@ -17,20 +17,20 @@ from pyrag.evaluation.metrics import Script, normalise, score_text, script_of
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """The counts of a file of questions, and its problems, one sentence each."""
+    """Counts of a file of questions, and its problems, one sentence each."""
 
     path: Path
     questions: int
-    passages: int | None  # None: the set has no corpus
+    passages: int | None  # None if the set has no corpus
     problems: tuple[str, ...]
 
 
 def check_folder(folder: Path) -> list[Checked]:
-    """Check the sets in a folder and in the folders below it, training questions included."""
+    """Check the sets in a folder and in the folders below it, including training questions."""
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder}: name one with questions.jsonl in it, or one of such folders")
     below = sorted(path for path in folder.iterdir() if path.is_dir())
-    places = [one for one in (folder, *below) if find_file(one, "questions")]
+    places = [place for place in (folder, *below) if find_file(place, "questions")]
     if not places:
         raise DataError(f"{folder} holds no questions.jsonl: make one with pyrag data import NAME FILE --out {folder}")
     return [checked for place in places for checked in _check_place(place)]
@@ -58,12 +58,12 @@ def _check_set(path: Path, corpus: Path | None) -> Checked:
 
 
 def _problems(question: Question, ids: set[str] | None, script: Script) -> Iterator[str]:
-    # A spelling of which normalisation leaves nothing ("*") cannot win by itself, but it does no harm beside others.
+    # A spelling that normalises to nothing ("*") can never match, but is harmless beside others.
     scored = {gold: score_text(gold, question.answers, script) for gold in question.answers or ("",)}
     for gold, scores in scored.items():
         if min(scores) < 1.0 and (normalise(gold) or max(map(min, scored.values())) < 1.0):
             yield f"its gold answer {gold!r} scores {scores} in EM, F1 and accuracy instead of 1.0: correct it"
-    missing = [one for one in _named(question) if ids is not None and one not in ids]
+    missing = [gold for gold in _named(question) if ids is not None and gold not in ids]
     if missing:
         yield f"the corpus lacks its gold passage {missing[0]!r}: add it, or build the corpus from the same release"
     if ids is None and question.supporting:
@@ -71,7 +71,7 @@ def _problems(question: Question, ids: set[str] | None, script: Script) -> Itera
 
 
 def _named(question: Question) -> list[str]:
-    alternatives = [one for others in question.supporting_alt.values() for one in others]
+    alternatives = [alternative for others in question.supporting_alt.values() for alternative in others]
     steps = [step.supporting for step in question.decomposition if step.supporting]
     return [*question.supporting, *alternatives, *steps]
 

@@ -1,6 +1,6 @@
-"""Conversion of a released data set, from a file or the hub, into `questions.jsonl` and perhaps `corpus.jsonl`.
+"""Conversion of a released data set, from a file or the hub, to `questions.jsonl` and, with passages, `corpus.jsonl`.
 
-Records are streamed; the files appear when all records are good, so that a broken source leaves no partial set.
+Records are streamed, and the files appear once all records are valid, so a broken source leaves no partial set.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from pyrag.evaluation.datasets.layout import question_of
 
 _FLASHRAG = "RUC-NLPIR/FlashRAG_datasets"
 SEARCH_R1 = "search-r1"
-_SEARCH_R1_TRAIN = Remote("PeterJinGo/nq_hotpotqa_train", "train.parquet")  # what Search-R1 and PyRAG train on
+_SEARCH_R1_TRAIN = Remote("PeterJinGo/nq_hotpotqa_train", "train.parquet")  # the training set of Search-R1 and PyRAG
 TRAIN = "train"
-# With their paragraphs where a repository has them; else the questions only, as FlashRAG collects them.
+# With their paragraphs if a repository has them; otherwise only the questions, as FlashRAG collects them.
 REMOTES = {
     "popqa": Remote("akariasai/PopQA", "test.tsv"),
     "hotpotqa": Remote("hotpotqa/hotpot_qa", "distractor/validation-00000-of-00001.parquet"),
@@ -56,8 +56,8 @@ class Imported:
     Attributes:
         questions: Number of questions written.
         passages: Number of passages written.
-        others: Records of other sets that were left out, by set.
-        remark: A sentence if the papers count another number of questions.
+        others: Number of records of other sets that were left out, by set.
+        remark: Sentence if the papers count another number of questions; otherwise empty.
     """
 
     questions: int
@@ -67,16 +67,16 @@ class Imported:
 
 
 def import_set(name: str, source: Path | Sequence[Path], out: Path, split: str = "") -> Imported:
-    """Convert released files; an earlier import of the split in `out` is replaced.
+    """Convert released files. An earlier import of the split in `out` is replaced.
 
     Args:
-        name: The set, which selects the format of an official release, and the records of a mixture.
+        name: Name of the set, which selects the format of an official release and the records of a mixture.
         source: The file, or its parts in order.
-        out: The folder to write.
-        split: "train" for questions to learn from.
+        out: Folder to write.
+        split: Name of the split, "train" for training questions; else empty.
 
     Raises:
-        DataError: A record is wrong; names file, place and cure.
+        DataError: A record is wrong; the message names file, place and cure.
         UsageError: The format is unknown.
     """
     name, sources = canonical_name(name), [source] if isinstance(source, Path) else list(source)
@@ -118,7 +118,7 @@ def import_mixture(source: Path, out: Path, split: str = "") -> dict[str, Import
     Args:
         source: The file.
         out: Folder of sets.
-        split: "train" for questions to learn from.
+        split: Name of the split, "train" for training questions; else empty.
 
     Returns:
         Outcome by set.
@@ -133,17 +133,17 @@ def import_mixture(source: Path, out: Path, split: str = "") -> dict[str, Import
 
 
 def download_set(name: str, out: Path, source: str = HUB, split: str = "") -> Imported:
-    """Download a set, and convert it.
+    """Download a set and convert it.
 
     Args:
-        name: The set.
-        out: The folder to write.
+        name: Name of the set.
+        out: Folder to write.
         source: URL of a hub, or a folder that mirrors one.
-        split: "train" for questions to learn from.
+        split: Name of the split, "train" for training questions; else empty.
 
     Raises:
         UsageError: No hub has the set.
-        PermanentServiceError: It cannot be fetched.
+        PermanentServiceError: The set cannot be fetched.
     """
     return import_set(name, [fetch(remote, source) for remote in _remotes(name, split)], out, split)
 
@@ -177,17 +177,17 @@ def _remotes(name: str, split: str) -> tuple[Remote, ...]:
 
 
 def _format(record: Record, name: str) -> Format:
-    found = format_of(record, name)
-    if found is None:
+    chosen_format = format_of(record, name)
+    if chosen_format is None:
         raise UsageError(
             f"{record.where} is in none of the layouts that go by their fields (ours, FlashRAG, Search-R1), "
             f"and there is no data set {name!r} with a format of its own{nearest(name, OFFICIAL)}"
         )
-    return found
+    return chosen_format
 
 
 class _SetWriter:
-    """Writes each question and each passage once; two questions of one id are an error."""
+    """Writer of each question and each passage once. Two questions with one id are an error."""
 
     def __init__(self, questions: IO[bytes], corpus: IO[bytes]) -> None:
         self.questions, self.corpus = questions, corpus
@@ -195,6 +195,7 @@ class _SetWriter:
         self.passages: set[str] = set()
 
     def add(self, record: Record, item: Item) -> None:
+        """Write a question and its passages."""
         self._write(self.questions, record, item.fields)
         for passage in item.passages:
             if passage.id not in self.passages:
@@ -217,10 +218,10 @@ class _SetWriter:
 
 @contextmanager
 def _files(out: Path, split: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open both files under temporary names, and rename them when the block ends well.
+    """Open both files under temporary names, and rename them when the block ends without an error.
 
-    An import without passages leaves no corpus, not even an earlier one's; an import that fails leaves no folder that
-    it made.
+    An import without passages leaves no corpus, not even an earlier one. A failed import leaves no folder that it
+    made.
     """
     prefix = f"{split}_" if split else ""
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -241,7 +242,7 @@ def _files(out: Path, split: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that are empty, the deepest first."""
+    """Remove folders that are empty, deepest first."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()

@@ -1,8 +1,8 @@
 """Formats of released records: one function per format, from a record to a question and its passages.
 
-The name of the data set selects official formats; the layouts of FlashRAG, of Search-R1 and our own are recognised by
-their fields. White space in texts is collapsed, HTML entities in titles are decoded. Every format takes the record,
-the name of the set and the record's position from 1, and raises `DataError` for a record of another form.
+The name of the data set selects official formats; the layouts of FlashRAG, of Search-R1 and our own are recognised
+by their fields. White space in texts is collapsed, and HTML entities in titles are decoded. Every format takes the
+record, the name of the set and the record's position from 1, and raises `DataError` for a record of another form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyrag.evaluation.datasets.layout import completed_fields
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A passage of the set's corpus. Its id is made of its text, so that equal texts share it."""
+    """Passage of the set's corpus. Its id is derived from its text, so that equal texts share it."""
 
     id: str
     title: str
@@ -30,7 +30,7 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question in the common layout (`fields` of its line), and the passages that came with it."""
+    """Question in the common layout (`fields` of its line), and the passages that came with it."""
 
     fields: dict[str, Any]
     passages: tuple[Paragraph, ...] = ()
@@ -40,7 +40,7 @@ Context = dict[str, list[tuple[Paragraph, list[str]]]]  # passages with their se
 Format = Callable[[Record, str, int], Item]  # record, name of the set, position from 1
 
 PREFIXES = {"hotpotqa": "hp", "2wikimultihopqa": "2w", "musique": "mq"}
-_OTHER_COLUMN = {"sentences": "content"}  # as the hub's 2WikiMultiHopQA calls it
+_OTHER_COLUMN = {"sentences": "content"}  # name in the hub's 2WikiMultiHopQA
 _QUESTION = re.compile(r".*Question:\s*(.+?)\s*\Z", re.DOTALL)
 
 
@@ -48,9 +48,9 @@ def passage(prefix: str, title: str, text: str) -> Paragraph:
     """Return a passage with tidy texts.
 
     Args:
-        prefix: Of the id, such as "hp".
-        title: May hold HTML entities.
-        text: May hold line breaks.
+        prefix: Prefix of the id, such as "hp".
+        title: Title; may contain HTML entities.
+        text: Text; may contain line breaks.
     """
     title, text = " ".join(html.unescape(title).split()), " ".join(text.split())
     digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:10]
@@ -58,10 +58,9 @@ def passage(prefix: str, title: str, text: str) -> Paragraph:
 
 
 def _hotpotqa(record: Record, name: str, number: int) -> Item:
-    """Read HotpotQA and 2WikiMultiHopQA (`hotpot_dev_distractor_v1.json`, `dev.json`), and the hub's form of the
-    former."""
+    """Parse HotpotQA (also the hub's form) and 2WikiMultiHopQA (`hotpot_dev_distractor_v1.json`, `dev.json`)."""
     fields = _basics(record, record.text("_id", "id"), [record.text("answer")])
-    fields |= _kept(record, "type", "level")
+    fields |= _selected(record, "type", "level")
     if record.has("evidences"):
         fields["evidences"] = record.items("evidences")
     context, facts = _context(record, name), _supporting_facts(record)
@@ -131,8 +130,10 @@ def _stated(context: Context, title: str, number: int) -> list[tuple[Paragraph, 
 
 
 def _musique(record: Record, name: str, number: int) -> Item:
-    """Read MuSiQue (`musique_ans_v1.0_dev.jsonl`; in `musique_full`, unanswerable questions share the id of their
-    twin)."""
+    """Parse MuSiQue (`musique_ans_v1.0_dev.jsonl`).
+
+    In `musique_full`, unanswerable questions share an id with their twin.
+    """
     answerable = record.fields.get("answerable") is not False
     identity = record.text("id") + ("" if answerable else "#unanswerable")
     aliases = list(record.texts("answer_aliases")) if record.fields.get("answer_aliases") is not None else []
@@ -152,7 +153,7 @@ def _musique(record: Record, name: str, number: int) -> Item:
 
 
 def _hops(record: Record, by_index: dict[Any, Paragraph], gold: list[str]) -> dict[str, Any]:
-    """Return the decomposition. Its steps name passages in hop order; the paragraphs do not."""
+    """Return the decomposition, whose steps name passages in hop order; the paragraphs have another order."""
     steps = [_step(record.part("question_decomposition", value), by_index) for value in _steps(record)]
     ordered = [step["supporting"] for step in steps if "supporting" in step] + gold
     return {"hops": len(steps), "supporting": list(dict.fromkeys(ordered)), "decomposition": steps}
@@ -164,12 +165,12 @@ def _steps(record: Record) -> list[Any]:
 
 def _step(part: Record, by_index: dict[Any, Paragraph]) -> dict[str, Any]:
     step = {"question": part.text("question"), "answer": part.text("answer")}
-    found = by_index.get(part.fields.get("paragraph_support_idx"))
-    return step | ({"supporting": found.id} if found else {})
+    paragraph = by_index.get(part.fields.get("paragraph_support_idx"))
+    return step | ({"supporting": paragraph.id} if paragraph else {})
 
 
 def _popqa(record: Record, name: str, number: int) -> Item:
-    """Read PopQA (`popQA.tsv`): one column holds the gold spellings as a JSON list."""
+    """Parse PopQA (`popQA.tsv`), where one column holds the gold spellings as a JSON list."""
     try:
         answers = json.loads(record.text("possible_answers"))
     except ValueError as error:
@@ -184,14 +185,14 @@ def _popqa(record: Record, name: str, number: int) -> Item:
 
 
 def _bamboogle(record: Record, name: str, number: int) -> Item:
-    """Read Bamboogle's table: questions and answers without ids."""
+    """Parse Bamboogle's table of questions and answers, which has no ids."""
     lowered = Record(record.where, {str(key).strip().lower(): value for key, value in record.fields.items()})
     fields = _basics(lowered, f"bamboogle_{number}", [lowered.text("answer")])
     return Item({**fields, "hops": 2})
 
 
 def _hover(record: Record, name: str, number: int) -> Item:
-    """Read HoVer: a claim with its label; gold pages are known by title only."""
+    """Parse HoVer: a claim with its label. Gold pages are only known by title."""
     titles = list(dict.fromkeys(title for title, _ in _pairs(record, "supporting_facts", "sent_id")))
     fields: dict[str, Any] = {
         "id": record.text("uid", "id"),
@@ -211,12 +212,12 @@ def _label(record: Record) -> str:
 
 
 def _nq(record: Record, name: str, number: int) -> Item:
-    """Read NQ-open (`NQ-open.dev.jsonl`): a list of answers, no ids."""
+    """Parse NQ-open (`NQ-open.dev.jsonl`): a list of answers, no ids."""
     return Item({**_basics(record, f"nq_{number}", list(record.texts("answer"))), "hops": 1})
 
 
 def _ambigqa(record: Record, name: str, number: int) -> Item:
-    """Read AmbigQA: the answers to every reading of the question count."""
+    """Parse AmbigQA. The answers to every interpretation of the question count."""
     answers: list[str] = []
     for value in record.items("annotations"):
         note = record.part("annotations", value)
@@ -227,9 +228,9 @@ def _ambigqa(record: Record, name: str, number: int) -> Item:
 
 
 def _multihoprag(record: Record, name: str, number: int) -> Item:
-    """Read MultiHop-RAG (`MultiHopRAG.json`): evidence by article title and sentence; the corpus is another file."""
+    """Parse MultiHop-RAG (`MultiHopRAG.json`): evidence by article title and sentence; the corpus is another file."""
     facts = [record.part("evidence_list", value) for value in record.items("evidence_list")]
-    kept = [
+    evidence = [
         {key: fact.fields[key] for key in ("title", "source", "published_at", "fact") if fact.has(key)}
         for fact in facts
     ]
@@ -240,17 +241,15 @@ def _multihoprag(record: Record, name: str, number: int) -> Item:
         "answers": [record.text("answer")],
     }
     fields |= {"type": record.fields.get("question_type"), "hops": len(facts)}
-    return Item(_without_empty({**fields, "supporting_titles": titles, "facts": kept}))
+    return Item(_without_empty({**fields, "supporting_titles": titles, "facts": evidence}))
 
 
 def _flashrag(record: Record, name: str, number: int) -> Item:
-    """Read FlashRAG: `golden_answers`, and in `metadata` the fields of the original, with the paragraphs of HotpotQA
-    and 2Wiki or MuSiQue's gold paragraphs.
-    """
+    """Parse FlashRAG: `golden_answers`, and in `metadata` the original's fields, with paragraphs of some sets."""
     identity = record.text("id") if record.has("id") else completed_fields(record.fields)["id"]
     fields = _basics(record, identity, list(record.texts("golden_answers")))
     metadata = record.part("metadata", record.fields.get("metadata") or {})
-    fields |= _kept(metadata, "type", "level")
+    fields |= _selected(metadata, "type", "level")
     if metadata.has("supporting_facts"):
         return _supported(fields, _context(metadata, name), _supporting_facts(metadata))
     by_index = {part.fields.get("idx"): passage("mq", part.text("title"), part.text("paragraph_text"))
@@ -268,14 +267,14 @@ def _gold_paragraphs(metadata: Record) -> Iterator[Record]:
 
 
 def _search_r1(record: Record, name: str, number: int) -> Item:
-    """Read Search-R1's training and test files, which mix sets.
+    """Parse Search-R1's training and test files, which mix sets.
 
-    Ids are the file's own if one set of the mixture is read. Otherwise the set's name becomes part of them.
+    Ids are the file's own if one set of the mixture is read. Otherwise they are prefixed with the set's name.
     """
     truth = record.part("reward_model", record.fields.get("reward_model"))
     target = truth.part("ground_truth", truth.fields.get("ground_truth"))
-    given = target.fields.get("target")
-    answers = target.texts("target") if isinstance(given, list) else (target.text("target"),)
+    target_value = target.fields.get("target")
+    answers = target.texts("target") if isinstance(target_value, list) else (target.text("target"),)
     extra = record.fields.get("extra_info") or {}
     position = extra.get("index", number) if isinstance(extra, dict) else number
     identity = record.text("id") if record.has("id") else str(position)
@@ -287,11 +286,11 @@ def _search_r1(record: Record, name: str, number: int) -> Item:
 
 
 def mixed_source(record: Record, name: str) -> str | None:
-    """Return the set of a record of a mixture if a known set of another name is read; else None.
+    """Return the set of a mixture's record if a known set of another name is read; otherwise None.
 
     Args:
-        record: One of Search-R1's, or of any other file.
-        name: The set that is read.
+        record: Record of Search-R1's files, or of any other file.
+        name: Name of the set that is read.
     """
     source = str(record.fields.get("data_source") or "") if record.has("reward_model") else ""
     return source if source and name in OFFICIAL and canonical_name(source) != name else None
@@ -302,14 +301,14 @@ def _prompted(record: Record) -> str:
     if record.has("question"):
         return record.text("question")
     messages = [record.part("prompt", message) for message in record.items("prompt")]
-    found = _QUESTION.match(str(messages[-1].fields.get("content", ""))) if messages else None
-    if not found:
+    question = _QUESTION.match(str(messages[-1].fields.get("content", ""))) if messages else None
+    if not question:
         record.fail("has neither a field 'question' nor a prompt that ends in 'Question: …': add one of them")
-    return " ".join(found[1].split())
+    return " ".join(question[1].split())
 
 
 def _common(record: Record, name: str, number: int) -> Item:
-    """Take over a question of our own layout, with what `completed_fields` adds."""
+    """Parse a question of our own layout, with the fields that `completed_fields` adds."""
     return Item(completed_fields(record.fields))
 
 
@@ -343,11 +342,11 @@ _SPELLINGS = {name: name for name in OFFICIAL} | {
 
 
 def format_of(record: Record, name: str) -> Format | None:
-    """Return the format of a file; None where it cannot be told.
+    """Return the format of a file, or None if it is unknown.
 
     Args:
-        record: The file's first.
-        name: The set, for official formats.
+        record: First record of the file.
+        name: Name of the set, for official formats.
     """
     if record.has("reward_model"):  # Search-R1's merged files keep FlashRAG's field besides
         return _search_r1
@@ -364,7 +363,7 @@ def _is_common(record: Record) -> bool:
 
 
 def canonical_name(name: str) -> str:
-    """Return the name of a known data set for other spellings of it (`2Wiki`, `natural-questions`); else the name."""
+    """Return the name of a known data set for its other spellings (`2Wiki`, `natural-questions`); else the name."""
     plain = re.sub(r"[\W_]", "", name.lower())
     return _SPELLINGS.get(plain, name)
 
@@ -373,7 +372,7 @@ def _basics(record: Record, identity: str, answers: list[str]) -> dict[str, Any]
     return {"id": identity, "question": record.text("question"), "answers": list(dict.fromkeys(answers))}
 
 
-def _kept(record: Record, *names: str) -> dict[str, Any]:
+def _selected(record: Record, *names: str) -> dict[str, Any]:
     return {name: record.fields[name] for name in names if isinstance(record.fields.get(name), str)}
 
 

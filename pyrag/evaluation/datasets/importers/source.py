@@ -1,7 +1,6 @@
 """Records of released files, one at a time: JSON arrays, JSON lines, TSV, CSV and Parquet.
 
-Memory is bounded by the largest record. Each record knows its place, so that errors name file, place and cure. Left
-out: the meaning of fields (`formats`).
+Memory is bounded by the largest record. Each record knows its place, so that errors name file, place and cure.
 """
 
 from __future__ import annotations
@@ -28,19 +27,21 @@ _QUESTIONS = frozenset({"question", "query", "claim", "prompt"})
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record and its place ("FILE line 7")."""
+    """Record and its place ("FILE line 7")."""
 
     where: str
     fields: dict[str, Any]
 
     def fail(self, problem: str) -> NoReturn:
+        """Raise `DataError` for a problem of this record."""
         raise DataError(f"{self.where} {problem}")
 
     def has(self, name: str) -> bool:
+        """Return True if a field is present and not empty."""
         return self.fields.get(name) not in (None, "")
 
     def text(self, *names: str) -> str:
-        """Return the first of these fields that is present, as text. Raises `DataError` where it is empty."""
+        """Return the first of these fields that is present, as text. Raises `DataError` if it is empty."""
         value = next((self.fields[name] for name in names if self.has(name)), None)
         if isinstance(value, int | float) and not isinstance(value, bool):
             value = str(value)
@@ -74,8 +75,11 @@ class Record:
         """Return an object inside this record.
 
         Args:
-            name: The field, for errors.
-            value: Its content. Raises `DataError` where it is no object.
+            name: Name of the field, for errors.
+            value: Content of the field.
+
+        Raises:
+            DataError: The content is not an object.
         """
         value = structured(value)
         if not isinstance(value, dict):
@@ -96,8 +100,12 @@ def structured(value: Any) -> Any:
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file, whose kind its name tells (`.gz` may follow). Raises `DataError` and
-    `UsageError`."""
+    """Yield the records of a file, whose type is given by its suffix (`.gz` may follow).
+
+    Raises:
+        DataError: The file is damaged.
+        UsageError: The suffix is unknown.
+    """
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     match kind:
         case ".jsonl" | ".ndjson":
@@ -154,7 +162,7 @@ def _json_array(path: Path) -> Iterator[Record]:
 
 
 def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -> str:
-    """Return a larger window for an object that is cut off. Raises `DataError` for a broken one."""
+    """Return a larger window for an object that is cut off. Raises `DataError` for a broken object."""
     at = getattr(error, "pos", 0)
     cut_off = isinstance(error, json.JSONDecodeError) and (at >= len(window) - 8 or "Unterminated" in error.msg)
     if cut_off and len(window) <= MAX_LINE:
@@ -177,9 +185,9 @@ def _table(path: Path, delimiter: str) -> Iterator[Record]:
                 _check_heading(path, rows.fieldnames or ())
                 where = f"{path} line {rows.line_num}"
                 if None in row or None in row.values():
-                    given = len([value for value in row.values() if value is not None])
+                    cells = len([value for value in row.values() if value is not None])
                     columns = len(rows.fieldnames or ())
-                    raise DataError(f"{where} has {given} columns instead of {columns}: quote or complete the row")
+                    raise DataError(f"{where} has {cells} columns instead of {columns}: quote or complete the row")
                 yield Record(where, dict(row))
         except csv.Error as error:
             raise DataError(f"{path} line {rows.line_num + 1} is no table row ({error}): fix or remove it") from error
