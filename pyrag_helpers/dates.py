@@ -48,7 +48,7 @@ _SHORT_YEAR_LEAD = re.compile(
 
 
 def _readable_year(match: re.Match[str]) -> bool:
-    """Return True if the number can be a year: one of three digits only if the words around it mean a year."""
+    """Return True if a number can be a year; a number of three digits only if the words around it mean a year."""
     if match["y6"] is None or len(match["y6"]) == 4 or match["e6"]:
         return True
     before, after = match.string[: match.start()], match.string[match.end() :]
@@ -113,7 +113,7 @@ def years_between(a: Datable, b: Datable) -> int:
     """Return the whole years between two dates, in either order: an age, a duration.
 
     Args:
-        a: A date, or an answer that holds a date.
+        a: A date, or an answer that contains a date.
         b: The other date.
     """
     first, last = sorted((parse_date(a), parse_date(b)))
@@ -156,14 +156,14 @@ def _last_day(value: Datable) -> date:
 
 
 def overlap(a: str | tuple[Datable, Datable], b: str | tuple[Datable, Datable]) -> str:
-    """Return the years two periods share, such as "1921–1938"; one year stands alone.
+    """Return the years that two periods share, such as "1921–1938", or a single year.
 
     Args:
         a: A period as text, or its two dates.
         b: The other period.
 
     Raises:
-        ValueError: The periods never meet.
+        ValueError: The periods do not overlap.
     """
     (start_a, end_a), (start_b, end_b) = parse_period(a), parse_period(b)
     start, end = max(start_a, start_b), min(end_a, end_b)

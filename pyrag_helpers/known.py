@@ -1,4 +1,4 @@
-"""Known and unknown values of a program, and the error for the use of an unknown one."""
+"""Known and unknown values of a program, and the error for using an unknown one."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ T = TypeVar("T")
 
 
 class UnknownAnswerError(ValueError):
-    """Use of an answer that was not found. The program is not wrong: evidence is lacking."""
+    """Error for using an answer that was not found. The program is not wrong: evidence is lacking."""
 
 
 def is_known(answer: object) -> bool:
-    """Return False for an answer that was not found, for a text that says so in any words, and for None."""
+    """Return False for an answer that was not found, for a text that means this in any words, and for None."""
     known = getattr(answer, "known", None)
     if isinstance(known, bool):
         return known

@@ -1,4 +1,4 @@
-"""Names of people, places and countries in texts, and lists of them: what is the same, what two lists share."""
+"""Names of people, places and countries in texts, and lists of them: whether two are the same, what two lists share."""
 
 from __future__ import annotations
 
@@ -77,21 +77,21 @@ def countries(text: str) -> set[str]:
 
 
 def same_entity(a: str, b: str) -> bool:
-    """Return whether two texts name the same thing, as far as spelling can tell.
+    """Return True if two texts name the same thing, as far as spelling can tell.
 
-    Case, accents, articles, punctuation and remarks in brackets do not matter; "U.S.", "American" and "United
-    States" are one country; part of a name ("Elvis") and part of a place ("Paris" in "Paris, France") are enough.
-    Texts of several countries match if they share one. An empty text matches nothing.
+    Case, accents, articles, punctuation and remarks in brackets are ignored. "U.S.", "American" and "United States"
+    are one country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France") is enough. Texts with
+    several countries match if they share one. An empty text matches nothing.
 
     Args:
-        a: A name, or an answer that holds a name.
+        a: A name, or an answer that contains a name.
         b: The other name.
     """
     return same_name(require_known(a), require_known(b))
 
 
 def same_name(a: str, b: str) -> bool:
-    """Compare two texts like `same_entity`, without looking for the answer in them.
+    """Return True if two texts match as in `same_entity`, even if one of them is an unknown answer.
 
     Args:
         a: A name.

@@ -31,10 +31,10 @@ _SQUARES = {
 
 
 def unit_factor(text: str) -> float:
-    """Return the factor of the unit that a text begins with; 1 where it begins with none.
+    """Return the factor of the unit at the beginning of a text, or 1 if there is none.
 
     Args:
-        text: What stands behind a number, such as " kg" or " square kilometres".
+        text: Text after a number, such as " kg" or " square kilometres".
     """
     match = _UNIT.match(text)
     if match is None:

@@ -1,9 +1,9 @@
-"""Detector of texts that say that there is no answer, for answers, judgements and the values of programs.
+"""Detector of texts that mean "there is no answer", for answers, judgements and the values of programs.
 
-The whole text must say so, never a word in it: "Unknown Pleasures" and "Not Available (band)" are answers. Words are
-mapped to the parts they play (`unknown_words`), and a sentence is a refusal where its parts make one: sources that do
-not mention, something that is not stated, nobody who knows. Sentences after it may explain; one that goes on to answer
-may not stand there. Texts are cut to `MAX_CHARS` characters, so reading one costs no more than that, whatever it holds.
+The whole text must mean this, never a single word: "Unknown Pleasures" and "Not Available (band)" are answers. Words
+are mapped to their roles (`unknown_words`), and a sentence is a refusal if its roles form one: sources that do not
+mention, something that is not stated, nobody who knows. Later sentences may explain the refusal, but not go on to
+answer. Texts are cut to `MAX_CHARS` characters, which bounds the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 from pyrag_helpers.unknown_words import ENGLISH, FOREIGN, SENTINELS
 
 MAX_CHARS = 1_200
-_MAX_WORDS = 120  # of a sentence
+_MAX_WORDS = 120  # words of a sentence that are examined
 
 _SPLIT = re.compile(r"[.!?…]+(?=[\s\"'”’*_)\]]|\Z)|[;:()\[\]|\n（）【】—–]+|\s-+\s|/{2,}")
 _CLAUSE = re.compile(r"[,，、]")
@@ -104,14 +104,14 @@ _KOREAN = re.compile(
 
 
 def is_unknown(text: str) -> bool:
-    """Return True if a text, taken as an answer, is empty or says that there is no answer."""
+    """Return True if a text, read as an answer, is empty or means that there is no answer."""
     text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'"))))
     plain = " ".join(text.casefold().split()).strip(_EDGES)
     if not plain or plain in SENTINELS:
         return True
     if _CJK.search(plain):
         return _asian(plain)
-    sentences = [part for one in _SPLIT.split(text) if (part := one.strip(_EDGES))]
+    sentences = [part for piece in _SPLIT.split(text) if (part := piece.strip(_EDGES))]
     return _says_unknown(sentences, "en") or any(
         _says_unknown(sentences, language) for language in FOREIGN if _hints(language, plain)
     )
@@ -129,7 +129,7 @@ def _says_unknown(sentences: list[str], language: str) -> bool:
     """Return True if the first sentence after introductions refuses, and no later sentence goes on to answer."""
     for number, sentence in enumerate(sentences):
         if _refuses(sentence, language):
-            return all(_is_talk(one, language) for one in sentences[number + 1 :])
+            return all(_is_talk(later, language) for later in sentences[number + 1 :])
         codes = _codes(sentence, language)
         if number == 3 or not _HEDGE.fullmatch(codes) or _is_title(sentence):
             return False
@@ -137,7 +137,7 @@ def _says_unknown(sentences: list[str], language: str) -> bool:
 
 
 def _refuses(sentence: str, language: str) -> bool:
-    """Return True if a sentence says that something is not known, leaving out clauses that introduce it."""
+    """Return True if a sentence means that something is not known, ignoring clauses that introduce it."""
     if sentence.casefold() in SENTINELS:
         return True
     clauses = _CLAUSE.split(sentence)
@@ -148,14 +148,14 @@ def _refuses(sentence: str, language: str) -> bool:
             return True
         head = _codes(clauses[number], language)
         if _matches(head, language) and not _is_title(clauses[number], head):
-            return all(_is_talk(one, language) for one in clauses[number + 1 :])
+            return all(_is_talk(later, language) for later in clauses[number + 1 :])
         if not _HEDGE.fullmatch(head):
             return False
     return False
 
 
 def _answers_after(codes: str) -> bool:
-    """Return True if a "but" is followed by something else than more talk about the sources."""
+    """Return True if a "but" is followed by anything other than more about the sources."""
     place = codes.find("c", 1)
     return place > 0 and not _TALK.fullmatch(codes[place:])
 
@@ -168,7 +168,7 @@ def _is_talk(sentence: str, language: str) -> bool:
 
 
 def _is_title(sentence: str, codes: str = "O") -> bool:
-    """Return True if the words are written as in a title, and some of them are no part of a refusal."""
+    """Return True if the words are capitalised as in a title, and some of them do not belong to a refusal."""
     words = [word for word in _WORD.findall(sentence) if len(word) > 3]
     capital = len(words) >= 2 and all(word[0].isupper() for word in words) and not sentence.isupper()
     return capital and (bool(set("OE") & set(codes)) or ("w" in codes and not set("siq") & set(codes)))
@@ -178,7 +178,7 @@ def _matches(codes: str, language: str) -> bool:
     if not codes:
         return False
     if language == "en":
-        return any(one.fullmatch(codes) for one in _patterns())
+        return any(pattern.fullmatch(codes) for pattern in _patterns())
     return _matches_foreign(codes)
 
 
@@ -188,10 +188,10 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 def _matches_foreign(codes: str) -> bool:
-    """Return True if words of a language with another word order refuse: which parts occur counts, not where."""
+    """Return True if words of a language with another word order refuse; their roles count, not their order."""
     parts = set(codes)
     denied = bool(parts & set("nzx"))
-    if any(one.fullmatch(codes) for one in _foreign_patterns()):
+    if any(pattern.fullmatch(codes) for pattern in _foreign_patterns()):
         return True
     if parts & set("s") and denied and parts & set("pPGai"):
         return True
@@ -228,7 +228,7 @@ def _classes(language: str) -> dict[str, str]:
 
 
 def _codes(sentence: str, language: str) -> str:
-    """Return the parts that the words of a sentence play, a letter each."""
+    """Return the roles of a sentence's words, one letter each."""
     classes = _classes(language)
     words = _WORD.findall(sentence.casefold())[:_MAX_WORDS]
     if language != "en":
@@ -256,11 +256,11 @@ def _code(word: str, classes: dict[str, str]) -> str:
 def _asian(plain: str) -> bool:
     """Return True if a text in Chinese, Japanese or Korean refuses.
 
-    Chinese, Japanese and Korean are written without the spaces, or the words, that the grammar needs.
+    These languages lack the spaces, or the words, that the grammar of the other languages needs.
     """
     text = re.sub(r"\s+", " ", plain)[:160]
     if any(form in text for form in ("但", "不过", "しかし", "하지만")) and len(text) > 40:
         return False
-    parts = [part for one in re.split(r"[。！？!?]", text) if (part := one.strip(_EDGES))]
+    parts = [part for piece in re.split(r"[。！？!?]", text) if (part := piece.strip(_EDGES))]
     kinds = (_CHINESE, _JAPANESE, _KOREAN)
     return bool(parts) and all(part in SENTINELS or any(kind.fullmatch(part) for kind in kinds) for part in parts)

@@ -1,4 +1,4 @@
-"""Words by the part that they play in a sentence that says that there is no answer, language by language.
+"""Words by their role in a sentence that means "there is no answer", language by language.
 
 Each class has a letter, over which `unknown` writes its grammar:
 n not · M never · z no · W without · x nothing · o none · k lacks · l insufficient · e enough · u unknown · K missing
