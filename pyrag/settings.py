@@ -115,7 +115,7 @@ class Settings:
     price_out: float | None = None  # of a million completion tokens
     max_cost: float | None = None  # maximum cost of a question, in that currency
     deadline: float | None = 120.0  # seconds a question
-    # Seconds one model call may take, or pause where it is streamed; None: half the deadline, but at least 60, and
+    # Seconds one model call may take, or pause in a stream; None: half the deadline, but at least 60, and
     # without a deadline 600.
     call_timeout: float | None = None
     retrieve_timeout: float = 10.0
@@ -124,7 +124,7 @@ class Settings:
     concurrency: int = 8  # questions at once
     max_in_flight: int = 256  # maximum model calls at once to an endpoint; fewer where the server refuses or times out
     proxy: str = "auto"  # URL of a proxy for model and retriever; auto: as the environment says; none: without
-    ca_bundle: str | None = None  # a file or folder of certificates to trust besides the system's
+    ca_bundle: str | None = None  # a file or folder of certificates to trust in addition to the system's
     cache: str | bool = False  # a file of replies that were paid for; true: the user's cache folder
     cache_mb: int = 1024  # its maximum size, in MiB
     context_tokens: int | None = None  # the answer model's window; None: as its server tells
@@ -241,7 +241,7 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Return validated settings from plain values, on top of those of their profile. Raises `ConfigError`."""
+    """Return validated settings from plain values, on top of their profile's. Raises `ConfigError`."""
     known = _types()
     values = layered(PROFILES.get(str(values.get("profile")), {}), values)
     for key in values:

@@ -64,16 +64,16 @@ def _tokens(text: str) -> list[str]:
 
 def countries(text: str) -> set[str]:
     """Return the countries that a text names, by noun or adjective, under one name each; empty if none is known."""
-    words, found, at = _tokens(text), set(), 0
+    words, matches, at = _tokens(text), set(), 0
     while at < len(words):
         for size in range(min(_MAX_COUNTRY, len(words) - at), 0, -1):
             name = _COUNTRIES.get(" ".join(words[at : at + size]))
             if name or " ".join(words[at : at + size]) in _NATIONS:
-                found.add(name or " ".join(words[at : at + size]))
+                matches.add(name or " ".join(words[at : at + size]))
                 at += size - 1
                 break
         at += 1
-    return found
+    return matches
 
 
 def same_entity(a: str, b: str) -> bool:

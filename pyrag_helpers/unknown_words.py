@@ -80,7 +80,7 @@ ENGLISH = {
     "L": "likely probably possibly perhaps presumably guess maybe probable",
 }  # fmt: skip
 
-# What people write for it alone, in any language: without the marks around it, in small letters.
+# Whole replies that mean "unknown" in any language, in lower case and without punctuation around them.
 _SENTINELS = """
     unknown · insufficient · not enough · not there · n/a · n.a · n. a · null · not applicable · idk · dunno ·
     no clue · no idea · i have no clue · unbekannt · keine angabe · keine angaben · k.a · k. a · weiß nicht ·

@@ -25,6 +25,57 @@ BOUND = re.compile(
 )
 CLASS = re.compile(r"^ *class (\w+)", re.MULTILINE)
 
+# Packages and modules whose docstrings and names have the form of `writing.md`. The list may only grow.
+FINISHED = (
+    "pyrag/agents/",
+    "pyrag/api.py",
+    "pyrag/episode/",
+    "pyrag/errors.py",
+    "pyrag/evaluation/",
+    "pyrag/llm/",
+    "pyrag/methods/pyrag/",
+    "pyrag/methods/program_result.py",
+    "pyrag/methods/program_text.py",
+    "pyrag/methods/registry.py",
+    "pyrag/methods/repair.py",
+    "pyrag/methods/search_agent.py",
+    "pyrag/methods/step_recorder.py",
+    "pyrag/runtime/",
+    "pyrag/settings.py",
+    "pyrag/trace/",
+    "pyrag_helpers/",
+    "sandbox/pyrag_sandbox/",
+)
+# Verbs that summaries of functions open with. Add a verb in the imperative; never a noun, "Returns" or "True".
+VERBS = frozenset(
+    """
+    Add Admit Answer Ask Await Begin Block Build Call Cancel Check Claim Clear Close Conclude Convert Copy Count Create
+    Cut Decompose Delete Discard Do Download Draw Drop End Execute Find Forget Format Free Generate Give Go Group Handle
+    Have Hold Ignore Import Join Keep Let Lift Load Lock Log Look Lower Make Mark Name Number Open Parse Place Plot
+    Print Put Raise Read Record Refuse Release Remember Remove Replace Report Request Resume Return Run Schedule Search
+    Send Serve Set Shorten Show Shut Skip Split Start Stop Store Suspend Take Tell Train Transfer Treat Turn Update Use Visit
+    Wait Warn Write Yield
+    """.split()  # noqa: SIM905
+)
+NOUN_OR_VERB = frozenset([
+    "Answers", "Calls", "Checks", "Counts", "Formats", "Names", "Numbers", "Places", "Plots", "Records", "Reports",
+    "Requests", "Runs", "Searches", "Starts", "Marks", "Turns",
+])  # fmt: skip
+BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
+# Names that other programs see: fields of the trace, of events and of results, a setting's short form, a function.
+PUBLIC_NAMES = frozenset([
+    ("pyrag/agents/passages.py", "given"),  # the function
+    ("pyrag/runtime/engines.py", "least"),  # an argument of the embedded engine
+    ("pyrag/methods/pyrag/decompose_only.py", "given"),
+])  # fmt: skip
+FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/run.py", "pyrag/evaluation/")
+PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
+TURNS = re.compile(
+    r"\b(?:that of|those of|anew|in vain|where it has none|where there (?:is|are)|(?<!there )(?:is|are) none"
+    r"|as above|before it came to)\b"
+)
+ENTRY = re.compile(r"^ {4}(\**\w+(?:, \**\w+)*): ((?:.|\n {8})+)", re.MULTILINE)
+
 RELATIVE_DOCSTRINGS = 0
 WITHOUT_ARGS = 2  # commands that are registered without a decorator: their options carry their help
 BOUNDS = 0
@@ -108,6 +159,105 @@ def test_public_functions_document_their_arguments() -> None:
         if one.public and one.arguments > 1 and "Args:" not in one.docstring
     ]
     assert len(found) <= WITHOUT_ARGS, listed(found)
+
+
+@cache
+def finished() -> tuple[tuple[str, ast.AST], ...]:
+    """Return path and node of all nodes in finished packages."""
+    trees = ((path, ast.parse(text)) for path, text in texts(*PACKAGES).items() if path.startswith(FINISHED))
+    return tuple((path, node) for path, tree in trees for node in ast.walk(tree))
+
+
+@cache
+def documented(*kinds: type) -> tuple[tuple[str, ast.AST, str], ...]:
+    """Return place, node and docstring of the finished packages' definitions of these kinds."""
+    nodes = [(path, node) for path, node in finished() if isinstance(node, kinds)]
+    return tuple(
+        (f"{path}: {getattr(node, 'name', '')}", node, docstring)
+        for path, node in nodes
+        if (docstring := ast.get_docstring(node))  # type: ignore[arg-type]
+    )
+
+
+def is_property(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", ())
+    return any(isinstance(item, ast.Name) and item.id in ("property", "cached_property") for item in decorators)
+
+
+def entries(docstring: str) -> list[str]:
+    """Return the texts of the entries under "Args:"."""
+    _, _, block = docstring.partition("Args:\n")
+    return [match[2].strip() for match in ENTRY.finditer(re.split(r"\n\s*\n", block)[0])]
+
+
+def opens_with_verb(docstring: str) -> bool:
+    return docstring.split()[0].rstrip(".,:") in VERBS
+
+
+def is_nominal(docstring: str) -> bool:
+    """Return True unless a summary opens with a verb in the third person, as in "Reads the file"."""
+    word = docstring.split()[0].strip("`.,:")
+    third = word.removesuffix("es") in VERBS or word.removesuffix("s") in VERBS
+    return not (word.endswith("s") and third) or word in NOUN_OR_VERB
+
+
+def test_summaries_of_functions_are_imperative() -> None:
+    functions = documented(ast.FunctionDef, ast.AsyncFunctionDef)
+    assert [place for place, node, text in functions if not is_property(node) and not opens_with_verb(text)] == []
+
+
+def test_summaries_of_classes_and_modules_are_nominal() -> None:
+    assert [place for place, _, text in documented(ast.ClassDef, ast.Module) if not is_nominal(text)] == []
+
+
+def test_argument_entries_are_sentences() -> None:
+    functions = documented(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    pairs = [(place, entry) for place, _, text in functions for entry in entries(text)]
+    assert len(pairs) > 800
+    assert [pair for pair in pairs if not re.match(r"[A-Z`\"0-9]", pair[1]) or not pair[1].endswith(".")] == []
+
+
+def test_docstrings_avoid_translated_turns() -> None:
+    all_of_them = documented(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+    assert [f"{place}: {match[0]}" for place, _, text in all_of_them if (match := TURNS.search(text))] == []
+
+
+def name_of_data(node: ast.AST) -> str:
+    """Return the name of a variable, argument or attribute; empty for any other node."""
+    match node:
+        case ast.Name(id=str(name)) | ast.Attribute(attr=str(name)):
+            return name
+        case ast.arg(arg=str(name)) | ast.keyword(arg=str(name)) | ast.MatchAs(name=str(name)):
+            return name
+    return ""
+
+
+def is_public(path: str, node: ast.AST) -> bool:
+    """Return True for names that other programs see."""
+    name = name_of_data(node)
+    if (path, name) in PUBLIC_NAMES or (isinstance(node, ast.Attribute) and name in PUBLIC_FIELDS):
+        return True
+    return name in PUBLIC_FIELDS and path.startswith(FIELD_OWNERS)
+
+
+def test_names_of_data_say_what_they_hold() -> None:
+    banned = [(path, node) for path, node in finished() if name_of_data(node) in BANNED_NAMES]
+    assert [f"{path}: {name_of_data(node)}" for path, node in banned if not is_public(path, node)] == []
+
+
+def test_the_counting_of_words_finds_its_faults() -> None:
+    text = "Return it.\n\nArgs:\n    a: A text.\n    b: of those\n        below\n    *c: Names\n\nRaises:\n    E: no"
+    assert entries(text) == ["A text.", "of those\n        below", "Names"]
+    assert opens_with_verb(text)
+    assert not opens_with_verb("Returns it.")
+    assert not opens_with_verb("The passages.")
+    assert is_nominal("Client for servers.")
+    assert is_nominal("Answers of a model.")
+    assert not is_nominal("Reads a file.")
+    assert TURNS.search("the limit is that of the index")
+    assert TURNS.search("a value that is none")
+    assert not TURNS.search("empty if there is none")
+    assert {name_of_data(node) for node in ast.walk(ast.parse("found = [one for one in x]"))} >= {"found", "one"}
 
 
 def test_bounds_are_called_max_and_min() -> None:

@@ -27,10 +27,10 @@ class AgentReply:
     """Reply of an agent, with its cost and origin.
 
     Attributes:
-        usage: Model calls and tokens, including those of bad replies.
+        usage: Model calls and tokens, including the cost of bad replies.
         raw: The model's replies as written, including bad ones.
         note: Reason for a fallback, or anything else the user should know.
-        doubt: Whether the note casts doubt on the answer, and is useless beside a confident answer.
+        doubt: Whether the note casts doubt on the answer; it is then only shown with a weak or unknown answer.
     """
 
     usage: Usage = Usage()

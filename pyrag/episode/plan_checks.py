@@ -210,8 +210,8 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
 def _result_as_sentence(facts: _Facts) -> Iterator[Problem]:
     """Yield a problem if the program composes its result as a sentence.
 
-    `answer()` gives the answer the form that the question calls for; a sentence composed by the program does not
-    have it. Short texts around a value ("12 years") and refusals are accepted.
+    The result should have the form that the question asks for, which `answer()` gives it. Short texts around a value
+    ("12 years") and refusals are accepted.
     """
     sentence = next((value for value in _values_of(RESULT, facts.nodes) if is_sentence(_spelled_out(value))), None)
     if sentence is not None:

@@ -89,7 +89,7 @@ def _spells_unknown(text: str) -> bool:
 
 
 def _hints_at_unknown(text: str) -> bool:
-    """Return True if looking for this text in an answer is a search for a refusal."""
+    """Return True if a program that looks for this text in an answer tests for a refusal."""
     words = _WORD.findall(text.casefold().replace("’", "'"))
     return not _REFUSING.isdisjoint(words) and _REFUSING.union(_FILLING).issuperset(words)
 

@@ -1,6 +1,6 @@
 """Causes of wrong answers, derived from the trace and the gold passages without a model.
 
-The classes are those of the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
+The classes are from the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
 applies, causes before their consequences:
 
     service_error         a model, retriever or sandbox failed, or the runner itself

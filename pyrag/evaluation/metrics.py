@@ -1,6 +1,6 @@
 """Scores of an answer against its gold spellings, and of retrieved passages against gold passages.
 
-Normalisation and exact match are those of SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers
+Normalisation and exact match follow SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers
 share. The F1 of their scripts differ in the rules of `Script`. HoVer is scored by its label: see `as_label`.
 """
 

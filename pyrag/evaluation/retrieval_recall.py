@@ -88,7 +88,7 @@ def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str
 
 
 def retrievals(trace: Trace) -> Iterator[Retrieval]:
-    """Yield retrievals in the order of the steps; those of a recovery belong to its step."""
+    """Yield retrievals in the order of the steps; a recovery's retrievals belong to its step."""
     number = 0
     for step in trace.steps:
         if is_retrieval(step):

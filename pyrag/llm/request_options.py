@@ -6,7 +6,7 @@
                     [request.plan]
                     temperature = 0.7
 
-Roles are those of `plan_llm`, `decompose_llm`, `answer_llm` and `rewrite_llm`. `[request]` applies to all roles; a
+The roles are `plan`, `decompose`, `answer` and `rewrite`. `[request]` applies to all roles; a
 role's own options take precedence, and extra fields of both are sent. Options are plain mappings in the form of the
 TOML table, so that settings, traces and run configs can hold them.
 """

@@ -27,7 +27,7 @@ class Chat:
         ask: Answers a question, like `PyRAG.ask`.
         aask: Answers a question in the running event loop, like `PyRAG.aask`.
         where: Filter of passages for all questions.
-        turns: Messages to begin with, such as those of an earlier conversation.
+        turns: Messages to begin with, such as an earlier conversation's.
     """
 
     def __init__(

@@ -370,7 +370,7 @@ def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
 
 
 def _used_passages(episode: Episode) -> dict[str, Passage]:
-    """Return the passages that steps of the trace show, without those of discarded look-ups."""
+    """Return the passages that steps of the trace show, without the passages of discarded look-ups."""
     used = {passage for step in episode.steps for passage in step.passages}
     used |= {passage for step in episode.steps for attempt in step.attempts for passage in attempt.passages}
     return {key: passage for key, passage in episode.passages.items() if key in used}

@@ -3,7 +3,7 @@
     invoke_workflow METHOD          the question
       chat MODEL                    an agent's request outside of steps: decompose, plan, repair, …
       execute_tool PRIMITIVE        a step; links lead to the steps that it depends on
-        retrieval INDEX             a search, including those of a recovery
+        retrieval INDEX             a search, also of a recovery
         chat MODEL                  an agent's request for the step
 
 Names and attributes follow the conventions for generative AI (`gen_ai.*`); our own begin with `pyrag.`.

@@ -144,7 +144,7 @@ def _bare_key(key: str) -> str:
 
 
 def _tagged_items(rest: str) -> list[str]:
-    """Return the items between tags whose name is that of an item."""
+    """Return the items between tags with an item's name."""
     return [tag[2] for tag in _TAGGED.finditer(rest) if _TAG_NAME.fullmatch(tag[1])]
 
 

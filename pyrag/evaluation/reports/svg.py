@@ -12,7 +12,7 @@ from html import escape
 
 # Okabe and Ito's colours, which colour-blind readers can distinguish; then greys for further series.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#555555", "#999999", "#000000")
-WIDTH, HEIGHT = 460, 290  # small enough to be read on a telephone, where it is shrunk to 330
+WIDTH, HEIGHT = 460, 290  # readable on a telephone, which shrinks it to 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 14, 30, 42
 
 _LETTER = 6.6  # width of a letter of 12 px on average; bold ones are wider

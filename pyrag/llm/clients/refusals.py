@@ -307,6 +307,6 @@ def _names(words: str, number: int) -> bool:
 
 
 def _total(words: str, window: int, asked: int) -> int | None:
-    """Return the prompt's tokens, from the total with the reply that a server reports as requested."""
+    """Return the prompt's tokens: the total that the server reports, minus the requested reply."""
     sums = [figure for figure in map(int, re.findall(_INTEGER, words)) if figure > window and figure > asked]
     return sums[0] - asked if sums else None

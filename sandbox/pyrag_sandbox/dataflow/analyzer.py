@@ -227,7 +227,7 @@ class Analyzer:
         return effects
 
     def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the local names of a function, and those of them that only hold containers made there."""
+        """Return the local names of a function, and the names among them that only hold containers made there."""
         scope = self._scopes.get(function)
         if scope is None:
             scope = self._scopes[function] = self._scope(function)

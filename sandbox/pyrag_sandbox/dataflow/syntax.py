@@ -16,7 +16,7 @@ _BINDING = {*(SCOPES - {ast.Lambda}), ast.ExceptHandler, ast.MatchAs, ast.MatchS
 
 
 def own_nodes(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield all nodes below `body` except those of nested functions' bodies. Comprehension targets are included."""
+    """Yield all nodes below `body` except in the bodies of nested functions. Comprehension targets are included."""
     stack = list(body)
     while stack:
         node = stack.pop()
@@ -149,7 +149,7 @@ def has_shared_defaults(function: FunctionNode) -> bool:
 
 
 def deleted_names(nodes: Kinds) -> frozenset[str]:
-    """Return the names that a program deletes, including those of exception handlers."""
+    """Return the names that a program deletes, including the names of caught exceptions."""
     dropped = {node.id for node in nodes.get(ast.Name, ()) if node.ctx.__class__ is ast.Del}
     return frozenset(dropped | {node.name for node in nodes.get(ast.ExceptHandler, ()) if node.name})
 

@@ -82,7 +82,7 @@ class Sandbox:
             limits: Limits of this run; None for the sandbox's. Defaults: 5 s of own time, 5 s CPU, 256 MB, 100
                 calls.
             result: Global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
-            concurrent: Whether to run independent calls in parallel; the outcome is that of a sequential run either
+            concurrent: Whether to run independent calls in parallel; the outcome equals a sequential run's either
                 way.
             policy: Whether to check the source and guard the bytecode; False leaves only the kernel wall and
                 requires it.

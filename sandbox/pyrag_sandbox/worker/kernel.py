@@ -123,7 +123,7 @@ def _return(action: int) -> bytes:
 
 
 def build_filter(machine: str) -> bytes:
-    """Return the BPF program. Unknown system calls kill the process, including those of future kernels."""
+    """Return the BPF program. Unknown system calls kill the process, including calls that future kernels add."""
     architecture, numbers = _MACHINES[machine]
     parts = [_load(4), _equal(architecture, 1, 0), _return(_KILL_PROCESS), _load(0)]
     parts += [_instruction(0x35, 0, 1, _X32_BIT), _return(_KILL_PROCESS)]

@@ -9,14 +9,14 @@ sequential run:
 * Units that ran ahead of an error are undone: names are restored, output and calls dropped, and calls in flight
   cancelled by `transport.cancel` (late replies are ignored). The reported error is the first in program order.
 * Output goes to `emit` in program order: at once for the next unit in sequence, later for units that run ahead.
-* `Execution.calls` is in program order. Ids count from 0 in order of dispatch, including those of dropped calls.
+* `Execution.calls` is in program order. Ids count from 0 in order of dispatch, including dropped calls.
 
 A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once and no code of
 the program runs any more, not even to unwind. Its suspended greenlets are kept in `Execution.abandoned`, to be
 dropped with the process. `loop_scheduler.run` lists what the caller (the worker) provides.
 
 Tracebacks hold scheduler frames and, for statements within `if`, `for` and so on, several frames of the program at
-module level; `program_frames` reduces them to those of a sequential run.
+module level; `program_frames` reduces them to a sequential run's.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tracebacks of scheduled units, reduced to those of a sequential run."""
+"""Tracebacks of scheduled units, reduced to the frames of a sequential run."""
 
 from __future__ import annotations
 

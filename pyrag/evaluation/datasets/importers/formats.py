@@ -348,7 +348,7 @@ def format_of(record: Record, name: str) -> Format | None:
         record: First record of the file.
         name: Name of the set, for official formats.
     """
-    if record.has("reward_model"):  # Search-R1's merged files keep FlashRAG's field besides
+    if record.has("reward_model"):  # Search-R1's merged files also keep FlashRAG's field
         return _search_r1
     if record.has("golden_answers"):
         return _flashrag
