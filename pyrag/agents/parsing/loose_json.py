@@ -78,7 +78,7 @@ def values_in(text: str, opening: str) -> Iterator[Any]:
 
 
 def _value_at(text: str, start: int, work: int) -> tuple[Any, int, int]:
-    """Return the value that begins at a position or None, the position after it, and the characters examined."""
+    """Return the value at a position (None if unreadable), where to go on, and the number of characters examined."""
     try:
         value, end = _STRICT.raw_decode(text, start)
         return value, end, end - start

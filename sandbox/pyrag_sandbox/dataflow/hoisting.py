@@ -121,7 +121,7 @@ class Hoister:
         return ast.copy_location(ast.Name(name, ast.Load()), node)
 
     def lift(self, node: ast.expr, *, top: bool = False) -> ast.expr:
-        """Return an expression with the hoistable calls inside it moved out, and itself if it is such a call.
+        """Return an expression in which temporaries replace the hoistable calls, including the expression itself.
 
         Args:
             node: Expression of the statement, changed in place.
