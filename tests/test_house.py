@@ -44,6 +44,8 @@ FINISHED = (
     "pyrag/settings.py",
     "pyrag/trace/",
     "pyrag_helpers/",
+    "rl/pyrag_rl/mapgrpo/",
+    "rl/pyrag_rl/rewards/",
     "sandbox/pyrag_sandbox/",
 )
 # Verbs that summaries of functions open with. Add a verb in the imperative; never a noun, "Returns" or "True".
@@ -53,13 +55,13 @@ VERBS = frozenset(
     Create Cut Decompose Delete Discard Do Download Draw Drop End Execute Find Forget Format Free Generate Give Go
     Group Handle Have Hold Ignore Import Join Keep Let Lift Load Lock Log Look Lower Make Mark Name Number Open Parse
     Place Plot Print Put Raise Read Record Refuse Release Remember Remove Replace Report Request Resume Return Run
-    Schedule Search Send Serve Set Shorten Show Shut Skip Split Start Stop Store Suspend Take Tell Train Transfer
-    Treat Turn Update Use Visit Wait Warn Write Yield
+    Schedule Score Search Send Serve Set Shorten Show Shut Skip Split Start Stop Store Suspend Take Tell Train
+    Transfer Treat Turn Update Use Visit Wait Warn Write Yield
     """.split()  # noqa: SIM905
 )
 NOUN_OR_VERB = frozenset([
     "Answers", "Calls", "Checks", "Counts", "Formats", "Names", "Numbers", "Places", "Plots", "Records", "Reports",
-    "Requests", "Runs", "Searches", "Starts", "Marks", "Turns",
+    "Requests", "Runs", "Scores", "Searches", "Starts", "Marks", "Turns",
 ])  # fmt: skip
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
 # Names that other programs see: fields of the trace, of events and of results, a setting's short form, a function.

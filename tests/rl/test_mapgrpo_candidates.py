@@ -85,7 +85,7 @@ def test_candidates_are_run_scored_and_kept_once(row: TrainRow, tmp_path: Path) 
     other = plan(("What is the capital of Peru?", "city"))
     counts, chat = built([row], out, [plan(*TWO), almost, other, "no plan at all"])
     assert [call[0].content for call in chat.calls] == [row.messages[0].content] * 4  # the agent's own prompt
-    assert (counts.candidates, counts.kept, counts.duplicates) == (4, 3, 1)
+    assert (counts.candidates, counts.stored, counts.duplicates) == (4, 3, 1)
     kept = {one.completion: one for one in read_candidates(out)}
     good = kept[plan(*TWO)]
     assert (good.score, good.answer, good.execution, good.logic) == (1.0, 1.0, 1.0, 1.0)

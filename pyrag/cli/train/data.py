@@ -266,7 +266,7 @@ def prescore(
             if isinstance(writer, Drawn):
                 await writer.model.aclose()
 
-    with _progress(lambda counts: f"questions {counts.questions} · candidates {counts.kept}") as tell:
+    with _progress(lambda counts: f"questions {counts.questions} · candidates {counts.stored}") as tell:
         counts = asyncio.run(work(tell))
     if not counts.without:
         replies.remove()
@@ -274,7 +274,7 @@ def prescore(
         print_json(counts)
         return
     high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
-    print(f"{counted(counts.kept, 'candidate')} of {counted(counts.questions, 'question')} in {out}")
+    print(f"{counted(counts.stored, 'candidate')} of {counted(counts.questions, 'question')} in {out}")
     print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
     print(f"left out: {counted(counts.duplicates, 'near-duplicate')}, {counts.unscored} that could not be run")
     if counts.without:

@@ -1,11 +1,11 @@
-"""Builds the pre-scored set (OPERA, appendix A): plans of a stronger model or a recording, run end to end, scored.
+"""Builder of the pre-scored set (OPERA, appendix A): plans of a stronger model or a recording, executed and scored.
 
-Candidates of a question are drawn at a temperature, executed by the runtime with its frozen agents, scored by the five
-components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A question that is finished
-is kept at once; the next session runs the others, with what their author had written (`kept_replies`). Left out: gold
-plans written by hand.
+Candidates of a question are drawn at a temperature, executed by the runtime with its frozen agents, scored by the
+five components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A finished question
+is stored at once; the next session runs the others, with the replies that their author had already written
+(`kept_replies`). Gold plans written by hand are not supported.
 
-The components' weights are those of the authors' release; the paper's text as we have it names the components only.
+The components' weights come from the authors' release; our text of the paper only names the components.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.roles import run_goals
 from pyrag_rl.rewards.score import OUTSIDE
 
-_BEGINNING = b'{"id":'  # of a line
+_BEGINNING = b'{"id":'  # beginning of each line
 NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)
 
 
 @dataclass(frozen=True, slots=True)
 class PrescoreWeights:
-    """Of equation 14, as released; they sum up to 1."""
+    """Weights of equation 14, as released. Their sum is 1."""
 
     logic: float = 0.25
     execution: float = 0.25
@@ -49,19 +49,19 @@ class PrescoreWeights:
 
 
 class Author(Protocol):
-    """Source of candidates. `name` is kept with each candidate."""
+    """Source of candidates. `name` is stored with each candidate."""
 
     @property
     def name(self) -> str: ...
 
     async def write(self, row: TrainRow) -> Sequence[str]:
-        """Completions for the row's prompt. Raises `ServiceError`."""
+        """Return completions for the row's prompt. Raises `ServiceError`."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """`count` completions of a model, the first one at temperature 0 (the paper's gold standard), the others drawn."""
+    """Author that draws `count` completions of a model, the first one at temperature 0 (the paper's gold standard)."""
 
     model: ChatModel
     count: int = 12
@@ -70,54 +70,58 @@ class Drawn:
 
     @property
     def name(self) -> str:
+        """Name of the model."""
         return self.model.name
 
     async def write(self, row: TrainRow) -> Sequence[str]:
+        """Return the model's completions for the row's prompt."""
         samplings = [Sampling(0.0, self.max_tokens)]
         samplings += [Sampling(self.temperature, self.max_tokens, seed=seed) for seed in range(1, self.count)]
-        replies = await asyncio.gather(*(self.model.complete(row.messages, one) for one in samplings))
+        replies = await asyncio.gather(*(self.model.complete(row.messages, sampling) for sampling in samplings))
         return [reply.text for reply in replies]
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Completions written before: JSON lines with `id`, `source` and `completion`."""
+    """Author of completions written earlier: JSON lines with `id`, `source` and `completion`."""
 
     path: Path
     by_question: Mapping[tuple[str, str], Sequence[str]]
 
     @property
     def name(self) -> str:
+        """Path of the file."""
         return str(self.path)
 
     async def write(self, row: TrainRow) -> Sequence[str]:
+        """Return the recorded completions of the row's question."""
         return self.by_question.get((row.source, row.id), ())
 
 
 def kept_replies(out: Path) -> ReplyStore:
-    """Open the store of the author's replies: they are paid for once, until each question has a candidate."""
+    """Open the store of the author's replies, which are paid for once, until each question has a candidate."""
     return ReplyStore(out.with_name(f"{out.name}.replies.sqlite"))
 
 
 def recorded(path: Path) -> Recorded:
-    """Raises `DataError` where the file holds no completions."""
+    """Return the author of a file of completions. Raises `DataError` if the file holds none."""
     import msgspec
 
-    found: dict[tuple[str, str], list[str]] = {}
+    completions: dict[tuple[str, str], list[str]] = {}
     number = 0
     try:
         for number, line in enumerate(path.read_bytes().splitlines(), start=1):  # noqa: B007  named in the error
-            one = msgspec.json.decode(line, type=dict[str, object])
-            found.setdefault((str(one["source"]), str(one["id"])), []).append(str(one["completion"]))
+            fields = msgspec.json.decode(line, type=dict[str, object])
+            completions.setdefault((str(fields["source"]), str(fields["id"])), []).append(str(fields["completion"]))
     except OSError as error:
         raise DataError(f"cannot read the completions {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as error:
         raise DataError(f'{path} line {number} lacks "source", "id" or "completion" ({error})') from error
-    return Recorded(path, found)
+    return Recorded(path, completions)
 
 
 def plan_rows(path: Path) -> list[TrainRow]:
-    """The rows of a set for OPERA's Plan agent. Raises `DataError` where it is another one's."""
+    """Return the rows of a set for OPERA's Plan agent. Raises `DataError` if the set is for another agent."""
     rows = read_rows(path)
     for number, row in enumerate(rows, start=1):
         if row.agent != "plan" or row.sub_queries:
@@ -127,14 +131,19 @@ def plan_rows(path: Path) -> list[TrainRow]:
 
 @dataclass(slots=True)
 class Counts:
-    """`unscored`: runs that failed outside the candidate, such as a retriever that was away."""
+    """Counts of a build.
+
+    Attributes:
+        unscored: Runs that failed outside the candidate, such as with an unavailable retriever.
+        without: Questions without any stored candidate.
+    """
 
     questions: int = 0
     candidates: int = 0
-    kept: int = 0
+    stored: int = 0
     duplicates: int = 0
     unscored: int = 0
-    without: int = 0  # questions for which nothing could be kept
+    without: int = 0
     scores: list[float] = field(default_factory=list)
 
 
@@ -144,11 +153,11 @@ def prescored(
     """Return a candidate with its five components and their weighted sum (equation 14).
 
     Args:
-        candidate: a completion of the Plan agent.
-        row: the question.
-        trace: the run of the plan; None for a plan that cannot run.
-        origin: name of the author.
-        weights: of the components.
+        candidate: Completion of the Plan agent.
+        row: Row of the question.
+        trace: Run of the plan; None for a plan that cannot run.
+        origin: Name of the author.
+        weights: Weights of the components.
     """
     read = read_plan(candidate, row.question)
     text = trace.answer.text if trace and trace.answer.known else ""
@@ -175,8 +184,8 @@ def efficiency(goals: Sequence[Goal], hops: int) -> float:
     """Return hops divided by searches, at most 1; 0 for a plan without a search.
 
     Args:
-        goals: the plan.
-        hops: searches that the question takes; 0 if unknown, which scores 1.
+        goals: Goals of the plan.
+        hops: Number of searches that the question needs; 0 if unknown, which scores 1.
     """
     made = searches(goals)
     return 0.0 if not made else min(1.0, hops / made) if hops else 1.0
@@ -195,24 +204,24 @@ async def prescore(
     """Add the candidates of all rows that the file lacks.
 
     Args:
-        rows: rows of OPERA's Plan agent.
-        out: the file of candidates; one that exists is continued.
-        author: writes completions.
-        environment: runs them.
-        embedder: compares plans.
-        near: cosine from which two plans are duplicates.
-        tell: called with the counts after each question.
+        rows: Rows of OPERA's Plan agent.
+        out: File of candidates, which is resumed if it exists.
+        author: Writes completions.
+        environment: Runs the completions.
+        embedder: Embeds plans for their comparison.
+        near: Cosine from which two plans are duplicates.
+        tell: Called with the counts after each question.
 
     Raises:
-        ServiceError: the author failed.
-        UsageError: another process adds to the file.
+        ServiceError: The author failed.
+        UsageError: Another process adds to the file.
     """
     counts = Counts()
     with _appended(out) as file:
-        done = {one.key for one in read_candidates(out)}
+        done = {candidate.key for candidate in read_candidates(out)}
         todo = (row for row in rows if (row.source, row.id) not in done)
-        async for kept in _side_by_side(todo, author, environment, embedder, near, counts):
-            _keep(file, kept)
+        async for candidates in _side_by_side(todo, author, environment, embedder, near, counts):
+            _keep(file, candidates)
             tell(counts)
     return counts
 
@@ -245,19 +254,21 @@ async def _side_by_side(
 async def _of_question(
     row: TrainRow, author: Author, environment: RewardEnvironment, embedder: Embedder, near: float, counts: Counts
 ) -> list[Candidate]:
-    """All candidates of one question that are worth keeping."""
+    """Return all candidates of one question that are worth storing."""
     written = list(dict.fromkeys(await author.write(row)))
     scored = [
-        one for text in written if (one := await _scored(text, row, environment, author.name, counts)) is not None
+        candidate
+        for text in written
+        if (candidate := await _scored(text, row, environment, author.name, counts)) is not None
     ]
-    kept = await _without_duplicates(scored, embedder, near)
+    distinct_candidates = await _without_duplicates(scored, embedder, near)
     counts.questions += 1
     counts.candidates += len(written)
-    counts.kept += len(kept)
-    counts.duplicates += len(scored) - len(kept)
-    counts.without += not kept
-    counts.scores += [one.score for one in kept]
-    return kept
+    counts.stored += len(distinct_candidates)
+    counts.duplicates += len(scored) - len(distinct_candidates)
+    counts.without += not distinct_candidates
+    counts.scores += [candidate.score for candidate in distinct_candidates]
+    return distinct_candidates
 
 
 async def _scored(
@@ -272,16 +283,22 @@ async def _scored(
 
 
 async def _without_duplicates(candidates: Sequence[Candidate], embedder: Embedder, near: float) -> list[Candidate]:
-    """Drop near-duplicates. Plans are compared by the texts of their goals; other completions by their whole text."""
+    """Return candidates without near-duplicates.
+
+    Plans are compared by the texts of their goals; other completions by their whole text.
+    """
     if len(candidates) < 2:
         return list(candidates)
-    texts = ["\n".join(goal.text for goal in read_plan(one.completion).goals) or one.completion for one in candidates]
+    texts = [
+        "\n".join(goal.text for goal in read_plan(candidate.completion).goals) or candidate.completion
+        for candidate in candidates
+    ]
     vectors = await embedder.embed_passages(texts)
     return distinct(candidates, (vectors @ vectors.T).tolist(), near)
 
 
 def _appended(path: Path) -> IO[bytes]:
-    """The file, opened behind its last whole line. Raises `DataError` where what follows that is not ours to drop."""
+    """Open the file after its last complete line. Raises `DataError` if the rest is not an incomplete candidate."""
     make_folder(path.parent)
     path.touch()
     torn = path.read_bytes().rpartition(b"\n")[2]
@@ -293,4 +310,6 @@ def _appended(path: Path) -> IO[bytes]:
 def _keep(file: IO[bytes], candidates: Sequence[Candidate]) -> None:
     import msgspec
 
-    append(file, *(msgspec.json.encode(replace(one, score=round(one.score, 6))) for one in candidates))
+    append(
+        file, *(msgspec.json.encode(replace(candidate, score=round(candidate.score, 6))) for candidate in candidates)
+    )

@@ -1,7 +1,7 @@
 """Scores of a Plan agent's completion: its parts f_logic, f_struct and f_exec (OPERA, equation 7).
 
-The paper names the parts without formulas; these are ours. All of them read what the runtime's own parser, compiler,
-plan checks and traces say. Left out: the weights (`rewards`), and running the plan (`execution`).
+The paper names the parts without formulas; these are ours. They use the results of the runtime's own parser,
+compiler, plan checks and traces. The weights are in `rewards`, and `execution` runs the plan.
 """
 
 from __future__ import annotations
@@ -21,14 +21,18 @@ from pyrag.methods.opera.step_references import PLACEHOLDER
 from pyrag.trace.model import Trace
 from pyrag_helpers import HELPERS
 
-_PRIMITIVES = ("retrieve", "answer")  # what goals are compiled to
+_PRIMITIVES = ("retrieve", "answer")  # primitives in compiled goals
 
 
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
-    """A completion as the runtime reads it: `listed` is what it wrote, `goals` what runs, `fault` why it cannot run.
+    """Completion as the runtime parses it.
 
-    `warnings` are what the runtime left out or assumed so that it could run.
+    Attributes:
+        listed: Goals as written.
+        goals: Goals that run.
+        fault: Reason why the plan cannot run; empty if it can.
+        warnings: Parts that the runtime left out or assumed so that the plan can run.
     """
 
     listed: tuple[Any, ...] = ()
@@ -38,11 +42,11 @@ class ReadPlan:
 
 
 def read_plan(completion: str, question: str = "") -> ReadPlan:
-    """Read a completion as the runtime does; a plan that cannot run has a `fault`.
+    """Return a completion as the runtime parses it; a plan that cannot run has a `fault`.
 
     Args:
-        completion: the text of the Plan agent.
-        question: the user's question, for the reader's checks.
+        completion: Text of the Plan agent.
+        question: The user's question, for the parser's checks.
     """
     try:
         listed, _ = listed_goals(completion)
@@ -56,16 +60,16 @@ def read_plan(completion: str, question: str = "") -> ReadPlan:
 
 
 def structure(plan: ReadPlan) -> float:
-    """f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without a list of goals.
+    """Return f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without goals.
 
-    References that the runtime understood in another form, or put where a goal had none, are not well-formed.
+    References that the runtime understood in another form, or inserted, are not well-formed.
     """
-    if not plan.listed or not all(isinstance(one, dict) for one in plan.listed):
+    if not plan.listed or not all(isinstance(goal, dict) for goal in plan.listed):
         return 0.0
     proper = improper = 0
-    for step, one in enumerate(plan.listed[: MAX_GOALS + 1], start=1):
-        text = " ".join(str(value) for value in one.values() if isinstance(value, str))
-        named = [int(found["step"]) for found in PLACEHOLDER.finditer(text)]
+    for step, listed_goal in enumerate(plan.listed[: MAX_GOALS + 1], start=1):
+        text = " ".join(str(value) for value in listed_goal.values() if isinstance(value, str))
+        named = [int(placeholder["step"]) for placeholder in PLACEHOLDER.finditer(text)]
         proper += sum(number < step for number in named)
         improper += sum(number >= step for number in named) + len(malformed(text))
     understood = sum(len(PLACEHOLDER.findall(goal.text)) for goal in plan.goals)
@@ -74,28 +78,29 @@ def structure(plan: ReadPlan) -> float:
 
 
 def logic(plan: ReadPlan, question: str, hops: int = 0) -> float:
-    """Return f_logic: 0 for a plan that cannot run, else 1 / (1 + findings), times the share of hops searched for.
+    """Return f_logic: 0 for a plan that cannot run, else 1 / (1 + problems), times the share of hops searched for.
 
     Args:
-        plan: the plan as it was read.
-        question: the user's question.
-        hops: searches that the question takes; 0 if unknown.
+        plan: The parsed plan.
+        question: The user's question.
+        hops: Number of searches that the question needs; 0 if unknown.
     """
     if not plan.goals:
         return 0.0
     goals = plan.goals
-    texts = [PLACEHOLDER.sub("", one.text) for one in goals]  # a placeholder's number is no name to look for
+    texts = [PLACEHOLDER.sub("", goal.text) for goal in goals]  # a placeholder's number is not a name to look for
     problems = check_plan(compile_goals(question, goals), texts, _PRIMITIVES, tuple(HELPERS))
     covered = min(1.0, searches(goals) / hops) if hops else 1.0
     return covered / (1 + len(problems) + len(plan.warnings))
 
 
 def searches(goals: Sequence[Goal]) -> int:
+    """Return the number of searches of a plan."""
     return sum(bool(goal.search) for goal in goals)
 
 
 def completion(trace: Trace) -> float:
-    """Share of the goals with a search of their own that came to an answer."""
+    """Return the share of the goals with their own search that have an answer."""
     wanted = sum(bool(goal.search) and goal.type != EVIDENCE for goal in planned_goals(trace))
     return min(1.0, completed(trace) / wanted) if wanted else float(trace.answer.known)
 
@@ -104,7 +109,7 @@ def execution(trace: Trace | None, exact: float) -> float:
     """Return f_exec: half for the share of answered goals, half for the right final answer.
 
     Args:
-        trace: the run of the plan; None for a plan that could not run, which scores 0.
-        exact: exact match of the trace's answer.
+        trace: Run of the plan; None for a plan that could not run, which scores 0.
+        exact: Exact match of the trace's answer.
     """
     return 0.0 if trace is None else (completion(trace) + exact) / 2

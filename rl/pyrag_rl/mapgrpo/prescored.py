@@ -1,7 +1,8 @@
-"""The file of pre-scored candidates (OPERA, appendix A): completions of a Plan agent, each executed and scored before.
+"""File of pre-scored candidates (OPERA, appendix A): completions of a Plan agent, each executed and scored in advance.
 
-One JSON object a line. A training run takes the best of each question (equation 11); how the others scored is there to
-be looked at. Left out: where candidates come from (`candidates`), and how one enters a group (`pyrag_rl.verl.loops`).
+It holds one JSON object per line. A training run uses the best candidate of each question (equation 11); the scores
+of the others are kept for inspection. `candidates` builds the file, and `pyrag_rl.verl.loops` adds a candidate to a
+group.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from pyrag.errors import DataError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """`id` and `source` are the question's and its set's; the parts of the score go from 0 to 1 (equation 14)."""
+    """Scored completion.
+
+    Attributes:
+        id: Id of the question.
+        source: Name of the question's set.
+        score: Weighted sum of the parts, which go from 0 to 1 (equation 14).
+        origin: Model or file that it came from.
+    """
 
     id: str
     source: str
@@ -29,15 +37,16 @@ class Candidate:
     answer: float = 0.0
     efficiency: float = 0.0
     placeholders: float = 0.0
-    origin: str = ""  # the model or file that it came from
+    origin: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
+        """Set and id of the question."""
         return self.source, self.id
 
 
 def read_candidates(path: Path) -> Iterator[Candidate]:
-    """Candidates of a file; a last line that a killed builder left half-written is none. Raises `DataError`."""
+    """Yield the candidates of a file, ignoring an incomplete last line. Raises `DataError`."""
     import msgspec
 
     decoder = msgspec.json.Decoder(Candidate)
@@ -53,30 +62,30 @@ def read_candidates(path: Path) -> Iterator[Candidate]:
 
 
 @functools.cache
-def best_of(path: Path, least: float) -> dict[tuple[str, str], Candidate]:
-    """Return the best candidate by question. Each file is read once a process.
+def best_of(path: Path, minimum: float) -> dict[tuple[str, str], Candidate]:
+    """Return the best candidate by question. Each file is read once per process.
 
     Args:
-        path: the file of candidates.
-        least: lowest score that counts.
+        path: File of candidates.
+        minimum: Minimum score of a candidate.
     """
     best: dict[tuple[str, str], Candidate] = {}
-    for one in read_candidates(path):
-        if one.score >= least and (one.key not in best or one.score > best[one.key].score):
-            best[one.key] = one
+    for candidate in read_candidates(path):
+        if candidate.score >= minimum and (candidate.key not in best or candidate.score > best[candidate.key].score):
+            best[candidate.key] = candidate
     return best
 
 
-def distinct(candidates: Sequence[Candidate], similar: Sequence[Sequence[float]], most: float) -> list[Candidate]:
-    """Drop near-duplicates, keeping the one with the higher score.
+def distinct(candidates: Sequence[Candidate], similar: Sequence[Sequence[float]], limit: float) -> list[Candidate]:
+    """Return candidates without near-duplicates, keeping the one with the higher score.
 
     Args:
-        candidates: all of one question.
-        similar: [candidates, candidates] cosines.
-        most: similarity from which two are duplicates.
+        candidates: All candidates of one question.
+        similar: Cosines of all pairs, [candidates, candidates].
+        limit: Cosine from which two are duplicates.
     """
-    kept: list[int] = []
-    for place in sorted(range(len(candidates)), key=lambda one: (-candidates[one].score, one)):
-        if all(similar[place][other] < most for other in kept):
-            kept.append(place)
-    return [candidates[place] for place in sorted(kept)]
+    places: list[int] = []
+    for place in sorted(range(len(candidates)), key=lambda index: (-candidates[index].score, index)):
+        if all(similar[place][other] < limit for other in places):
+            places.append(place)
+    return [candidates[place] for place in sorted(places)]

@@ -1,8 +1,8 @@
-"""The role rewards of MAPGRPO: equations 7, 9 and 10 of OPERA with the weights of its table 6.
+"""Role rewards of MAPGRPO: equations 7, 9 and 10 of OPERA with the weights of its table 6.
 
-Each takes what the runtime read and did (its parsers, its executor, its retriever) and weighs it; nothing is parsed or
-executed here. All parts and sums are from 0 to 1. Left out: reading rows, running plans and searches, and catching
-errors, which `pyrag_rl`'s one `compute_score` does for all agents.
+Each reward weighs the results of the runtime (its parsers, executor and retriever); nothing is parsed or executed
+here. All parts and sums are from 0 to 1. The `compute_score` of `pyrag_rl.rewards.environment` parses rows, runs
+plans and searches, and handles errors, for all agents.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ from pyrag.trace.model import Trace
 from pyrag_rl.mapgrpo.plans import ReadPlan, execution, logic, structure
 from pyrag_rl.rewards.score import Score
 
-WELL_FORMED, READABLE = 1.0, 0.5  # f_format: JSON of the agent's schema and nothing else; what its parser could read
+WELL_FORMED, READABLE = (
+    1.0,
+    0.5,
+)  # f_format: JSON of the agent's schema and nothing else; any other form that its parser reads
 
 
 @dataclass(frozen=True, slots=True)
 class PlanWeights:
-    """λ1, λ2, λ3 of equation 7."""
+    """Weights λ1, λ2, λ3 of equation 7."""
 
     logic: float = 0.4
     structure: float = 0.3
@@ -38,7 +41,7 @@ class PlanWeights:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisWeights:
-    """α, β, γ of equation 9."""
+    """Weights α, β, γ of equation 9."""
 
     sufficiency: float = 0.25
     em: float = 0.65
@@ -47,7 +50,7 @@ class AnalysisWeights:
 
 @dataclass(frozen=True, slots=True)
 class RewriteWeights:
-    """ω1, ω2 of equation 10."""
+    """Weights ω1, ω2 of equation 10."""
 
     ndcg: float = 0.9
     form: float = 0.1
@@ -56,21 +59,21 @@ class RewriteWeights:
 W = TypeVar("W", PlanWeights, AnalysisWeights, RewriteWeights)
 
 
-def weights_of(kind: type[W], given: Mapping[str, float]) -> W:
-    """Return the weights of table 6, with those of a config in their place.
+def weights_of(kind: type[W], by_part: Mapping[str, float]) -> W:
+    """Return the weights of table 6, or a config's weights.
 
     Args:
-        kind: the class of the agent's weights.
-        given: weights by part; all parts, or none.
+        kind: Class of the agent's weights.
+        by_part: Weights by part; all parts, or none.
 
     Raises:
-        ConfigError: an unknown part, a negative weight, or a sum other than 1.
+        ConfigError: A part is unknown, a weight is negative, or the sum is not 1.
     """
-    known = [one.name for one in fields(kind)]
-    for name in given:
+    known = [field.name for field in fields(kind)]
+    for name in by_part:
         if name not in known:
             raise ConfigError(f"role_weights has no part {name!r} for this agent{nearest(name, known)}")
-    weights = kind(**given)
+    weights = kind(**by_part)
     values = [getattr(weights, name) for name in known]
     if min(values) < 0 or abs(sum(values) - 1) > 1e-6:
         raise ConfigError(f"role_weights must not be negative and sum up to 1, not {sum(values):g}: name all of them")
@@ -87,16 +90,16 @@ def plan_score(
     source: str = "",
     weights: PlanWeights = PlanWeights(),
 ) -> Score:
-    """Score a plan by equation 7.
+    """Return the score of a plan by equation 7.
 
     Args:
-        plan: the completion as the runtime read it.
-        question: the user's question.
-        golds: gold spellings of the answer.
-        trace: the run of the plan's goals; None if they cannot run.
-        hops: searches that the question takes; 0 if unknown.
-        source: name of the data set, whose official script scores.
-        weights: of the parts.
+        plan: The completion as the runtime parsed it.
+        question: The user's question.
+        golds: Gold spellings of the answer.
+        trace: Run of the plan's goals; None if they cannot run.
+        hops: Number of searches that the question needs; 0 if unknown.
+        source: Name of the data set, whose official script scores.
+        weights: Weights of the parts.
     """
     text = trace.answer.text if trace and trace.answer.known else ""
     em, f1, _ = score_text(text, golds, script_of(source)) if text else (0.0, 0.0, 0.0)
@@ -124,22 +127,22 @@ def analysis_score(
     source: str = "",
     weights: AnalysisWeights = AnalysisWeights(),
 ) -> Score:
-    """Score a judgement by equation 9. Where documents do not suffice, saying so is an exact match.
+    """Return the score of a judgement by equation 9. If the documents are insufficient, a "no" is an exact match.
 
     Args:
-        completion: the agent's reply.
-        sufficient: whether the documents hold the answer.
-        golds: gold spellings of the answer.
-        documents: number of documents in the prompt.
-        source: name of the data set, whose official script scores.
-        weights: of the parts.
+        completion: The agent's reply.
+        sufficient: Whether the documents hold the answer.
+        golds: Gold spellings of the answer.
+        documents: Number of documents in the prompt.
+        source: Name of the data set, whose official script scores.
+        weights: Weights of the parts.
     """
     try:
-        said = parse_judged(completion, documents)
+        judgement = parse_judged(completion, documents)
     except BadOutputError as error:
         return Score(error="bad_form", detail=str(error))
-    judged = float(said.known == sufficient)
-    em, f1 = _answered(said, sufficient, golds, source)
+    judged = float(judgement.known == sufficient)
+    em, f1 = _answered(judgement, sufficient, golds, source)
     form = _form(completion, JUDGEMENT)
     return Score(
         score=weights.sufficiency * judged + weights.em * em + weights.form * form,
@@ -150,19 +153,19 @@ def analysis_score(
     )
 
 
-def _answered(said: Judged, sufficient: bool, golds: Sequence[str], source: str) -> tuple[float, float]:
-    if not sufficient or not said.known:
-        right = float(not sufficient and not said.known)
+def _answered(judgement: Judged, sufficient: bool, golds: Sequence[str], source: str) -> tuple[float, float]:
+    if not sufficient or not judgement.known:
+        right = float(not sufficient and not judgement.known)
         return right, right
-    return score_text(said.text, golds, script_of(source))[:2]
+    return score_text(judgement.text, golds, script_of(source))[:2]
 
 
 def read_rewrite(completion: str, tried: Sequence[str]) -> tuple[str, str]:
     """Return the query of a completion and an empty error, or an empty query and the name of the error.
 
     Args:
-        completion: the agent's reply.
-        tried: earlier queries; one of them again is the error `tried_before`.
+        completion: The agent's reply.
+        tried: Earlier queries; repeating one is the error `tried_before`.
     """
     try:
         query = parse_rewrite(completion)[0]
@@ -180,19 +183,19 @@ def rewrite_score(
     error: str = "",
     weights: RewriteWeights = RewriteWeights(),
 ) -> Score:
-    """Score a rewritten query by equation 10.
+    """Return the score of a rewritten query by equation 10.
 
     Args:
-        completion: the agent's reply.
-        ranked: ids of the passages that the query found, best first.
-        golden: ids of the gold passages.
-        k: cut-off of NDCG.
-        error: the error of `read_rewrite`.
-        weights: of the parts.
+        completion: The agent's reply.
+        ranked: Ids of the passages that the query retrieved, best first.
+        golden: Ids of the gold passages.
+        k: Cut-off of NDCG.
+        error: Error of `read_rewrite`.
+        weights: Weights of the parts.
     """
-    found = math.sqrt(ndcg(ranked, golden, k))
+    gain = math.sqrt(ndcg(ranked, golden, k))
     form = 0.0 if error == "bad_form" else _form(completion, REWRITE)
-    return Score(score=weights.ndcg * found + weights.form * form, ndcg=found, form=form, error=error)
+    return Score(score=weights.ndcg * gain + weights.form * form, ndcg=gain, form=form, error=error)
 
 
 def _form(completion: str, schema: Schema) -> float:

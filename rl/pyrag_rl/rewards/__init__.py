@@ -1,1 +1,1 @@
-"""Rewards: of PyRAG's and OPERA's agents, and the environment that they are computed in."""
+"""Rewards of PyRAG's and OPERA's agents, and the environment in which they are computed."""

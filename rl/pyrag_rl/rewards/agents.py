@@ -1,7 +1,7 @@
-"""Rewards of PyRAG's three agents (paper, appendix E.1): 0.7 · F1 + 0.3 · EM of what the pipeline answers.
+"""Rewards of PyRAG's three agents (paper, appendix E.1): 0.7 · F1 + 0.3 · EM of the pipeline's answer.
 
-A completion takes the place of the trained agent's reply; everything else is the runtime: its parsers, plan checks,
-sandbox, frozen agents, and the scores of its evaluation. Left out: OPERA's role rewards (`pyrag_rl.rewards.roles`).
+A completion replaces the trained agent's reply; everything else is the runtime: its parsers, plan checks, sandbox,
+frozen agents, and the scores of its evaluation. OPERA's role rewards are in `pyrag_rl.rewards.roles`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from pyrag_rl.prompting import GivenReply, agents_over, prompt_of
 from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.score import OUTSIDE, Score
 
-RELEASED = MUSIQUE  # the release's script has its rules
-_OPEN, _CLOSE = "<answer>", "</answer>"  # as the release looks for them
+RELEASED = MUSIQUE  # the rules of the release's script
+_OPEN, _CLOSE = "<answer>", "</answer>"  # the tags that the release looks for
 _TIMES = frozenset({"cpu", "wall", "deadline"})
 _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service", "sandbox": "service"}
 
@@ -31,14 +31,18 @@ _OF_KIND = {"budget": "call_budget", "deadline": "timeout", "service": "service"
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Answer agent: its reply is parsed as at run time and compared with the gold answers.
 
-    A reply without the tags that its prompt asks for scores 0, as in the release; at run time it may still be read.
+    A reply without the tags that its prompt asks for scores 0, as in the release; at run time it may still be
+    accepted.
 
-    Where the row's passages are known to lack the answer, "unknown" scores 1 (ours: the paper scores it 0 everywhere,
-    and an agent that never gains by it stops saying it).
+    If the row's passages are known to lack the answer, "unknown" scores 1. (The paper always scores it 0, but an
+    agent that never gains by refusing stops doing so.)
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
     """
-    passages = None if row.documents is None else [one.passage() for one in row.documents]
+    passages = None if row.documents is None else [document.passage() for document in row.documents]
     if not _is_tagged(completion):
         prompt = await prompt_of(ask_answer(row.asked, passages), environment.settings.prompts)
         if any(_OPEN in message.content for message in prompt):
@@ -58,7 +62,10 @@ def _is_tagged(completion: str) -> bool:
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Plan agent: its program runs with the frozen Answer agent and retriever, without repairs.
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
     """
     if error := program_fault(completion):
         return Score(error=error)
@@ -68,12 +75,15 @@ async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -
 
 
 async def decompose(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """Score the Decompose agent: the frozen Plan and Answer agents go on from its list, repairs and recovery included.
+    """Score the Decompose agent: the frozen Plan and Answer agents continue from its list, with repairs and recovery.
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
 
     Raises:
-        BadOutputError: the reply holds no list; at run time the question itself would take its place.
+        BadOutputError: The reply holds no list; at run time the question itself would replace it.
     """
     parse_sub_queries(completion)
     decomposer = agents_over(GivenReply(completion), environment.settings.prompts).decomposer
@@ -83,16 +93,17 @@ async def decompose(row: TrainRow, completion: str, environment: RewardEnvironme
 
 @dataclass(frozen=True, slots=True)
 class GivenDecomposition:
-    """A Decompose agent that has spoken already."""
+    """Decompose agent whose reply is fixed."""
 
     sub_queries: Sequence[str]
 
     async def decompose(self, question: str) -> Decomposition:
+        """Return the fixed sub-queries."""
         return Decomposition(tuple(self.sub_queries) or (question,))
 
 
 def program_fault(completion: str) -> str:
-    """Return the error of a completion that is no program that compiles; empty if it is one."""
+    """Return the error of a completion without a program that compiles; empty if it has one."""
     try:
         source = parse_program(completion)
     except BadOutputError:
@@ -101,12 +112,12 @@ def program_fault(completion: str) -> str:
 
 
 def of_trace(trace: Trace, row: TrainRow, config: TrainConfig) -> Score:
-    """Score a whole run. A run that a budget ended gets no partial credit.
+    """Return the score of a whole run. A run that a budget ended gets no partial credit.
 
     Args:
-        trace: the run.
-        row: its question.
-        config: weights of F1 and exact match.
+        trace: Trace of the run.
+        row: Row of the question.
+        config: Config with the weights of F1 and exact match.
     """
     if trace.error is None:
         score = graded(trace.answer, row, config)
@@ -122,8 +133,8 @@ def coverage(trace: Trace, row: TrainRow) -> float:
     """Return the share of the row's gold passages that the last program itself retrieved, without its recovery.
 
     Args:
-        trace: the run.
-        row: its question.
+        trace: Trace of the run.
+        row: Row of the question.
     """
     last = len(trace.programs) - 1
     steps = (step for step in trace.steps if step.primitive == "retrieve" and step.round == last)
@@ -131,12 +142,12 @@ def coverage(trace: Trace, row: TrainRow) -> float:
 
 
 def reason_of(trace: Trace) -> str:
-    """The word of `ERRORS` for the error of a trace; empty without one."""
+    """Return the name in `ERRORS` for the error of a trace; empty without an error."""
     if trace.error is None:
         return ""
     if trace.error.kind == BadOutputError.kind:
         return "no_program"
-    if trace.error.cause == ContextLengthError.cause:  # the program gave an agent more than its window holds
+    if trace.error.cause == ContextLengthError.cause:  # the program passed an agent more than its window holds
         return "runtime_error"
     if trace.error.kind == "program":
         return "timeout" if trace.error.cause in _TIMES else "runtime_error"
@@ -144,13 +155,15 @@ def reason_of(trace: Trace) -> str:
 
 
 def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
-    """Score an answer: `f1_weight` · F1 + `em_weight` · EM, by the release's script: official F1 without the
-    words "yes" and "no" that HotpotQA's script scores only if nothing else is said.
+    """Return the score of an answer: `f1_weight` · F1 + `em_weight` · EM, by the release's script.
+
+    It uses the official F1 without the special words "yes" and "no", which HotpotQA's script scores only if they are
+    the whole answer.
 
     Args:
-        answer: the answer; an unknown one scores 0.
-        row: its question.
-        config: holds the weights.
+        answer: The answer; an unknown one scores 0.
+        row: Row of the question.
+        config: Config with the weights.
     """
     if not answer.known:
         return Score(form=1.0, error="unknown")

@@ -1,14 +1,15 @@
-"""verl's reward function, and the environment of an agent in training: frozen agents, retriever, sandbox, scores.
+"""Reward function for verl, and the environment of an agent in training: frozen agents, retriever, sandbox and scores.
 
     compute_score(data_source, solution_str, ground_truth, extra_info=None, *, run) -> {key: number for key in KEYS}
 
-It is asynchronous and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder, whose config
-names the trained agent and the frozen ones; `REWARDS` names the function of each agent. A reward that fails outside its
-completion is tried again; if it still fails, it raises, and verl leaves the completion out: it is no reward of 0.
+It is asynchronous and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder, whose
+config names the trained agent and the frozen ones; `REWARDS` names the function of each agent. A reward that fails
+for a reason outside its completion is computed again; if it still fails, it raises, and verl leaves the completion
+out instead of giving it a reward of 0.
 
-A reward worker has one `RewardEnvironment` a run. Completions are scored side by side, at most `concurrency` at once (a
-setting of the runtime), each within its deadline; an equal completion to the same row is scored once. Every score
-leaves a line in the run folder, a sample of them their trace.
+A reward worker has one `RewardEnvironment` per run. Completions are scored in parallel, at most `concurrency` at
+once (a setting of the runtime), each within its deadline; an equal completion to the same row is scored once. Every
+score adds a line to the run folder, and a sample of them their trace.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ from pyrag_rl.rewards.services import Deadline, Memo, SharedAnswerer, SharedRetr
 from pyrag_sandbox import SandboxError
 
 logger = logging.getLogger(__name__)
-_SHUFFLED = 256  # scores among which a control run draws
-_NAMED = ("id", "source", "index", "split")  # what a score's line says of its row
-_BEYOND_DEADLINE = 10.0  # seconds that a score may take after the runtime's own deadline should have ended it
+_SHUFFLED = 256  # number of recent scores from which a control run draws
+_NAMED = ("id", "source", "index", "split")  # fields of the row in a score's line
+_BEYOND_DEADLINE = 10.0  # seconds beyond the runtime's own deadline after which a score is given up
 _PAUSES = (2.0, 10.0, 30.0)  # seconds before each further try of a score for which a service failed
-_OF_SERVICES = 0.5  # share of its deadline that a question waits for services from which the deadline is theirs
-_waits: ContextVar[Waits | None] = ContextVar("waits", default=None)  # of the score that is being made
+_OF_SERVICES = 0.5  # share of the deadline spent waiting for services from which they are at fault
+_waits: ContextVar[Waits | None] = ContextVar("waits", default=None)  # waits of the score being computed
 _environments: PerLoop[dict[str, RewardEnvironment]] = PerLoop(dict)
 
 
@@ -76,12 +77,12 @@ REWARDS: Mapping[str, str] = {
 def reward_named(name: str) -> Reward:
     """Return the reward of `pyrag_rl.config.packaged_name(agent, algorithm)`."""
     module, function = REWARDS[name].split(":")
-    found: Reward = getattr(import_module(module), function)
-    return found
+    reward: Reward = getattr(import_module(module), function)
+    return reward
 
 
 def environment_of(run: str) -> RewardEnvironment:
-    """Return the environment of a run in this event loop: connections and worker processes belong to a loop."""
+    """Return the environment of a run in this event loop, since connections and worker processes belong to a loop."""
     mine = _environments.get()
     if run not in mine:
         folder = RunFolder(Path(run))
@@ -90,7 +91,7 @@ def environment_of(run: str) -> RewardEnvironment:
 
 
 class OutsideFailureError(Exception):
-    """A completion whose reward could not be computed, for a reason outside of it."""
+    """Error for a completion whose reward could not be computed, for a reason outside the completion."""
 
 
 async def compute_score(
@@ -102,37 +103,37 @@ async def compute_score(
     run: str,
     **_: Any,
 ) -> dict[str, float]:
-    """Score one completion.
+    """Return the numbers of one completion.
 
     Args:
-        data_source: name of the data set; ignored, as the row holds it.
-        solution_str: the completion.
-        ground_truth: ignored, as the row holds all gold answers.
-        extra_info: the row (`pyrag_rl.data.rows.TrainRow`), with verl's `global_steps`.
-        run: the run folder.
+        data_source: Name of the data set; ignored, since the row holds it.
+        solution_str: The completion.
+        ground_truth: Ignored, since the row holds all gold answers.
+        extra_info: The row (`pyrag_rl.data.rows.TrainRow`), with verl's `global_steps`.
+        run: Path of the run folder.
 
     Returns:
         A number for each of `pyrag_rl.rewards.score.KEYS`; `score` is the reward.
 
     Raises:
-        OutsideFailureError: the score failed outside the completion, on every try. verl goes on without the
-            completion (its asynchronous trainers without the group).
+        OutsideFailureError: Scoring failed outside the completion, at every try. verl goes on without the completion
+            (its asynchronous trainers without the group).
     """
-    given = extra_info or {}
+    info = extra_info or {}
     try:
-        return await environment_of(run).numbers(given, solution_str)
+        return await environment_of(run).numbers(info, solution_str)
     except OutsideFailureError:
         raise
     except Exception as error:
         logger.exception("a completion could not be scored")
         score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
-        with contextlib.suppress(Exception):  # the reason is what is raised
-            note(run, score, {"id": "", "split": "train", **given}, given.get("global_steps"))
+        with contextlib.suppress(Exception):  # the reason is raised below
+            note(run, score, {"id": "", "split": "train", **info}, info.get("global_steps"))
         raise OutsideFailureError(score.detail) from error
 
 
 class RewardEnvironment:
-    """The other agents of a run. `engines` may be given where they are open already (tests, data builders)."""
+    """Other agents of a run. `engines` may be passed if they are open already (tests, data builders)."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder | None = None, engines: Engines | None = None) -> None:
         self.config = config
@@ -156,43 +157,45 @@ class RewardEnvironment:
     async def ask(self, question: str, agents: Agents, *, own: Collection[str] = (), **settings: Any) -> Trace:
         """Answer a question with the run's retriever and sandbox. A failure is in the trace.
 
-        A deadline that passed while the question mostly waited for frozen agents or the retriever is their failure.
+        A deadline that passed while the question mostly waited for frozen agents or the retriever counts as their
+        failure.
 
         Args:
-            question: the user's question.
-            agents: the agents, one of them with a given reply.
-            own: roles of the trained agent where it replies during the question.
-            settings: settings in place of the run's.
+            question: The user's question.
+            agents: The agents, one of them with a fixed reply.
+            own: Roles of the trained agent, if it replies during the question.
+            settings: Settings that replace the run's.
         """
         engines, waits = replace(self.engines, agents=agents), Waits(own)
         trace = await answer_question(question, engines, replace(self.settings, **settings), observer=waits)
         if (counted := _waits.get()) is not None:
             counted.add(waits)
         if trace.error and trace.error.kind == "deadline" and waits.seconds >= _OF_SERVICES * trace.usage.seconds:
-            said = f"{trace.error.message} ({waits.seconds:.1f} s in frozen agents and retriever)"
-            return replace(trace, error=replace(trace.error, kind=ServiceError.kind, message=said))
+            message = f"{trace.error.message} ({waits.seconds:.1f} s in frozen agents and retriever)"
+            return replace(trace, error=replace(trace.error, kind=ServiceError.kind, message=message))
         return trace
 
     async def search(self, query: str, topk: int) -> list[Passage]:
-        """Return the passages that a query finds. Raises `ServiceError`.
+        """Return the passages that match a query. Raises `ServiceError`.
 
         Args:
-            query: the query.
-            topk: their number.
+            query: Search text.
+            topk: Maximum number of passages.
         """
         with (_waits.get() or Waits()).request():
             return await self.engines.retriever.retrieve(query, topk)
 
     @cached_property
     def _held(self) -> frozenset[str]:
-        """The questions of the evaluation's set, which shares none with the training's."""
+        """Questions of the evaluation's set, which shares none with the training set."""
         path = self.config.eval_data
         return frozenset(row.question for row in read_rows(Path(path))) if path else frozenset()
 
     def row(self, extra_info: Mapping[str, Any]) -> TrainRow:
-        """The row in `extra_info`, of the split `eval` if it is one of the evaluation's set, whatever it says itself.
+        """Return the row in `extra_info`, with the split `eval` if it belongs to the evaluation's set.
 
-        Raises `DataError` where it is no row.
+        Raises:
+            DataError: `extra_info` holds no row.
         """
         row = row_of(extra_info)
         return replace(row, split="eval") if row.question in self._held else row
@@ -201,27 +204,27 @@ class RewardEnvironment:
         """Return verl's numbers for a completion.
 
         Args:
-            extra_info: the row, with verl's `global_steps`.
-            completion: the agent's reply.
+            extra_info: The row, with verl's `global_steps`.
+            completion: The agent's reply.
 
         Raises:
             DataError: `extra_info` holds no row.
-            OutsideFailureError: it could not be scored, on every try.
+            OutsideFailureError: The completion could not be scored, at every try.
         """
         row = self.row(extra_info)
         # Two sets may both count from 0; no question is in both.
         key = (row.split, row.index, row.question, completion)
         score = await self._scores.get(key, lambda: self.score(row, completion))
-        if score.error in OUTSIDE:  # it may be well again when the same is asked next
+        if score.error in OUTSIDE:  # the service may have recovered at the next request
             self._scores.forget(key)
-        return self.told(score, row, extra_info.get("global_steps"))
+        return self.report(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
         """Score a completion, again after a pause if a service failed; errors are in the score.
 
         Args:
-            row: the question.
-            completion: the agent's reply.
+            row: Row of the question.
+            completion: The agent's reply.
         """
 
         async def once() -> Score:
@@ -231,10 +234,10 @@ class RewardEnvironment:
         return await self.retried(once)
 
     async def retried(self, once: Callable[[], Awaitable[Score]]) -> Score:
-        """Return a score, made again after each of the pauses while a service fails; a fault of ours would come again.
+        """Return a score, computed again after each of the pauses while a service fails; other faults are permanent.
 
         Args:
-            once: makes the score.
+            once: Computes the score.
         """
         score = await once()
         for tries, pause in enumerate(self.pauses, start=1):
@@ -245,11 +248,11 @@ class RewardEnvironment:
         return score
 
     async def guarded(self, work: Awaitable[Score], deadline: Deadline | None = None) -> Score:
-        """Await a score within the deadline; what it raises becomes its error.
+        """Await a score within the deadline; an exception becomes its error.
 
         Args:
-            work: makes the score.
-            deadline: in place of the run's, which is some seconds beyond that of a question.
+            work: Computes the score.
+            deadline: Deadline that replaces the run's, which is some seconds beyond a question's.
         """
         began, waits = time.perf_counter(), Waits()
         limit = None if self.settings.deadline is None else self.settings.deadline + _BEYOND_DEADLINE
@@ -258,28 +261,30 @@ class RewardEnvironment:
             score = await (deadline or Deadline(limit)).bound(work)
         except TimeoutError:
             theirs = waits.seconds > 0 and waits.seconds >= _OF_SERVICES * (self.settings.deadline or 0.0)
-            said = f"no score in time (deadline: {self.settings.deadline} s)"
-            score = Score(error="service" if theirs else "timeout", detail=said)
+            message = f"no score in time (deadline: {self.settings.deadline} s)"
+            score = Score(error="service" if theirs else "timeout", detail=message)
         except BadOutputError as error:
             score = Score(error="bad_form", detail=str(error))
         except (ServiceError, SandboxError) as error:
             score = Score(error="service", detail=str(error))
-        except Exception as error:  # one fault of ours must not end a run of days: it is counted, and shown
+        except Exception as error:  # a bug of ours must not end a run of days; it is counted and reported
             logger.exception("a completion could not be scored")
             score = Score(error="crash", detail=f"{type(error).__name__}: {error}")
         finally:
             _waits.reset(counting)
         return replace(score, seconds=time.perf_counter() - began, waited=waits.seconds)
 
-    def told(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
-        """Record a score and return verl's numbers. Raises `OutsideFailureError` if they say nothing of the completion.
+    def report(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
+        """Record a score and return verl's numbers.
 
-        With `shuffle_rewards`, the reward of a training row is drawn from recent rewards; its parts stay as they are.
+        Raises `OutsideFailureError` if the failure is not the completion's.
+
+        With `shuffle_rewards`, the reward of a training row is drawn from recent rewards; its parts are unchanged.
 
         Args:
-            score: the score of a completion.
-            row: its question.
-            weights: number of steps that made the policy's weights.
+            score: Score of a completion.
+            row: Row of its question.
+            weights: Number of training steps behind the policy's weights.
         """
         self.keep(score, row, weights)
         if score.error in OUTSIDE:
@@ -290,12 +295,12 @@ class RewardEnvironment:
         return {**score.numbers(), "score": self._random.choice(self._pool)}
 
     def keep(self, score: Score, row: TrainRow, weights: int | None) -> None:
-        """Record a score in the run folder, and its trace for one of `trace_every`.
+        """Record a score in the run folder, and its trace for one of every `trace_every` scores.
 
         Args:
-            score: the score of a completion.
-            row: its question.
-            weights: number of steps that made the policy's weights.
+            score: Score of a completion.
+            row: Row of its question.
+            weights: Number of training steps behind the policy's weights.
         """
         if self._folder is None:
             return
@@ -305,6 +310,7 @@ class RewardEnvironment:
             _append(self._folder.traces, to_json(score.trace))
 
     async def aclose(self) -> None:
+        """Close the engines."""
         await self.engines.aclose()
 
 
@@ -312,16 +318,16 @@ def note(run: Path | str, score: Score, row: Mapping[str, Any], weights: int | N
     """Log one score in the run folder, for `pyrag_rl.verl.watch` and `pyrag_rl.report`.
 
     Args:
-        run: the run folder.
-        score: the score of a completion.
-        row: its row; of `TrainRow` the fields in `_NAMED`.
-        weights: number of steps that made the policy's weights.
+        run: Path of the run folder.
+        score: Score of a completion.
+        row: Row of its question; the fields in `_NAMED` are logged.
+        weights: Number of training steps behind the policy's weights.
     """
     import msgspec
 
     named = {"step": weights, **{name: row.get(name) for name in _NAMED}}
-    said = {"reason": score.error, "detail": score.detail}
-    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **said, **score.numbers()}))
+    outcome = {"reason": score.error, "detail": score.detail}
+    _append(RunFolder(Path(run)).scores, msgspec.json.encode({**named, **outcome, **score.numbers()}))
 
 
 def _append(folder: Path, line: bytes) -> None:
@@ -329,5 +335,5 @@ def _append(folder: Path, line: bytes) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / f"{os.getpid()}.jsonl").open("ab") as file:
             file.write(line + b"\n")
-    except OSError:  # a full disk, say: the score is right all the same
+    except OSError:  # such as a full disk; the score is still valid
         logger.exception("a score could not be kept")

@@ -1,7 +1,7 @@
-"""Rewards of OPERA's three agents (section 3, equations 7, 9 and 10), from the runtime that runs what they say.
+"""Rewards of OPERA's three agents (section 3, equations 7, 9 and 10), computed by the runtime.
 
-A completion takes the place of the trained agent's reply, as in `agent_rewards`; what its parts are worth is in
-`pyrag_rl.mapgrpo.rewards`.
+A completion replaces the trained agent's reply, as in `pyrag_rl.rewards.agents`; `pyrag_rl.mapgrpo.rewards` weighs
+its parts.
 """
 
 from __future__ import annotations
@@ -32,23 +32,33 @@ from pyrag_rl.rewards.score import OUTSIDE, Score
 
 @dataclass(frozen=True, slots=True)
 class GivenGoals:
-    """A Plan agent that has spoken already, and has no other plan."""
+    """Plan agent whose plan is fixed, and which never revises it."""
 
     goals: Sequence[Goal]
     composed: bool = False  # see `GoalPlan`
 
     async def plan(self, question: str) -> GoalPlan:
+        """Return the fixed plan."""
         return GoalPlan(tuple(self.goals), composed=self.composed)
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Raise `BadOutputError`: the plan is what is scored. Args: those of `GoalPlanner.revise`."""
+        """Raise `BadOutputError`, since the plan itself is scored.
+
+        Args:
+            question: Ignored.
+            goals: Ignored.
+            error: Ignored.
+        """
         raise BadOutputError("the plan is what is scored: there is no other one")
 
 
 async def plan(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score OPERA's Plan agent by equation 7: the plan runs with the frozen agents and is not revised.
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
     """
     read = read_plan(completion, row.question)
     trace = await run_goals(row.question, read.goals, environment) if read.goals else None
@@ -66,9 +76,9 @@ async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnv
     """Run a plan in the runtime and return its trace.
 
     Args:
-        question: the user's question.
-        goals: the plan.
-        environment: frozen agents, retriever and sandbox.
+        question: The user's question.
+        goals: Goals of the plan.
+        environment: Frozen agents, retriever and sandbox.
     """
     known = environment.engines.agents
     team = known.team(opera_agents)
@@ -80,10 +90,13 @@ async def run_goals(question: str, goals: Sequence[Goal], environment: RewardEnv
 async def answer(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
     """Score the Analysis-Answer agent by equation 9.
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
 
     Raises:
-        DataError: the row does not say whether its documents suffice.
+        DataError: The row does not state whether its documents suffice.
     """
     if row.sufficient is None or row.documents is None:
         raise DataError("the row does not say whether its documents suffice: build it with pyrag train data analysis")
@@ -98,16 +111,19 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
 
 
 async def rewrite(row: TrainRow, completion: str, environment: RewardEnvironment) -> Score:
-    """Score the Rewrite agent by equation 10: its query is searched for.
+    """Score the Rewrite agent by equation 10, after searching for its query.
 
-    Args: those of `Reward`.
+    Args:
+        row: Row of the question.
+        completion: The agent's reply.
+        environment: Frozen agents, retriever, sandbox and settings of the run.
 
     Raises:
-        ServiceError: the retriever cannot be used.
+        ServiceError: The retriever cannot be used.
     """
     k = environment.config.ndcg_k
     query, error = read_rewrite(completion, row.tried)
-    found = await environment.search(query, k) if query else []
+    passages = await environment.search(query, k) if query else []
     weights = weights_of(RewriteWeights, environment.config.role_weights)
-    ranked = [passage.id for passage in found]
+    ranked = [passage.id for passage in passages]
     return rewrite_score(completion, ranked, row.supporting, k=k, error=error, weights=weights)

@@ -1,7 +1,7 @@
-"""Score of a completion, as verl takes it: a fixed set of numbers, whatever happened.
+"""Score of a completion in verl's form: a fixed set of numbers, whatever happened.
 
-`KEYS` never changes within a version, since verl joins the numbers of a batch. Why a completion scored nothing is
-a number too (`error`), since verl's metrics hold nothing else; `ERRORS` has the names.
+`KEYS` never changes within a version, since verl joins the numbers of a batch. The reason why a completion scored
+nothing is a number too (`error`), since verl's metrics hold nothing else; `ERRORS` lists the names.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 from pyrag.trace.model import Trace
 
-# Position is the number in `error`. New names go to the end, so that old runs stay readable.
+# The index of a name is the number in `error`. New names go to the end, so that old runs stay readable.
 ERRORS = (
     "",  # 0: scored
     "bad_form",  # out of the agent's form: no <answer>, no list, no rewritten query
@@ -24,29 +24,31 @@ ERRORS = (
     "crash",  # a fault of ours: says nothing about the completion
     "tried_before",  # a rewritten query that had been searched for
 )
-OUTSIDE = frozenset({"service", "crash"})  # what is counted in `infra`
+OUTSIDE = frozenset({"service", "crash"})  # errors counted in `infra`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """`score` is the reward; the rest is what it was made of, 0 where a role has no such part.
+    """Score of a completion. `score` is the reward; the other numbers are its parts, 0 if a role has no such part.
 
-    `trace` is the run that was scored, where there was one; `detail` one sentence about the error.
+    Attributes:
+        trace: The run that was scored, if any.
+        detail: One sentence about the error.
     """
 
     score: float = 0.0
     f1: float = 0.0
     em: float = 0.0
-    form: float = 0.0  # 1: the completion had the agent's form
+    form: float = 0.0  # 1 if the completion had the agent's form
     sufficiency: float = 0.0  # OPERA, eq. 9
     logic: float = 0.0  # OPERA, eq. 7
     structure: float = 0.0
     execution: float = 0.0
     ndcg: float = 0.0  # OPERA, eq. 10
     error: str = ""
-    calls: float = 0.0  # model calls that the score cost
+    calls: float = 0.0  # model calls made for the score
     seconds: float = 0.0
-    waited: float = 0.0  # of them, for frozen agents and the retriever
+    waited: float = 0.0  # seconds of these spent waiting for frozen agents and the retriever
     retries: float = 0.0  # tries before this one that failed outside the completion
     coverage: float = 0.0  # share of the gold passages that the program retrieved
     trace: Trace | None = None
@@ -54,9 +56,9 @@ class Score:
 
     def numbers(self) -> dict[str, float]:
         """Return verl's numbers; the keys are `KEYS`."""
-        found = {key: float(getattr(self, key)) for key in _PLAIN}
-        return {**found, "error": float(ERRORS.index(self.error)), "infra": float(self.error in OUTSIDE)}
+        parts = {key: float(getattr(self, key)) for key in _PLAIN}
+        return {**parts, "error": float(ERRORS.index(self.error)), "infra": float(self.error in OUTSIDE)}
 
 
-_PLAIN = tuple(one.name for one in fields(Score) if one.name not in ("error", "trace", "detail"))
+_PLAIN = tuple(field.name for field in fields(Score) if field.name not in ("error", "trace", "detail"))
 KEYS = (*_PLAIN, "error", "infra")

@@ -1,8 +1,8 @@
-"""The frozen services behind rewards: what is shared among completions, and how long each waits for them.
+"""Frozen services behind rewards: what completions share, and how long each waits for them.
 
-An equal call of the frozen Answer agent and an equal search are paid for once, and a call that outlives the question
-which made it is there for the next try. `Waits` adds up the time in which a question has a request under way;
-`Deadline` is a limit that stands still while the trained policy writes.
+Equal calls of the frozen Answer agent and equal searches are paid for once, and the result of a call that outlives
+its question is available to the next try. `Waits` adds up the time in which a question has a request under way;
+`Deadline` is a limit that stops while the trained policy writes.
 """
 
 from __future__ import annotations
@@ -26,62 +26,79 @@ _REMEMBERED = 8192  # results that a memo holds
 
 
 class Memo:
-    """Results by key, those used longest ago forgotten first. A failure is not remembered."""
+    """Results by key, of which the least recently used are forgotten first. A failure is not remembered."""
 
-    def __init__(self, most: int = _REMEMBERED) -> None:
-        self._most = most
+    def __init__(self, limit: int = _REMEMBERED) -> None:
+        self._limit = limit
         self._tasks: OrderedDict[Hashable, asyncio.Future[Any]] = OrderedDict()
 
     async def get(self, key: Hashable, work: Callable[[], Awaitable[T]]) -> T:
         """Return the result of `work` for a key. A caller that stops waiting does not end the work.
 
         Args:
-            key: equal keys share one result.
-            work: called if no result is there or under way.
+            key: Key of the result; equal keys share it.
+            work: Called if there is no result, finished or under way.
         """
         task = self._tasks.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._tasks[key] = asyncio.ensure_future(work())
-            if len(self._tasks) > self._most:
+            if len(self._tasks) > self._limit:
                 self._tasks.popitem(last=False)
         self._tasks.move_to_end(key)
         result: T = await asyncio.shield(task)
         return result
 
     def forget(self, key: Hashable) -> None:
+        """Forget the result of a key."""
         self._tasks.pop(key, None)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedAnswerer:
+    """Answerer that answers equal calls once."""
+
     inner: Answerer
     memo: Memo
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the shared reading of equal calls. Args: those of `Answerer.answer`."""
+        """Return the shared reading of equal calls.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+        """
         ids = None if passages is None else tuple(passage.id for passage in passages)
         return await self.memo.get(("answer", query, ids), lambda: self.inner.answer(query, passages))
 
 
 class SharedRetriever:
+    """Retriever that makes equal searches once."""
+
     def __init__(self, inner: Retriever, memo: Memo) -> None:
         self.name = inner.name
         self._inner, self._memo = inner, memo
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the shared passages of equal searches. Args: those of `Retriever.retrieve`."""
+        """Return the shared passages of equal searches.
+
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: Filter of the search.
+        """
         key = ("retrieve", query, topk, None if where is None else str(where))
         return await self._memo.get(key, lambda: search(self._inner, query, topk, where))
 
     async def aclose(self) -> None:
+        """Close the retriever."""
         await self._inner.aclose()
 
 
 class Waits:
-    """Seconds in which requests to frozen agents or the retriever are under way, those side by side counted once.
+    """Seconds in which requests to frozen agents or the retriever are under way, counting parallel requests once.
 
     Args:
-        own: Roles of the trained agent, whose replies are not waited for.
+        own: Roles of the trained agent, whose replies do not count.
     """
 
     def __init__(self, own: Collection[str] = ()) -> None:
@@ -114,6 +131,7 @@ class Waits:
 
     @property
     def seconds(self) -> float:
+        """Total seconds so far."""
         total = end = 0.0
         for first, last in sorted(self._spans):
             total += max(0.0, last - max(first, end))
@@ -122,10 +140,10 @@ class Waits:
 
 
 class Deadline:
-    """A limit on how long something may take, which stands still while it is paused.
+    """Limit on the duration of work, which stops while it is paused.
 
     Args:
-        seconds: The limit; None for none.
+        seconds: The limit; None for no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
@@ -139,7 +157,7 @@ class Deadline:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Let time pass that does not count."""
+        """Exclude the time inside this block from the limit."""
         timer, loop = self._timer, asyncio.get_running_loop()
         when = timer.when() if timer and not timer.expired() else None
         if timer is None or when is None:

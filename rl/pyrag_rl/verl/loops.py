@@ -252,7 +252,7 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         )
         if not policy.said:  # the runtime failed before it asked: verl needs a response all the same
             await policy.complete(())
-        told = environment.told(score, row, policy.fields.get("global_steps"))
+        told = environment.report(score, row, policy.fields.get("global_steps"))
         length, most = len(policy.mask), int(self.rollout_config.response_length)
         start = len(policy.tokens) - length
         return AgentLoopOutput(
