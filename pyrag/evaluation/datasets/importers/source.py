@@ -200,7 +200,7 @@ def _is_pair(line: str, delimiter: str) -> bool:
 
 
 def _check_heading(path: Path, names: Sequence[str]) -> None:
-    """Raise `DataError` if no column of a table can be that of the question."""
+    """Raise `DataError` if no column of a table holds the questions."""
     if not _QUESTIONS & {name.strip().lower() for name in names}:
         raise DataError(
             f"{path} line 1 is no heading: write the column names in the first line, such as question and answers"
