@@ -55,10 +55,39 @@ _DISTINGUISHING = re.compile(  # words that make another name of a name: South S
 )
 
 
+_WORD = re.compile(r"\w+(?:\+\+|[+#♯](?!\w))?")  # C++, C#, Disney+
+_MINUS = re.compile(r"\b(\w{1,2})[-−](?=[\s,;)]|$)")  # the blood group A-
+_FIRST = {"st": "saint", "ste": "sainte", "mt": "mount", "mts": "mounts", "ft": "fort"}
+_FIRST_WITH_POINT = {
+    "dr": "doctor", "prof": "professor", "gen": "general", "col": "colonel", "capt": "captain", "lt": "lieutenant",
+    "sgt": "sergeant", "gov": "governor", "sen": "senator", "rev": "reverend", "pres": "president", "univ": "university",
+    "inst": "institute", "natl": "national", "intl": "international",
+}  # fmt: skip
+_LAST = {"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "sq": "square", "ln": "lane"}
+_LAST_WITH_POINT = {
+    "co": "company", "corp": "corporation", "ltd": "limited", "inc": "incorporated", "bros": "brothers", "univ": "university",
+    "inst": "institute", "dept": "department", "assoc": "association", "mtn": "mountain", "mtns": "mountains",
+    "isl": "island",
+}  # fmt: skip
+_ABBREVIATED = (
+    (re.compile(rf"(?<![\w\d])(?<!\d )({'|'.join(_FIRST)})\b\.?(?=\s*[^\W\d_])"), _FIRST),
+    (re.compile(rf"\b({'|'.join(_FIRST_WITH_POINT)})\.(?=\s*\w)"), _FIRST_WITH_POINT),
+    (re.compile(rf"(?<=\w )({'|'.join(_LAST)})\b\.?(?=\s*(?:,|$))"), _LAST),
+    (re.compile(rf"(?<=\w )({'|'.join(_LAST_WITH_POINT)})\.(?!\w)"), _LAST_WITH_POINT),
+)
+
+
+def _written_out(plain: str) -> str:
+    """Return a text in lower case with abbreviations of names written out: St. Moritz, Mt. Harrow, Main St."""
+    for pattern, words in _ABBREVIATED:
+        plain = pattern.sub(lambda match, words=words: f"{words[match[1]]} ", plain)  # type: ignore[misc]
+    return _MINUS.sub(r"\1_minus", plain)
+
+
 def _tokens(text: str) -> list[str]:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    plain = plain.translate({ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("&"): " and "})
-    words = re.findall(r"\w+", re.sub(r"\([^)]*\)", " ", plain)) or re.findall(r"\w+", plain)
+    plain = _written_out(plain).translate({ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("&"): " and "})
+    words = _WORD.findall(re.sub(r"\([^)]*\)", " ", plain)) or _WORD.findall(plain)
     return [word for word in words if word not in _ARTICLES] or words
 
 
@@ -153,7 +182,7 @@ def _part_of_name(a: list[str], b: list[str]) -> bool:
 
 
 def _same_word(a: str, b: str) -> bool:
-    return a == b or (min(len(a), len(b)) == 1 and a[0] == b[0])
+    return a == b or (min(len(a), len(b)) == 1 and a[0] == b[0] and (a + b).isalnum())
 
 
 def split_list(text: str) -> list[str]:
