@@ -2,7 +2,9 @@
 
     PyRAG("openai:MODEL@URL", retriever="notes/.pyrag", tools=[table_tool("notes")])
 
-A column is read as numbers or dates where each of its cells is one. Dates become ISO text, which compares as dates do.
+A column is read as numbers or dates if each of its cells is one. Whether "1.750" is a thousand and more is read from the
+column and the table (`pyrag_helpers.columns`); without evidence the cells stay texts. Dates become ISO text, which
+compares as dates do.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ from __future__ import annotations
 import csv
 import datetime as dt
 import os
-import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
+from pyrag_helpers.columns import column_marks, read_cell
 
 Cell = str | int | float | bool | None
 MAX_FILE_MB = 64
@@ -32,8 +34,6 @@ _SHOWN_TABLES = 40
 _SHOWN_COLUMNS = 30
 _MAX_NAME = 60
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
-_INTEGER = re.compile(r"[-+]?(?:0|[1-9]\d{0,17}|[1-9]\d{0,2}(?:,\d{3}){1,5})")
-_NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)?(?:\.\d+)?(?:[eE][-+]?\d{1,2})?")
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
 _NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
 
@@ -132,7 +132,8 @@ def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[d
         first = file.readline()
         marks = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in _DELIMITERS[path.suffix.lower()]}
         file.seek(0)
-        reader = csv.reader(file, delimiter=max(marks, key=lambda mark: marks[mark]))
+        delimiter = max(marks, key=lambda mark: marks[mark])
+        reader = csv.reader(file, delimiter=delimiter)
         header = _unique([cell.strip() for cell in next(reader, [])])
         cells = [row for row in reader if any(cell.strip() for cell in row)]
     if not header:
@@ -140,7 +141,9 @@ def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[d
     if len(cells) > MAX_ROWS:
         raise DataError(f"the table {path} has more than {MAX_ROWS:,} rows: put it into a database, and use sql:FILE")
     filled = [[cell.strip() for cell in row[: len(header)]] + [""] * (len(header) - len(row)) for row in cells]
-    columns = [_values([row[place] for row in filled]) for place in range(len(header))]
+    cells_by_column = [[row[place] for row in filled] for place in range(len(header))]
+    decimals = column_marks(header, cells_by_column, delimiter)
+    columns = [_values(column, mark) for column, mark in zip(cells_by_column, decimals, strict=True)]
     return tuple(header), tuple(dict(zip(header, row, strict=True)) for row in zip(*columns, strict=True))
 
 
@@ -152,22 +155,18 @@ def _unique(header: Sequence[str]) -> list[str]:
     return names
 
 
-def _values(cells: list[str]) -> list[Cell]:
+def _values(cells: list[str], mark: str) -> list[Cell]:
     """A column's cells as the narrowest type that all of them have; cells that say nothing are None."""
     filled = {cell for cell in cells if cell.lower() not in _NOTHING}
-    for read in (_integer, _number, *map(_date_reader, _DATES)):
+    numbers = {cell: read_cell(cell, mark) for cell in filled}
+    if all(number is not None for number in numbers.values()):
+        whole = all(isinstance(number, int) for number in numbers.values())
+        return [None if (number := numbers.get(cell)) is None else number if whole else float(number) for cell in cells]
+    for read in map(_date_reader, _DATES):
         values = {cell: read(cell) for cell in filled}
         if all(value is not None for value in values.values()):
             return [values.get(cell) for cell in cells]
     return [cell or None for cell in cells]
-
-
-def _integer(cell: str) -> int | None:
-    return int(cell.replace(",", "")) if _INTEGER.fullmatch(cell) else None
-
-
-def _number(cell: str) -> float | None:
-    return float(cell.replace(",", "")) if any(map(str.isdigit, cell)) and _NUMBER.fullmatch(cell) else None
 
 
 def _date_reader(form: str) -> Callable[[str], str | None]:

@@ -5,9 +5,18 @@ The caller names a module. The zygote imports it before it forks its first worke
     HELPERS = {"double": double}             # functions by the name that programs call them by
     ERRORS = {"NotFoundError": NotFoundError}    # exceptions that programs may name; optional
 
+<<<<<<< HEAD
 The functions run inside both walls, as part of the program. They must be pure (the same result for the same
 arguments, no state), because calls are reordered around them, and must be safe to call with any argument. The module
 runs before the walls are up, so it must be trusted, and should only import what is cheap.
+=======
+The functions run inside both walls, as part of the program. They must be pure (the same result for the same arguments,
+no state), because calls are reordered around them, and they must be safe to call with any argument. The module runs
+before the walls are up, so it must be trusted, and it should import only what is cheap.
+
+An installed package may name its module in the entry point group `pyrag_sandbox.helpers`. `HELPERS` of this module holds
+the functions of all such modules, for callers outside of a sandbox; they are imported when `HELPERS` is first read.
+>>>>>>> bb5c6cb (Read the numbers of a table's columns by evidence, and register helpers as an entry point)
 """
 
 from __future__ import annotations
@@ -15,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.metadata import entry_points
 from typing import Any
 
 
@@ -37,6 +47,7 @@ class Helpers:
 
 
 NO_HELPERS = Helpers()
+GROUP = "pyrag_sandbox.helpers"  # of entry points
 
 
 def load_helpers(module: str) -> Helpers:
@@ -64,3 +75,12 @@ def load_helpers(module: str) -> Helpers:
         if not (isinstance(value, type) and issubclass(value, Exception)):
             raise ValueError(f"the error {name!r} of {module!r} is not a subclass of Exception")
     return Helpers(dict(functions), dict(errors))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "HELPERS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    functions: dict[str, Callable[..., Any]] = {}
+    for entry in entry_points(group=GROUP):
+        functions |= load_helpers(entry.value).functions
+    return functions

@@ -187,6 +187,8 @@ class _Encoder:
         if simple is not None:
             return simple(self, value, depth)
         packed = self._opaque.pack(value)
+        if packed is None and isinstance(value, int | float):  # of a class of the caller's helpers
+            return self.encode((int if isinstance(value, int) else float)(value), depth)
         if packed is None:
             raise TypeError(
                 f"a value of type {kind.__name__} cannot cross: use text, numbers, lists, dicts, True, False or None"

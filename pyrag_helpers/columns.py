@@ -1,0 +1,73 @@
+"""Numbers in the columns of a table, read by the evidence of the column, of the other columns and of the words.
+
+`1.750` is a thousand and more beside `4,75` or `640`, and less than two beside `12.5` or `2300`. Without evidence a cell
+is no number: its text is always right. A file with commas between its cells is English unless its numbers show otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pyrag_helpers.numerals import decimal_mark, plain_digits, read_numeral
+
+_CELL = re.compile(
+    r"(?P<sign>[-+−]?)(?P<numeral>(?:0|[1-9]\d*)(?:[.,'’_\u00a0\u202f\u2009]\d+)*|\.\d+)(?P<power>[eE][-+]?\d{1,2})?"
+)
+_OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # with two readings
+_WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
+_MIXED = "?"  # decimal commas and points in one column
+_TEXT_COLUMNS = 200  # cells of words that are looked at
+
+
+def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimiter: str = ",") -> list[str]:
+    """Return the decimal mark of each column: ".", ",", or "" if nothing shows it.
+
+    Args:
+        header: Names of the columns.
+        columns: Cells of each column, or some of them.
+        delimiter: Character between the cells of a row.
+    """
+    own = [_mark_of_column(cells) for cells in columns]
+    marks = {mark for mark in own if mark in (".", ",")}
+    common = marks.pop() if len(marks) == 1 else ""
+    if not common and not marks:
+        words = [cell for cells in columns for cell in cells[:_TEXT_COLUMNS] if not any(map(str.isdigit, cell))]
+        common = decimal_mark([*header, *words]) or ("." if delimiter == "," else "")
+    return ["" if mark == _MIXED else mark or common for mark in own]
+
+
+def read_cell(cell: str, mark: str) -> int | float | None:
+    """Return the number that a cell holds and nothing else; None for any other cell, and for one with two readings.
+
+    Args:
+        cell: Text of the cell.
+        mark: Decimal mark of its column; empty if nothing shows it.
+    """
+    match = _CELL.fullmatch(plain_digits(cell.strip()))
+    if match is None or (not mark and _OPEN.fullmatch(match["numeral"])):
+        return None
+    try:
+        number = read_numeral(match["numeral"], mark)
+    except ValueError:
+        return None
+    number = float(f"{number!r}{match['power']}") if match["power"] and isinstance(number, int) else number
+    number = number * 10.0 ** int(match["power"][1:]) if match["power"] and "." in match["numeral"] else number
+    return number if match["sign"] in ("", "+") else -number
+
+
+def _mark_of_column(cells: Sequence[str]) -> str:
+    """Return the decimal mark that a column shows by its own numbers; `_MIXED` if they show both."""
+    figures = [plain_digits(cell.strip()) for cell in cells]
+    figures = [figure for figure in figures if _CELL.fullmatch(figure)]
+    shown = {mark for figure in set(figures) if (mark := decimal_mark([figure]))}
+    if shown:
+        return shown.pop() if len(shown) == 1 else _MIXED
+    marks = {match[1] for figure in figures if (match := _OPEN.fullmatch(figure))}
+    whole = [figure.lstrip("-+−") for figure in figures if _WHOLE.fullmatch(figure)]
+    if len(marks) != 1 or not whole:
+        return ""
+    mark = marks.pop()
+    if any(len(figure) > 3 for figure in whole):  # whose thousands are not grouped
+        return mark
+    return "," if mark == "." else "."
