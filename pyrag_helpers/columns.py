@@ -1,7 +1,8 @@
 """Numbers in the columns of a table, read by the evidence of the column, of the other columns and of the words.
 
-`1.750` is a thousand and more beside `4,75` or `640`, and less than two beside `12.5` or `2300`. Without evidence a cell
-is no number: its text is always right. A file with commas between its cells is English unless its numbers show otherwise.
+`1.750` is a thousand and more beside `4,75` or `640`, and less than two beside `12.5` or `2300`. Without evidence a
+cell is no number: its text is always right. A file with commas between its cells is English unless its numbers show
+otherwise.
 """
 
 from __future__ import annotations

@@ -22,18 +22,18 @@ _DAYS = rf"(?:{_TO}\d{{1,2}}{_SUFFIX}\.?(?!\d))?"  # the end of a range of days
 _OF = r"(?:\s+(?:of|de|del|do|di|van)(?![^\W\d_]))?"
 _YEAR = r"(?P<year>\d{3,4})(?!\d)(?!,\d{3})"
 _BC = (
-    r"BCE?|B\.\s?C\.(?:\s?E\.)?|v\.?\s?Chr|av\.?\s?J\.?-?C|a\.\s?C\.|v\.\s?C|до н\.?\s?э|п\.\s?н\.\s?э|p\.\s?n\.\s?e|f\.\s?Kr"
+    r"BCE?|B\.\s?C\.(?:\s?E\.)?|v\.?\s?Chr|av\.?\s?J\.?-?C|a\.\s?C\.|v\.\s?C"
+    r"|до н\.?\s?э|п\.\s?н\.\s?э|p\.\s?n\.\s?e|f\.\s?Kr"
 )
 _ERA = rf"(?:\s*(?P<era>{_BC})\.?)?(?![^\W\d_])"
 _MONTHS = rf"(?P<month>{_WORD})(?![^\W\d_])\.?"
 _TO_OTHER = rf"(?:{_TO}(?:\d{{1,2}}{_SUFFIX}\.?{_OF}\s+)?{_WORD}\.?)?"  # the other end: "12 May – 3 June 1987"
-_UNREADABLE_STOP = frozenset(
-    """
-    in by from since until till and or to of on at for the was is are were around about circa after before between per
-    with born died people men women years days times en im um bis seit vor nach und von à dans depuis el del al nel
-    dal fra tot sinds в с до от и century
-    """.split()
-)
+_NO_MONTHS = """
+in by from since until till and or to of on at for the was is are were around about circa after before between per with
+born died people men women years days times en im um bis seit vor nach und von dans depuis el del al nel dal fra tot
+sinds до от century
+"""  # words that stand between a number and a year
+_IS_NO_MONTH = frozenset(_NO_MONTHS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _in_words(match: re.Match[str]) -> DateForm | None:
     if month:
         return _form(match, month, day) if day else None
     word = plain_word(match["month"])
-    if 0 < day <= 31 and len(word) > 2 and word not in _UNREADABLE_STOP and not match["comma"]:
+    if 0 < day <= 31 and len(word) > 2 and word not in _IS_NO_MONTH and not match["comma"]:
         return _form(match, 0, 0, f"the month {match['month']!r} is not known")
     return None
 
@@ -136,7 +136,8 @@ def _month_only(match: re.Match[str]) -> DateForm | None:
     return None if not known or (word == "Mars") else _form(match, known, 0)
 
 
-_ENGLISH = {"jan": 1, "feb": 2, "mar": 3, "apr": 4, "jun": 6, "jul": 7, "aug": 8, "sep": 9, "sept": 9, "oct": 10, "nov": 11, "dec": 12}  # fmt: skip
+_SHORT = "jan feb mar apr _ jun jul aug sep oct nov dec"
+_ENGLISH = {"sept": 9} | {name: number for number, name in enumerate(_SHORT.split(), 1)}
 
 
 def _numeric(match: re.Match[str]) -> DateForm | None:
@@ -221,7 +222,10 @@ def _readers() -> Iterator[tuple[re.Pattern[str], _Read]]:
         (rf"\b(?P<day>\d{{1,2}})(?P<comma>[-/])(?P<month>{_WORD})(?P=comma)(?P<year>\d{{4}})(?!\d)", _with_marks),
         (r"\bQ(?P<quarter>[1-4])\s+(?:of\s+)?(?P<year>\d{4})(?!\d)", _quarter),
         (r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)", _iso),
-        (r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4})(?!\d)", _numeric),
+        (
+            r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4})(?!\d)",
+            _numeric,
+        ),
         (r"(?<![\d./-])\d{1,2}([./-])\d{1,2}\1\d{2}(?![\d./-])", _two_figures),
         (r"(?<![\d./-])(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{2})(?![\d./-])", _year_and_month),
         (r"(?<![\d./-])(?P<month>0\d|1[0-2])(?P<mark>[./])(?P<year>\d{4})(?![\d./-])", _year_and_month),

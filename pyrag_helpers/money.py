@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 _CODES = (
-    "USD EUR GBP JPY CNY CHF CAD AUD NZD HKD SGD SEK NOK DKK ISK PLN CZK HUF RON BGN RUB UAH TRY ILS INR PKR BDT LKR NPR "
-    "IDR MYR PHP THB VND KRW TWD BRL MXN ARS CLP COP PEN ZAR EGP NGN KES MAD AED SAR QAR KWD IRR IQD XAU BTC RMB"
+    "USD EUR GBP JPY CNY CHF CAD AUD NZD HKD SGD SEK NOK DKK ISK PLN CZK HUF RON BGN RUB UAH TRY ILS INR PKR BDT LKR "
+    "NPR IDR MYR PHP THB VND KRW TWD BRL MXN ARS CLP COP PEN ZAR EGP NGN KES MAD AED SAR QAR KWD IRR IQD XAU BTC RMB"
 )
 # What a sign or word stands for: a code, or a name of its own for what several countries have.
 _NAMES = {
@@ -66,5 +66,5 @@ def currency_before(text: str, at: int) -> tuple[str, int]:
 
 def _name(shown: str, *, is_word: bool = False) -> str:
     if is_word:
-        return _WORDS[shown.lower()] if shown.lower() in _WORDS else shown
+        return _WORDS.get(shown.lower(), shown)
     return _NAMES.get(shown, shown)

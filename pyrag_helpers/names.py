@@ -60,12 +60,14 @@ _MINUS = re.compile(r"\b(\w{1,2})[-−](?=[\s,;)]|$)")  # the blood group A-
 _FIRST = {"st": "saint", "ste": "sainte", "mt": "mount", "mts": "mounts", "ft": "fort"}
 _FIRST_WITH_POINT = {
     "dr": "doctor", "prof": "professor", "gen": "general", "col": "colonel", "capt": "captain", "lt": "lieutenant",
-    "sgt": "sergeant", "gov": "governor", "sen": "senator", "rev": "reverend", "pres": "president", "univ": "university",
+    "sgt": "sergeant", "gov": "governor", "sen": "senator", "rev": "reverend", "pres": "president",
+    "univ": "university",
     "inst": "institute", "natl": "national", "intl": "international",
 }  # fmt: skip
 _LAST = {"st": "street", "ave": "avenue", "rd": "road", "blvd": "boulevard", "sq": "square", "ln": "lane"}
 _LAST_WITH_POINT = {
-    "co": "company", "corp": "corporation", "ltd": "limited", "inc": "incorporated", "bros": "brothers", "univ": "university",
+    "co": "company", "corp": "corporation", "ltd": "limited", "inc": "incorporated", "bros": "brothers",
+    "univ": "university",
     "inst": "institute", "dept": "department", "assoc": "association", "mtn": "mountain", "mtns": "mountains",
     "isl": "island",
 }  # fmt: skip
@@ -86,7 +88,9 @@ def _written_out(plain: str) -> str:
 
 def _tokens(text: str) -> list[str]:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    plain = _written_out(plain).translate({ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("&"): " and "})
+    plain = _written_out(plain).translate(
+        {ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("&"): " and "}
+    )
     words = _WORD.findall(re.sub(r"\([^)]*\)", " ", plain)) or _WORD.findall(plain)
     return [word for word in words if word not in _ARTICLES] or words
 

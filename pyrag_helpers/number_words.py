@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-# fmt: off
-_ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-         "seventeen eighteen nineteen").split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-# fmt: on
-_WORDS = {word: number for number, word in enumerate(_ONES)} | {word: 20 + 10 * n for n, word in enumerate(_TENS)}
+_SMALL = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+nineteen
+"""
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_WORDS = {word: number for number, word in enumerate(_SMALL.split())}
+_WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)}
 _ADVERBS = {"once": 1, "twice": 2, "thrice": 3}
 _PARTS = {"half": 0.5, "third": 1 / 3, "quarter": 0.25, "fifth": 0.2, "eighth": 0.125, "tenth": 0.1}
 _GROUPS = {
@@ -138,8 +139,8 @@ def _opens(tokens: _Tokens, place: int) -> bool:
     """Return whether "a", "an" or "half" begins a number: "a dozen", "half a million"."""
     following = [token[0] for token in tokens[place + 1 : place + 3]]
     if tokens[place][0] == "half":
-        return following[:1] == ["a"] and following[1:2] and (following[1] in _GROUPS or following[1] == "hundred")
-    return bool(following) and (following[0] in _GROUPS and following[0] != "score" or following[0] == "hundred")
+        return len(following) == 2 and following[0] == "a" and (following[1] in _GROUPS or following[1] == "hundred")
+    return bool(following) and ((following[0] in _GROUPS and following[0] != "score") or following[0] == "hundred")
 
 
 def _follows(tokens: _Tokens, place: int, word: str) -> bool:
@@ -234,14 +235,11 @@ class _Words:
     def _ends(self) -> None:
         """Raise an error if the words go on as a number."""
         word, following = self._word(), self._word(1)
-        goes_on = word in _WORDS or word in _GROUPS or word == "hundred" or (word.isdigit() and self._is_next())
+        goes_on = word in _WORDS or word in _GROUPS or word == "hundred" or word.isdigit()
         pairs = word in ("and", "or", "to") and (following in _WORDS or following.isdigit())
         parts = word.rstrip("s") in _PARTS and self._at > self._start
         if goes_on or pairs or parts:
             raise self._no_number()
-
-    def _is_next(self) -> bool:
-        return self._at > 0
 
     def _no_number(self) -> ValueError:
 

@@ -1,66 +1,12 @@
-"""Numbers and quantities in texts: "1.18 trillion", "12’400 CHF", "three dozen", "6 ft 2 in".
-
-A number is read as a whole or not at all: what continues it (a range, a fraction, a scale, another unit) is part of it
-or raises `ValueError`.
-"""
+"""Numbers and quantities in texts: "1.18 trillion", "12’400 CHF", "three dozen", "6 ft 2 in"."""
 
 from __future__ import annotations
 
-import math
-import re
-import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from pyrag_helpers.amounts import Amount, in_base, read_amount, read_amounts
 from pyrag_helpers.known import require_known
-from pyrag_helpers.money import currency_before
-from pyrag_helpers.number_words import SCALES, find_spelled, read_scale
-from pyrag_helpers.numerals import NUMERAL, mark_of_text, plain_digits, read_numeral
 from pyrag_helpers.quantities import quantity
-from pyrag_helpers.units import NO_UNIT, Unit, read_unit
-
-_NUMERAL = re.compile(NUMERAL)
-_REMARK = re.compile(r"\[(?:\d{1,3}|[a-z]|citation needed)\]")  # of Wikipedia, behind numbers
-_IDENTIFIER = re.compile(r"(?:[^\W\d_]|[^\W\d_][-‑_])$")  # A380, COVID-19
-_MINUS = re.compile(
-    r"(?:(?:^|(?<=[\s(:=≈~]))[-−‑–]|\b(?:minus|negative|moins|menos|meno|минус)\s+|マイナス|[负負零]下?)$", re.IGNORECASE
-)
-_SIGN_BEFORE_MONEY = re.compile(r"(?:^|(?<=[\s(]))[-−–]$")
-_BELOW = re.compile(
-    r"\s*(?:below (?:zero|sea level)|under (?:zero|sea level)|unter (?:null|dem meeresspiegel)|sous zéro|bajo cero"
-    r"|sotto zero|abaixo de zero|onder nul|ниже нуля)\b",
-    re.IGNORECASE,
-)
-_EXPONENT = re.compile(
-    r"[eE](?P<plain>[-+−]?\d{1,3})(?![\w.])|\s*[×x·*⋅]\s*10(?P<power>(?:\^|\*\*)[-−]?\d{1,3}|⁻?[⁰¹²³⁴-⁹]+)(?![\w.])"
-)
-_SUPERSCRIPT = re.compile(r"(?:\^(?P<digits>[-−]?\d{1,3})|(?P<raised>⁻?[⁰¹²³⁴-⁹]+))")
-_FRACTION = re.compile(r"(?:(?P<gap>\s|-|\s?\+\s?)?(?P<top>\d{1,3})[/⁄](?P<bottom>\d{1,3})|\s?(?P<sign>[¼-¾⅐-⅞]))(?![\d/])")
-_SIMPLE = re.compile(r"[/⁄](?P<bottom>2|3|4|5|6|8|10|16|32|64|100)(?![\d/.,])")
-_AND_PART = re.compile(r"\s+and\s+(?:a\s+(?P<part>half|quarter|third)|(?P<three>three\s+quarters))\b", re.IGNORECASE)
-_PARTS = {"half": 0.5, "quarter": 0.25, "third": 1 / 3}
-_TO = r"(?:[-–—~〜～‑]|(?:to|through|bis|till|à|até|tot|до|and|or|und|oder|et|ou|o|y|e|en|of|и|или)(?=\s)|至|到|から)"
-_NUMBER_NEXT = rf"\s*[-+−]?(?:[$€£¥₹]\s?)?(?:\d|(?:a\s)?(?:{'|'.join('one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred'.split())})\b)"
-_RANGE = re.compile(rf"\s*{_TO}{_NUMBER_NEXT}", re.IGNORECASE)
-_OTHER = re.compile(rf"\s*(?:[×x*±÷:/]|\+/[-−]|by\s|\+){_NUMBER_NEXT}|\.\d|,\d|['’]\d|\s+\d|\s+in\s+\d{{1,3}}(?![\d,])", re.IGNORECASE)
-_ATTACHED = re.compile(r"[^\W\d_]+")
-_ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ère|e|ème|º|ª|й|го|я|ое|x)(?![^\W_])", re.IGNORECASE)
-_ROUND = re.compile(r"\s*(?:\+|plus\b)?")
-_INCHES = re.compile(r"\s?['’′]\s?(?P<inches>\d{1,2}(?:\.\d+)?)\s?(?:\"|”|″|''|’’|in\b)?(?![\w'])")
-_JOIN = re.compile(r"\s*(?:,\s*|and\s+|und\s+|et\s+|y\s+|e\s+)?(?=\d)|\s+(?:and\s+)?(?=[a-z])", re.IGNORECASE)
-_FEET = Unit("length", 0.3048, name="ft")
-_MIN = re.compile(r"\s?m(?![^\W_])")
-
-
-@dataclass(frozen=True, slots=True)
-class _Amount:
-    """A number with its unit, and its place in the text."""
-
-    value: int | float
-    unit: Unit
-    start: int
-    end: int
 
 
 def parse_number(text: str | int | float, context: str | None = None) -> int | float:
@@ -77,9 +23,9 @@ def parse_number(text: str | int | float, context: str | None = None) -> int | f
     text = require_known(text)
     if isinstance(text, int | float):
         return text
-    amount, parts = _read(text, context)
+    amount, parts = read_amount(text, context)
     if parts:
-        raise ValueError(f"{_shown(text)} has two units: read it with parse_quantity")
+        raise ValueError(f"{str(text)[:80]!r} has two units: read it with parse_quantity")
     return amount.value
 
 
@@ -99,188 +45,19 @@ def parse_quantity(text: str | int | float, context: str | None = None) -> int |
     text = require_known(text)
     if isinstance(text, int | float):
         return text
-    amount, parts = _read(text, context)
-    rest = sum(map(_in_base, parts))
-    made: int | float = quantity(_in_base(amount) + (-rest if amount.value < 0 else rest), amount.unit)
-    return made
+    total: int | float = _total(*read_amount(text, context))
+    return total
 
 
-def _in_base(amount: _Amount) -> int | float:
-    unit = amount.unit
-    if unit.factor == 1.0 and not unit.offset:
-        return amount.value
-    return (amount.value + unit.offset) * unit.factor
+def quantities_in(text: str) -> list[Any]:
+    """Return all quantities of a text that can be read, in their order.
+
+    Args:
+        text: The text.
+    """
+    return [_total(amount, parts) for amount, parts in read_amounts(text)]
 
 
-def _read(text: str, context: str | None) -> tuple[_Amount, list[_Amount]]:
-    """Return the first amount of a text, and the smaller ones that it is written with ("6 ft" and "2 in")."""
-    plain = _REMARK.sub(lambda match: " " * len(match[0]), plain_digits(str(text)))
-    mark = mark_of_text(plain) or (mark_of_text(plain_digits(context)) if context else "")
-    amount = _first(plain, mark)
-    parts = _parts(plain, amount, mark)
-    last = parts[-1] if parts else amount
-    _refuse(plain, last)
-    return amount, parts
-
-
-def _first(text: str, mark: str) -> _Amount:
-    numeral = next(_numerals(text), None)
-    spelled = find_spelled(text, numeral.start() if numeral else None)
-    if numeral and spelled is None:
-        return _in_digits(text, numeral, mark)
-    sign = next((match for match in re.finditer(r"[¼-¾⅐-⅞]", text)), None)
-    if spelled is None and sign:
-        return _with_unit(text, unicodedata.numeric(sign[0]), sign.start(), sign.end())
-    if spelled is None:
-        raise ValueError(f"no number in {_shown(text)}: ask for the number again, or test with is_known() first")
-    return _with_unit(text, spelled.value, spelled.start, spelled.end)
-
-
-def _shown(text: str) -> str:
-    return repr(str(text) if len(text) <= 80 else f"{text[:80]}…")
-
-
-def _numerals(text: str) -> Iterator[re.Match[str]]:
-    """Yield the numerals of a text without those inside names, such as A380."""
-    return (match for match in _NUMERAL.finditer(text) if not _is_name(text, match.start()))
-
-
-def _is_name(text: str, at: int) -> bool:
-    return bool(_IDENTIFIER.search(text, max(0, at - 2), at)) and not currency_before(text, at)[0] and not _CJK.match(text[at - 1])
-
-
-_CJK = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-
-
-def _in_digits(text: str, match: re.Match[str], mark: str) -> _Amount:
-    money, start = currency_before(text, match.start())
-    end = match.end()
-    if match[0].isdigit() and (simple := _SIMPLE.match(text, end)) and int(match[0]) < int(simple["bottom"]):
-        return _with_unit(text, int(match[0]) / int(simple["bottom"]), start, simple.end())
-    value, end = _fraction(text, end, lambda: read_numeral(match[0], mark), match[0])
-    value, end = _power(text, end, value)
-    scale, end = read_scale(text, end, money=bool(money))
-    if "." in match[0] and scale > 1 and not mark and re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", match[0]):
-        mark = "."
-    value = _scaled(value, scale)
-    value, end = _more(text, end, value, scale, mark)
-    part = _AND_PART.match(text, end)
-    if part:
-        value, end = value + (0.75 if part["three"] else _PARTS[part["part"].lower()]) * scale, part.end()
-    return _with_unit(text, value, start, end, money)
-
-
-def _fraction(text: str, at: int, read: Any, numeral: str) -> tuple[int | float, int]:
-    """Return a number with the fraction behind it: "3 1/2", "3½"."""
-    match = _FRACTION.match(text, at) if numeral.isdigit() else None
-    if match is None or not (match["sign"] or match["gap"]):
-        return read(), at
-    if match["sign"]:
-        return int(numeral) + unicodedata.numeric(match["sign"]), match.end()
-    top, bottom = int(match["top"]), int(match["bottom"])
-    if not 0 < top < bottom:
-        return read(), at
-    return int(numeral) + top / bottom, match.end()
-
-
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻−", "0123456789--")
-
-
-def _power(text: str, at: int, value: int | float) -> tuple[int | float, int]:
-    match = _EXPONENT.match(text, at)
-    if match:
-        power = int((match["plain"] or match["power"]).lstrip("^*").translate(_RAISED))
-    else:
-        match = _SUPERSCRIPT.match(text, at)
-        if match is None:
-            return value, at
-        if value != 10:
-            raise ValueError(f"{_shown(text)} has a small figure behind the number: ask for the number only")
-        value, power = 1, int((match["digits"] or match["raised"]).translate(_RAISED))
-    if abs(power) > 300:
-        raise ValueError(f"the number in {_shown(text)} is too large: ask for it in another form")
-    return _scaled(value, 10**power if power >= 0 else 10.0**power), match.end()
-
-
-def _scaled(value: int | float, scale: int | float) -> int | float:
-    if scale == 1:
-        return value
-    scaled = value * scale
-    if not math.isfinite(scaled):
-        raise ValueError("the number is too large: ask for it in another form")
-    return round(scaled) if isinstance(scaled, float) and abs(scaled - round(scaled)) < 1e-3 and scale > 1 else scaled
-
-
-def _more(text: str, at: int, value: int | float, scale: int, mark: str) -> tuple[int | float, int]:
-    """Return a number with the smaller scales behind it: "3 crore 20 lakh", "3万5千"."""
-    match = re.compile(rf"\s*(?P<numeral>{NUMERAL})").match(text, at) if scale >= 100 else None
-    if match is None:
-        return value, at
-    smaller = read_numeral(match["numeral"], mark)
-    factor, end = read_scale(text, match.end())
-    joined = match.start("numeral") == at
-    if (factor > 1 or joined) and factor < scale and smaller * factor < scale:
-        return _more(text, end, value + _scaled(smaller, factor), factor, mark)
-    raise ValueError(f"{_shown(text)} holds two numbers in a row: ask for one")
-
-
-def _with_unit(text: str, value: int | float, start: int, end: int, money: str = "") -> _Amount:
-    unit, after = (Unit(f"money {money}", name=money), end) if money else read_unit(text, end)
-    if _INCHES.match(text, end):
-        unit, after = _FEET, end
-    below = _BELOW.match(text, after)
-    degrees = re.compile(r"\s*(?:°|degrees?)(?=\s*below zero)", re.IGNORECASE).match(text, end)
-    below = below or (_BELOW.match(text, degrees.end()) if degrees else None)
-    negative = _MINUS.search(text, 0, start) or (money and _SIGN_BEFORE_MONEY.search(text, 0, start))
-    signed = -value if negative or below else value
-    return _Amount(signed, unit, start, below.end() if below else after if unit is not NO_UNIT else end)
-
-
-def _parts(text: str, amount: _Amount, mark: str) -> list[_Amount]:
-    """Return the smaller units behind an amount: "2 in" of "6 ft 2 in", "30 min" of "1 h 30 min"."""
-    if amount.unit is _FEET and (inches := _INCHES.match(text, amount.end)):
-        return [_Amount(float(inches["inches"]), Unit("length", 0.0254, name="in"), inches.start(), inches.end())]
-    parts: list[_Amount] = []
-    last = amount
-    while last.unit is not NO_UNIT and last.unit.kind in ("length", "mass", "time", "volume"):
-        smaller = _smaller(text, last, mark)
-        if smaller is None:
-            break
-        parts.append(smaller)
-        last = smaller
-    return parts
-
-
-def _smaller(text: str, last: _Amount, mark: str) -> _Amount | None:
-    join = _JOIN.match(text, last.end)
-    numeral = _NUMERAL.match(text, join.end()) if join else None
-    if numeral:
-        value, end = read_numeral(numeral[0], mark), numeral.end()
-    else:
-        spelled = find_spelled(text[join.end() : join.end() + 40]) if join and join.end() > last.end else None
-        if join is None or spelled is None or spelled.start:
-            return None
-        value, end = spelled.value, join.end() + spelled.end
-    unit, after = read_unit(text, end)
-    if last.unit.name == "h" and (minutes := _MIN.match(text, end)):
-        unit, after = Unit("time", 60.0, name="min"), minutes.end()
-    if unit is NO_UNIT and numeral and last.unit.name in ("ft", "h") and join and not text[join.start() : join.end()].strip():
-        unit, after = Unit(last.unit.kind, {"ft": 0.0254, "h": 60.0}[last.unit.name], name="in or min"), end
-    if unit.kind != last.unit.kind or unit.factor >= last.unit.factor:
-        return None
-    return _Amount(value, unit, join.end() if join else end, after)
-
-
-def _refuse(text: str, amount: _Amount) -> None:
-    """Raise an error if the number goes on behind what was read of it."""
-    end, start = amount.end, amount.start
-    rest = text[end : end + 40]
-    if _RANGE.match(rest) and not re.match(r"\s*(?:and|or|of|und|et|y|e|en|o|ou|и)\s", rest, re.IGNORECASE):
-        raise ValueError(f"{_shown(text)} is a range: ask for one number, or for both ends")
-    if _RANGE.match(rest) and (re.match(r"\s*(?:or|oder|ou|или)\s", rest, re.IGNORECASE) or amount.unit is NO_UNIT):
-        raise ValueError(f"{_shown(text)} holds two numbers: ask for one, or read them one by one")
-    if _OTHER.match(rest):
-        raise ValueError(f"{_shown(text)} is not a single number: ask for one number only")
-    attached = _ATTACHED.match(text, end) if amount.unit is NO_UNIT else None
-    if attached and text[end - 1].isdigit() and not _ORDINAL.match(text, end) and not _CJK.match(attached[0]):
-        raise ValueError(f"{text[start : attached.end()]!r} is no number: ask for the number only")
+def _total(amount: Amount, parts: list[Amount]) -> Any:
+    rest = sum(map(in_base, parts))
+    return quantity(in_base(amount) + (-rest if amount.value < 0 else rest), amount.unit)

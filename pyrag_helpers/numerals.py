@@ -34,6 +34,11 @@ def plain_digits(text: str) -> str:
     return text.translate(digits | _SIGNS)
 
 
+def is_open_point(numeral: str) -> bool:
+    """Return whether a numeral such as `1.750` is a thousand and more with decimal commas."""
+    return bool(re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", numeral))
+
+
 def read_numeral(numeral: str, mark: str = "") -> int | float:
     """Return the value of a numeral.
 

@@ -2,8 +2,8 @@
 
     PyRAG("openai:MODEL@URL", retriever="notes/.pyrag", tools=[table_tool("notes")])
 
-A column is read as numbers or dates if each of its cells is one. Whether "1.750" is a thousand and more is read from the
-column and the table (`pyrag_helpers.columns`); without evidence the cells stay texts. Dates become ISO text, which
+A column is read as numbers or dates if each of its cells is one. Whether "1.750" is a thousand and more is read from
+the column and the table (`pyrag_helpers.columns`); without evidence the cells stay texts. Dates become ISO text, which
 compares as dates do.
 """
 

@@ -54,7 +54,7 @@ class Choice:
 
     options: tuple[Node, Node]
     values: tuple[tuple[Node, ...], tuple[Node, ...]]
-    key: Literal["date", "number", "span"]
+    key: Literal["date", "number", "quantity", "span"]
     least: bool
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyrag.embedded.lexicon import MONTHS, words
+from pyrag.embedded.planner.grammar.measures import measured_choice
 from pyrag.embedded.planner.grammar.nested import unnest
 from pyrag.embedded.planner.grammar.pair import Pair, choice_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
@@ -21,7 +22,7 @@ class Scale:
 
     pattern: re.Pattern[str]
     relation: str
-    key: Literal["date", "number", "span"] = "date"
+    key: Literal["date", "number", "quantity", "span"] = "date"
     least: bool = True
 
 
@@ -35,7 +36,7 @@ _MADE = (
 
 
 def _scale(
-    pattern: str, relation: str, key: Literal["date", "number", "span"] = "date", *, least: bool = True
+    pattern: str, relation: str, key: Literal["date", "number", "quantity", "span"] = "date", *, least: bool = True
 ) -> Scale:
     return Scale(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), relation, key, least)
 
@@ -55,11 +56,11 @@ _SCALES = (
     _scale(r"more people|more populous|(?:larger|higher|bigger|greater) population|more inhabitants", "population",
            "number", least=False),
     _scale(r"fewer people|less populous|smaller population|lower population|fewer inhabitants", "population", "number"),
-    _scale(r"(?:larger|greater|bigger) area", "area", "number", least=False),
-    _scale(r"taller|tallest|higher|highest", "height", "number", least=False),
+    _scale(r"(?:larger|greater|bigger) area", "area", "quantity", least=False),
+    _scale(r"taller|tallest|higher|highest", "height", "quantity", least=False),
 )  # fmt: skip
 _CAME_FIRST = _scale("came first|comes first|came earlier", "publication date")
-_LONGER = _scale("longer", "length", "number", least=False)
+_LONGER = _scale("longer", "length", "quantity", least=False)
 
 MAKERS = r"director|composer|performer|singer|author|writer|producer|screenwriter|lyricist|founder|creator"
 MAKER = rf"(?P<maker>{MAKERS})"
@@ -83,6 +84,10 @@ def parse_comparison(question: str) -> Meaning | None:
         for option, text in zip(options, (pair.first, pair.second), strict=True)
     ):
         return None  # a list of several, or descriptions that come first
+    if scale is None and options[0] is not None and options[1] is not None and not MAKER_OF.search(pair.stem):
+        measured = measured_choice(pair.stem, (with_kind(options[0], pair.kind), with_kind(options[1], pair.kind)))
+        if measured is not None:
+            return measured
     if scale is None or None in options:
         return Gather((Entity(pair.first, pair.kind), Entity(pair.second, pair.kind)))
     first, second = (with_kind(option, pair.kind) for option in options if option is not None)
@@ -182,7 +187,7 @@ def parse_verdict(question: str) -> Meaning | None:
         return None
     word = (match["scale"] or match["order"]).lower()
     relation = _OF_SCALE.get(word) or _OF_VERB.get((match["verb"] or "").lower(), "inception")
-    key: Literal["date", "number"] = "number" if relation in ("height", "length") else "date"
+    key: Literal["date", "quantity"] = "quantity" if relation in ("height", "length") else "date"
     return Verdict(each(relation, (nodes[0], nodes[1])), key, least=word in ("older", "before", "earlier than"))
 
 

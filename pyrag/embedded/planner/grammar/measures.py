@@ -1,4 +1,4 @@
-"""Parses comparisons of two things by a measure: "is the A heavier than the B", "does A have more members than B"."""
+"""Parses comparisons of two things by a measure: "is the A heavier than the B", "which is longer, A or B"."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -10,7 +10,7 @@ from typing import Literal
 
 from pyrag.embedded.planner.grammar.phrase import parse_phrase
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
-from pyrag.embedded.planner.meaning import Entity, Node, Step, Verdict
+from pyrag.embedded.planner.meaning import Choice, Entity, Node, Step, Verdict
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
@@ -64,6 +64,46 @@ def parse_measured(question: str) -> Verdict | None:
     """
     text = question.rstrip("?. ")
     return next(_readings(text), None)
+
+
+_CHOSEN = r"(?:(?P<be>is|are|was|were) (?:the )?(?P<more>{0})|(?P<was>is|are|was|were) (?:the )?(?:{1}))(?: one)?$"
+_CHOSEN_VERB = re.compile(
+    r"(?:(?P<aux>do|does|did) )?(?P<verb>weigh|cost|last)(?P<past>ed|s)? (?:(?P<more>more|longer)|less|shorter)$",
+    re.IGNORECASE,
+)
+
+
+def measured_choice(stem: str, options: tuple[Node, Node]) -> Choice | None:
+    """Return the choice of the greater or smaller of two things by a measure that is asked of each; None for others.
+
+    Args:
+        stem: The question without its options, such as "Which bell is heavier".
+        options: The things.
+    """
+    stem = stem.strip().rstrip(",:;-?. ")
+    verb = _CHOSEN_VERB.search(stem)
+    if verb:
+        asks, noun = "How long" if verb["verb"].lower() == "last" else "How much", verb["verb"].lower()
+        question = f"{asks} {'did' if verb['past'] == 'ed' else (verb['aux'] or 'does').lower()} {{0}} {noun}?"
+        return _chosen(question, noun, options, least=not verb["more"])
+    for adjective, more, less in _SCALES:
+        match = re.search(_CHOSEN.format(more, less), stem, re.IGNORECASE)
+        if match:
+            be = match["be"] or match["was"]
+            question = f"How {adjective} {_singular(be)} {{0}}?"
+            if adjective == "expensive":
+                question = f"How much {_did(_singular(be))} {{0}} cost?"
+            return _chosen(question, adjective, options, least=not match["more"])
+    return None
+
+
+def _chosen(question: str, noun: str, options: tuple[Node, Node], *, least: bool) -> Choice:
+    first, second = (_measure(question, noun, node) for node in options)
+    return Choice(options, ((first,), (second,)), "quantity", least)
+
+
+def _singular(be: str) -> str:
+    return {"are": "is", "were": "was"}.get(be.lower(), be.lower())
 
 
 def _readings(text: str) -> Iterator[Verdict]:

@@ -6,7 +6,7 @@ agent whether an answer is of the kind asked for. None of them can be taught by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +22,7 @@ from pyrag_helpers.dates import parse_date
 from pyrag_helpers.numbers import parse_number
 
 KEPT = 3  # passages that a selection holds at most
-_READERS = {"date": parse_date, "number": parse_number}
+_READERS: dict[str, Callable[[str], object]] = {"date": parse_date, "number": parse_number}
 
 
 class EvidenceReader(Answerer, Protocol):
