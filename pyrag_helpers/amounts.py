@@ -84,7 +84,8 @@ def in_base(amount: Amount) -> int | float:
     unit = amount.unit
     if unit.factor == 1.0 and not unit.offset:
         return amount.value
-    return (amount.value + unit.offset) * unit.factor
+    factor = int(unit.factor) if unit.factor.is_integer() else unit.factor
+    return (amount.value + unit.offset) * factor if unit.offset else amount.value * factor
 
 
 def read_amount(text: str, context: str | None = None) -> tuple[Amount, list[Amount]]:
@@ -99,6 +100,27 @@ def read_amount(text: str, context: str | None = None) -> tuple[Amount, list[Amo
     """
     plain = _REMARK.sub(lambda match: " " * len(match[0]), plain_digits(str(text)))
     return _whole(plain, mark_of_text(plain) or (mark_of_text(plain_digits(context)) if context else ""))
+
+
+_RANGE_BEFORE = re.compile(rf"{NUMERAL}\s?(?:[^\W\d_]{{1,10}}\s)?(?:[-–—]|to\s|or\s|and\s)\s?$")
+
+
+def whole_amount(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the place of an amount with its unit, its smaller units and the other end of its range.
+
+    Args:
+        text: The text.
+        start: Place of the first character that is known to belong to it.
+        end: Place after the last such character.
+    """
+    before = _RANGE_BEFORE.search(text, max(0, start - 40), start)
+    minus = _MINUS.search(text, max(0, start - 12), start)
+    start = before.start() if before else minus.start() if minus else start
+    try:
+        amount, parts = read_amount(text[start : start + 80])
+    except ValueError:
+        return start, end
+    return start, max(end, start + (parts[-1] if parts else amount).end)
 
 
 def read_amounts(text: str) -> Iterator[tuple[Amount, list[Amount]]]:

@@ -36,7 +36,7 @@ _SCALES = {
     10**7: "crore crores करोड़",
     10**8: "億 亿 억",
     10**9: "billion milliard milliards milliarde milliarden miliardo miliardi miljard miljarder milliarder miljardi "
-    "miliard miliardy miliardów миллиард миллиарда миллиардов млрд mrd mld mia bn milyar tỷ bilhão bilhões "
+    "miliard miliardy miliardów миллиард миллиарда миллиардов млрд mrd mld mia bn md mdr mds milyar अरब tỷ bilhão bilhões "
     "مليار מיליארד",
     10**12: "trillion billionen billones bilioni biljoen triliun трлн триллион триллиона триллионов tn trn 兆 조 "
     "trilhão trilhões",
@@ -46,7 +46,7 @@ SCALES = {word: value for value, words in _SCALES.items() for word in words.spli
 _AMBIGUOUS = frozenset(("billions", "billón", "bilione", "trillionen", "trillions", "mil"))
 _CASED = {"M": 10**6, "K": 10**3}
 _SCALE = re.compile(
-    r"(?P<space>\s*)-?(?P<word>[^\W\d_]+(?:\u0303)?)(?P<dot>\.(?=\s*[^\s\d]|\s*$))?",
+    r"(?P<space>\s*)-?(?P<word>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0963\u0e31-\u0e4e])+)(?P<dot>\.(?=\s*[^\s\d]|\s*$))?",
 )
 _NAMES = frozenset(("mill", "mia", "tn", "mille", "score"))  # with a capital, names: 12 Mill Street
 _CJK = re.compile("[百千万萬億亿兆만천억조]")

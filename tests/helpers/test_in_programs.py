@@ -92,3 +92,22 @@ def test_the_error_of_unknown_answers_keeps_calls_overlapping() -> None:
         made = plan(ast.parse(source), frozenset({"find"}), frozenset(HELPERS), errors)
         units[bool(errors)] = [unit.early for unit in made.root.units]
     assert units[True] != units[False]
+
+
+async def test_quantities_leave_a_program_as_numbers(sandbox: Sandbox) -> None:
+    source = "final_answer = [parse_quantity('2 km'), {'a': parse_quantity('0.5 kg')}, parse_quantity('46 rooms')]"
+    outcome = await finished(sandbox, source)
+    assert outcome.value == [2000, {"a": 0.5}, 46]
+    assert list(map(type, (outcome.value[0], outcome.value[2]))) == [int, int]
+
+
+async def test_incomparable_quantities_are_an_error_of_values(sandbox: Sandbox) -> None:
+    outcome = await finished(sandbox, "final_answer = parse_quantity('2 km') > parse_quantity('3 kg')")
+    assert outcome.error is not None
+    assert outcome.error.type == "ValueError"
+
+
+def test_the_sandbox_lists_the_helpers_of_installed_packages() -> None:
+    from pyrag_sandbox.helpers import HELPERS as LISTED
+
+    assert {name: LISTED[name] for name in HELPERS} == HELPERS

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
@@ -20,15 +21,15 @@ from pyrag.embedded.words import content_stem, fold, sentence
 from pyrag.trace.model import Passage
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.names import same_name
-from pyrag_helpers.numbers import parse_number
+from pyrag_helpers.numbers import parse_quantity, quantities_in
 
 _EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
 _LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"
 _MORE = (
     r"\b(?:more|most|larger|largest|bigger|biggest|higher|highest|taller|tallest|greater|greatest|longer|longest"
-    r"|heavier|deeper)\b"
+    r"|heavier|heaviest|deeper|deepest|wider|widest|faster|fastest|hotter|warmer)\b"
 )
-_LESS = r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter)\b"
+_LESS = r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter|lightest|slower|slowest|colder|cooler|cheaper)\b"
 _MEASURES = (
     ("date of death", r"\b(?:die|died|death|passed away)\b"),
     ("date of birth", r"\b(?:born|birth|older|younger|oldest|youngest|elder|eldest)\b"),
@@ -36,10 +37,22 @@ _MEASURES = (
     ("inception", r"\b(?:founded|formed|established|opened|started|created|built|launched|began)\b"),
     ("population", r"\b(?:population|populous|people|inhabitants)\b"),
 )
+_KINDS = (  # of quantities that a word compares
+    (r"\b(?:heav|light|weigh)", {"mass"}),
+    (r"\b(?:long|short|last)", {"length", "time"}),
+    (r"\b(?:tall|deep|wide|high|low)", {"length"}),
+    (r"\b(?:fast|slow)", {"speed"}),
+    (r"\b(?:hotter|warmer|colder|cooler)", {"temperature"}),
+    (r"\b(?:cheaper|costs?|expensive)\b", {"money"}),
+)
 OF_BOTH = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
 
 
 _BY_WORDS = 0.4  # the confidence of a verdict that only counts shared words
+
+
+class IncomparableError(ValueError):
+    """Two values in units that cannot be compared, such as dollars and euros."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,15 +124,24 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> D
 
     Returns:
         The chosen one, or None where it cannot be computed or both are equal.
+
+    Raises:
+        IncomparableError: The values have units that cannot be compared.
     """
     first, second = options
     direction = _direction(analysis.question)
     if first is None or second is None or not direction:
         return None
     left, right = (_value(analysis, each) for each in (first, second))
-    if left is None or right is None or left[0] == right[0]:
+    if left is None or right is None:
         return None
-    smaller = first if left[0] < right[0] else second
+    try:
+        is_equal, is_first = left[0] == right[0], left[0] < right[0]
+    except ValueError as error:
+        raise IncomparableError(f"{first.name}: {left[1]}; {second.name}: {right[1]}: {error}") from error
+    if is_equal:
+        return None
+    smaller = first if is_first else second
     larger = second if smaller is first else first
     chosen = smaller if direction == "min" else larger
     because = f"{first.name}: {left[1]}; {second.name}: {right[1]}"
@@ -141,7 +163,7 @@ def _direction(question: str) -> str:
     return ""
 
 
-def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
+def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:
     text = analysis.question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
         return _lifespan(analysis, statement)
@@ -151,24 +173,36 @@ def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str
     for relation in dict.fromkeys((*named, *fallbacks)):
         found = best_fact(relation, analysis, statement.page)
         value = _parsed(found, parse_date) if by_date else None
-        value = value if value is not None or by_date else _parsed(found, parse_number)
+        value = value if value is not None or by_date else _parsed(found, parse_quantity)
         if value is not None:
             return value, found
     if by_date and not named:
         return None
     whole = " ".join(each.text for each in statement.page.sentences)
-    reader = parse_date if by_date else parse_number
-    value = _parsed(whole.replace(statement.name, " "), reader) if len(whole) < 200 else None
+    if len(whole) >= 200:
+        return None
+    shown = whole.replace(statement.name, " ")
+    value = _parsed(shown, parse_date) if by_date else _measure(text, shown)
     return None if value is None else (value, whole[:60])
 
 
-def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[float, str] | None:
+def _measure(question: str, text: str) -> Any:
+    """Return the first quantity of a text that is of the kind compared, or else a bare number; None without one."""
+    kinds = next((kinds for pattern, kinds in _KINDS if re.search(pattern, question)), None)
+    quantities = quantities_in(text)
+    if kinds is None:
+        return next(iter(quantities), None)
+    fitting = [each for each in quantities if each.unit.kind.split(" ")[0] in kinds]
+    return next(iter(fitting or [each for each in quantities if not each.unit.kind]), None)
+
+
+def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:
     born, died = (best_fact(relation, analysis, statement.page) for relation in ("date of birth", "date of death"))
     start, end = _parsed(born, parse_date), _parsed(died, parse_date)
     return None if start is None or end is None else (end - start, f"{born} – {died}")
 
 
-def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
+def _parsed(text: str, reader: Callable[[str], object]) -> Any:
     if not text:
         return None
     try:
@@ -176,7 +210,7 @@ def _parsed(text: str, reader: Callable[[str], object]) -> float | None:
     except ValueError:
         return None
     ordinal = getattr(value, "toordinal", None)
-    return float(ordinal()) if ordinal else float(str(value))
+    return float(ordinal()) if ordinal else value
 
 
 def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[PageFact]:

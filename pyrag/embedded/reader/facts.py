@@ -35,6 +35,7 @@ from pyrag.embedded.reader.periods import period
 from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import stem
+from pyrag_helpers.amounts import whole_amount
 
 
 def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
@@ -277,6 +278,23 @@ def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageF
             )
 
 
+def by_measure(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageFact]:
+    """Find the first match of a pattern in each sentence, and take the amount in it as a whole: "6 ft 2 in".
+
+    Args:
+        page: The page to read.
+        pattern: Its first group that matched is the amount.
+        cue: Said to people as the reason.
+    """
+    for sentence in page.sentences:
+        match = pattern.search(sentence.text)
+        if match:
+            start, end = next(match.span(number) for number, group in enumerate(match.groups(), 1) if group)
+            start, end = whole_amount(sentence.text, start, end)
+            strength = 0.9 - 0.05 * min(sentence.index, 8)
+            yield PageFact(sentence.text[start:end], strength, sentence.index, cue)
+
+
 _NO_GENRE = words("""
     debut studio live compilation first second third fourth fifth language feature short silent black-and-white made
     television direct-to-video upcoming original official self-titled final independent theatrical the by of
@@ -366,8 +384,8 @@ FACTS: dict[str, Extractor] = {
     "genre": genre,
     "sport": lambda page, analysis: by_pattern(page, SPORT, "sport"),
     "currency": lambda page, analysis: by_pattern(page, CURRENCY, "currency"),
-    "height": lambda page, analysis: by_pattern(page, HEIGHT, "height"),
-    "length": lambda page, analysis: by_pattern(page, LENGTH, "length"),
+    "height": lambda page, analysis: by_measure(page, HEIGHT, "height"),
+    "length": lambda page, analysis: by_measure(page, LENGTH, "length"),
     "river": lambda page, analysis: by_pattern(page, RIVER, "river"),
     "period active": period,
 }

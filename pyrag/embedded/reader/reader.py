@@ -15,6 +15,7 @@ from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_ag
 from pyrag.embedded.reader.choice import (
     OF_BOTH,
     Decision,
+    IncomparableError,
     Statement,
     about_option,
     choose,
@@ -44,7 +45,10 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
         eagerness: Factor on the evidence; above 1 the answer is unknown less often.
     """
     if passages is None:
-        return _aggregate(query)
+        try:
+            return _aggregate(query)
+        except IncomparableError as error:
+            return _unknown(str(error))
     analysis = analyse(query)
     return read_views(analysis, views(analysis, passages), passages, eagerness)
 
@@ -67,10 +71,13 @@ def read_views(
     """
     if not analysis.question or not pages:
         return _unknown("there are no passages to read")
-    if analysis.kind == "choice":
-        return _choice(analysis, [about_option(option, passages) for option in analysis.options], pages)
-    if analysis.kind == "yesno":
-        return _yes_or_no(analysis, pages, ask)
+    try:
+        if analysis.kind == "choice":
+            return _choice(analysis, [about_option(option, passages) for option in analysis.options], pages)
+        if analysis.kind == "yesno":
+            return _yes_or_no(analysis, pages, ask)
+    except IncomparableError as error:
+        return _unknown(str(error))
     return by_pattern(analysis, pages, eagerness) or _unknown("no pattern of a known relation finds an answer")
 
 

@@ -14,6 +14,7 @@ from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, ROLES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.windows import Window
 from pyrag.embedded.reader.spans import DATE
+from pyrag_helpers.amounts import whole_amount
 
 ANSWER_TOKENS = 20
 _BEST = 12  # starts and ends looked at
@@ -81,6 +82,8 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
         found = _date(text, start, end, analysis)
         if found:
             return found
+    if text[start:end].strip().isascii() and _HOW.match(analysis.question) and text[start:end].strip()[-1:].isdigit():
+        start, end = whole_amount(text, start, end)
     answer = _bare(_SENTENCE_END.split(text[start:end])[0])
     if analysis.kind in ("nationality", "country"):
         return _nation(answer)
@@ -94,6 +97,9 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
     return answer
 
 
+_HOW = re.compile(
+    r"How (?:fast|heavy|hot|cold|warm|deep|wide|tall|high|long|thick|far|large|big|loud)\b", re.IGNORECASE
+)
 _SENTENCE_END = re.compile(r"(?<=[a-z\d]{3})[.!?]\s+(?=[A-Z])|(?<=\.\d)\.\s+(?=[A-Z])|\n\s*\n")
 _DATED_PLACE = re.compile(r"\bin \d{4}\b.*\b(?:in|at) (?P<place>[^a-z\s].*)$")  # "Ida Lind in 2019 as a trial in Ghent"
 _AT = re.compile(r"^(?:in|at|on) (?=the |an? |[^a-z\s])")
