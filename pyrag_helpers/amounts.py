@@ -45,7 +45,7 @@ _NUMBER_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|
 _NUMBER_NEXT = rf"\s*[-+−]?(?:[$€£¥₹]\s?)?(?:\d|(?:a\s)?(?:{_NUMBER_WORDS})\b)"
 _RANGE = re.compile(rf"\s*{_TO}{_NUMBER_NEXT}", re.IGNORECASE)
 _OTHER = re.compile(
-    rf"\s*(?:[×x*±÷:/]|\+/[-−]|by\s|\+){_NUMBER_NEXT}|\.\d|,\d|['’]\d|\s+\d|\s+in\s+\d{{1,3}}(?![\d,])", re.IGNORECASE
+    rf"\s*(?:[×x*±÷:/]|\+/[-−]|by\s|\+){_NUMBER_NEXT}|[.,'’]{{1,15}}\d|\s+\d|\s+in\s+\d{{1,3}}(?![\d,])", re.IGNORECASE
 )
 _ATTACHED = re.compile(r"[^\W\d_]+")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ère|e|ème|º|ª|й|го|я|ое|x)(?![^\W_])", re.IGNORECASE)

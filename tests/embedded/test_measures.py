@@ -56,3 +56,30 @@ def test_two_values_are_looked_up() -> None:
 )
 def test_limits_and_plain_statements_are_asked_in_one_step(question: str) -> None:
     assert write_program(question, read_question(question)).count("answer(") == 1
+
+
+MEASURED = (
+    Passage("1", "Bell Alma", "The bell Alma weighs 3 tonnes."),
+    Passage("2", "Bell Nora", "The bell Nora weighs 1,150 kg."),
+    Passage("3", "Pier Vik", "The Vik pier is 1,900 feet long."),
+    Passage("4", "Pier Lund", "The Lund pier is 720 m long."),
+    Passage("5", "Ring Ada", "The ring Ada costs 89 dollars."),
+    Passage("6", "Ring Eva", "The ring Eva costs 70 euros."),
+    Passage("7", "Opera Sol", "The opera Sol runs for 3 hours."),
+    Passage("8", "Opera Luna", "The opera Luna runs for 110 minutes."),
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Which bell is heavier, the bell Alma or the bell Nora?", "Alma"),
+        ("Which pier is longer, the Vik pier or the Lund pier?", "Lund"),
+        ("Which opera is longer, Sol or Luna?", "Sol"),
+        ("Which ring is cheaper, the ring Ada or the ring Eva?", "unknown"),
+        ("Is the ring Ada cheaper than the ring Eva?", "unknown"),
+    ],
+)
+async def test_measures_in_different_units_are_never_mixed_up(question: str, answer: str) -> None:
+    async with PyRAG(retriever=InMemoryRetriever(MEASURED)) as rag:
+        assert answer in (await rag.aask(question)).answer.text

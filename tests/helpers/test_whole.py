@@ -29,7 +29,7 @@ def test_no_prefix_of_a_number_is_read(number: int, rest: str) -> None:
     assert read != number
 
 
-@given(st.from_regex(r"[1-9][0-9.,' ]{0,14}[0-9]", fullmatch=True))
+@given(st.from_regex(r"[1-9][0-9.,']{0,14}[0-9]", fullmatch=True))
 def test_all_figures_of_a_number_count(text: str) -> None:
     try:
         read = parse_number(text)

@@ -396,3 +396,24 @@ async def test_no_query_shows_where_a_database_lies(tmp_path: Path, query: str) 
     assert str(tmp_path) not in reply.error
     assert "/root" not in reply.error
     assert (await asked(tool, "SELECT count(*) AS n FROM read_log")).value == [{"n": 0}]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "column", "values"),
+    [
+        ("a.csv", "Ware;Preis;Bestand\nSeil;4,75;2.300\nHaken;0,95;880\n", "Bestand", [2300, 880]),
+        ("b.tsv", "ring\tgramm\tmm\nA\t3,125\t12,5\nB\t4,750\t9,75\n", "gramm", [3.125, 4.75]),
+        ("c.csv", "sample,ph,mass\nS1,6.750,12.5\nS2,7.125,3.25\n", "ph", [6.75, 7.125]),
+        ("d.csv", 'name,pay\nAda,"1,200"\nBo,"2,500"\n', "pay", [1200, 2500]),
+        ("e.csv", "Ort;Zahl\nA;1.750\nB;2.300\n", "Zahl", ["1.750", "2.300"]),
+        ("f.csv", "Ort;Zahl\nA;1.750\nB;640\n", "Zahl", [1750, 640]),
+        ("g.csv", "place;count\nA;1’750\nB;2’300\n", "count", [1750, 2300]),
+        ("h.csv", "code\n007\n008\n", "code", ["007", "008"]),
+    ],
+)
+async def test_columns_are_read_by_their_own_evidence(
+    tmp_path: Path, name: str, text: str, column: str, values: list[object]
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    rows = (await asked(table_tool(tmp_path), name.partition(".")[0])).value
+    assert [row[column] for row in rows] == values
