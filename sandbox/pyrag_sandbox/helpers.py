@@ -5,23 +5,12 @@ The caller names a module. The zygote imports it before it forks its first worke
     HELPERS = {"double": double}             # functions by the name that programs call them by
     ERRORS = {"NotFoundError": NotFoundError}    # exceptions that programs may name; optional
 
-<<<<<<< HEAD
-The functions run inside both walls, as part of the program. They must be pure (the same result for the same
-arguments, no state), because calls are reordered around them, and must be safe to call with any argument. The module
-runs before the walls are up, so it must be trusted, and should only import what is cheap.
-=======
 The functions run inside both walls, as part of the program. They must be pure (the same result for the same arguments,
 no state), because calls are reordered around them, and they must be safe to call with any argument. The module runs
 before the walls are up, so it must be trusted, and it should import only what is cheap.
 
-<<<<<<< HEAD
-An installed package may name its module in the entry point group `pyrag_sandbox.helpers`. `HELPERS` of this module holds
-the functions of all such modules, for callers outside of a sandbox; they are imported when `HELPERS` is first read.
->>>>>>> bb5c6cb (Read the numbers of a table's columns by evidence, and register helpers as an entry point)
-=======
 An installed package may name its module in the entry point group `pyrag_sandbox.helpers`. `HELPERS` of this module
 holds the functions of all such modules, for callers outside of a sandbox; reading it imports them.
->>>>>>> 6cbec14 (Compare measures by quantities in embedded programs, and split the helpers into modules)
 """
 
 from __future__ import annotations
