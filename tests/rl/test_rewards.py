@@ -486,7 +486,7 @@ async def test_a_failure_is_not_remembered() -> None:
 
 
 async def test_a_memo_forgets_what_was_used_longest_ago() -> None:
-    memo, made = Memo(most=2), []
+    memo, made = Memo(limit=2), []
 
     def making(name: str) -> Callable[[], object]:
         async def work() -> str:
