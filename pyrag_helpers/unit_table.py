@@ -74,7 +74,8 @@ bushel|cup|tablespoon tbsp|teaspoon tsp|hand|acre-foot|mol|newton|kilonewton|tes
 CASED_UNITS = {
     "MW": ("power", 1e6), "mW": ("power", 1e-3), "MJ": ("energy", 1e6), "mJ": ("energy", 1e-3), "Mt": ("mass", 1e9),
     "kt": ("mass", 1e6), "K": ("temperature", 1.0), "B": ("data", 1.0), "nm": ("length", 1e-9),
-    "kB": ("data", 1e3), "KB": ("data", 1e3), "kb": ("kb or kbit", 1.0), "Kb": ("kb or kbit", 1.0), "Mb": ("MB or Mbit", 1.0), "Gb": ("GB or Gbit", 1.0),
+    "kB": ("data", 1e3), "KB": ("data", 1e3), "kb": ("kb or kbit", 1.0), "Kb": ("kb or kbit", 1.0),
+    "Mb": ("MB or Mbit", 1.0), "Gb": ("GB or Gbit", 1.0),
     "Tb": ("TB or Tbit", 1.0), "Mbit": ("data", 125e3), "Gbit": ("data", 125e6), "kHz": ("frequency", 1e3),
 }  # fmt: skip
 OFFSETS = {"°f": -32.0, "kelvin": -273.15, "K": -273.15}  # of scales that begin elsewhere

@@ -1,6 +1,6 @@
 """Parts that installed packages add to pyrag by entry points.
 
-    [project.entry-points."pyrag.methods"]      NAME = "module"         with answer(episode, settings)
+    [project.entry-points."pyrag.methods"]      NAME = "module:METHOD"  a pyrag.extend.Method
     [project.entry-points."pyrag.retrievers"]   NAME = "module:open"    open(rest) -> Retriever, for NAME or NAME:REST
     [project.entry-points."pyrag.engines"]      NAME = "module:open"    open(rest) -> ChatModel, for --llm NAME:REST
     [project.entry-points."pyrag.documents"]    SUFFIX = "module:read"  read(data, name) -> text or records
@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pyrag.errors import ConfigError
+from pyrag_runtime import DISTRIBUTION
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -40,7 +41,7 @@ OWN: Mapping[Kind, Collection[str]] = {
 
 def names(kind: Kind) -> tuple[str, ...]:
     """Return the names that packages add to a kind."""
-    return tuple(_found(kind)[0])
+    return tuple(name for name in _found(kind)[0] if name not in OWN[kind])
 
 
 def problems(kind: Kind) -> list[str]:
@@ -53,12 +54,17 @@ def load(kind: Kind, name: str) -> Any:
 
     Args:
         kind: Kind of the part.
-        name: One of `names(kind)`.
+        name: One of `names(kind)`, or a name of pyrag's own that an entry point of pyrag registers.
 
     Raises:
-        ConfigError: It cannot be loaded, whatever the package's code raised.
+        ConfigError: It is not registered, or it cannot be loaded, whatever the package's code raised.
     """
-    entry = _found(kind)[0][name]
+    entry = _found(kind)[0].get(name)
+    if entry is None:
+        raise ConfigError(
+            f"the {_SINGULAR[kind]} {name} is not registered, because this copy of pyrag is not installed: run "
+            "pip install . in its folder"
+        )
     try:
         return entry.load()
     except (Exception, SystemExit) as error:
@@ -119,7 +125,7 @@ def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
     claimed: set[str] = set()
     for entry in entry_points(group=f"pyrag.{kind}"):
         name = entry.name.lower().removeprefix(".") if kind == "documents" else entry.name
-        if name in OWN[kind]:
+        if name in OWN[kind] and package_of(entry) != DISTRIBUTION:
             wrong.append(f"the {_SINGULAR[kind]} {name} of {package_of(entry)} is left out: the name is pyrag's own")
         elif name in found and entry.value != found[name].value:
             claimed.add(name)

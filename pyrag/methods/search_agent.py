@@ -20,6 +20,7 @@ from pyrag.agents.parsing.answers import is_unknown
 from pyrag.agents.parsing.json_values import clipped
 from pyrag.agents.prompts import load_prompts
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Found, Said, StepRecorder, Value
 from pyrag.settings import Settings
@@ -182,7 +183,6 @@ VARIANTS = tuple(DIALECTS)
 _SHOWN = 6_000  # characters of the reasoning shown for a digest
 _DIGEST = "**Final Information**"
 _NOTHING = "No helpful information found."
-WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -293,3 +293,6 @@ def states(passage: Passage, answer: str) -> bool:
     """
     pattern = rf"(?<!\w){re.escape(' '.join(answer.split()))}(?!\w)"
     return re.search(pattern, " ".join(f"{passage.title} {passage.text}".split()), re.IGNORECASE) is not None
+
+
+METHOD = Method(name="search-agent", answer=answer, variants=VARIANTS, needs_writer=True)

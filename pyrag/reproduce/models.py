@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from pyrag._io import plugins
 from pyrag.errors import UsageError, nearest
-from pyrag.methods.registry import MODULES, variants_of
+from pyrag.methods.registry import variants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def has_option(option: str, value: str) -> bool:
 def has_method(name: str) -> bool:
     """Return whether this version has a method, with its variant."""
     base, _, variant = name.partition(":")
-    return base in MODULES and (not variant or variant in variants_of(base))
+    return base in plugins.OWN["methods"] and (not variant or variant in variants_of(base))
 
 
 def packaged_config(name: str) -> Path | None:

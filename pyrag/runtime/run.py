@@ -27,8 +27,9 @@ from pyrag.errors import (
 )
 from pyrag.llm.limiter import question_scope
 from pyrag.llm.protocol import Message
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.registry import Method, calls_tools, check_writer, get_method, recovery_of
+from pyrag.methods.registry import calls_tools, check_writer, get_method, recovery_of
 from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import filter_verdict, searched_index
@@ -149,7 +150,7 @@ async def _answer(
                     await _make_standalone(episode, earlier)
                 await _judge_filter(episode)
                 check_writer(settings.method, can_write=episode.can_write)
-                result = await method(episode, settings)
+                result = await method.answer(episode, settings)
     except TimeoutError as failure:
         late = limit.expired() or isinstance(failure, ReplayedDeadlineError)
         error = _late(episode, settings, engines) if late else _foreign_timeout(failure)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pyrag.episode.episode import Episode
-from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import StepRecorder
-from pyrag.settings import Settings
+from pyrag import Settings
+from pyrag.extend import Episode, Method, Result, StepRecorder
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -19,3 +17,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         found = await recorder.retrieve(episode.question, 1)
         said = await recorder.answer(episode.question, found.passages, [found])
         return recorder.result(said)
+
+
+METHOD = Method(name="best-passage", answer=answer)

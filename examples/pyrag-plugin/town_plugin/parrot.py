@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.extend import Message, Reply, Sampling
 
 
 class Parrot:

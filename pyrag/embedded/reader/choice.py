@@ -29,7 +29,10 @@ _MORE = (
     r"\b(?:more|most|larger|largest|bigger|biggest|higher|highest|taller|tallest|greater|greatest|longer|longest"
     r"|heavier|heaviest|deeper|deepest|wider|widest|faster|fastest|hotter|warmer)\b"
 )
-_LESS = r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter|lightest|slower|slowest|colder|cooler|cheaper)\b"
+_LESS = (
+    r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter|lightest|slower|slowest"
+    r"|colder|cooler|cheaper)\b"
+)
 _MEASURES = (
     ("date of death", r"\b(?:die|died|death|passed away)\b"),
     ("date of birth", r"\b(?:born|birth|older|younger|oldest|youngest|elder|eldest)\b"),

@@ -12,12 +12,11 @@ from enum import Enum
 from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.episode.episode import Episode
 from pyrag.methods.baselines import direct, vanilla
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag import method as pyrag
 from pyrag.methods.step_recorder import StepRecorder
 from pyrag.settings import Settings
-
-CALLS_TOOLS = True
 
 
 class Route(Enum):
@@ -71,3 +70,6 @@ def parse_route(text: str) -> Route:
         return Route(chosen[0][0])
     letters = [found[0] for found in chosen] or _LETTER.findall(said)
     return Route(letters[-1]) if letters else Route.MULTI
+
+
+METHOD = Method(name="adaptive", answer=answer, calls_tools=True)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Reader, StepRecorder
 from pyrag.settings import Settings
-
-WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -22,3 +21,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         read = Reader(query=question)
         said = await recorder.write("cot", {"question": question}, query=question, read=read, fault=read.fault)
         return recorder.result(said)
+
+
+METHOD = Method(name="cot", answer=answer, needs_writer=True)

@@ -12,6 +12,7 @@ from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery import merge
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Said, StepRecorder, Value
 from pyrag.settings import Settings
@@ -29,7 +30,6 @@ _LABEL = re.compile(
     r"[*_]{0,2}\s?[:：][*_\s]{0,4}",
     re.IGNORECASE,
 )
-WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -82,3 +82,6 @@ def first_sentence(reply: str) -> str:
     text = _LABEL.sub("", " ".join(split_thinking(reply, r"(?!)")[1].split()), count=1)
     end = _SENTENCE_END.search(text)
     return text[: end.end()] if end else text
+
+
+METHOD = Method(name="ircot", answer=answer, needs_writer=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Said, StepRecorder
 from pyrag.settings import Settings
@@ -39,3 +40,6 @@ async def _generate(recorder: StepRecorder, query: str, topk: int, *uses: Said) 
     found = await recorder.retrieve(query, topk, uses=uses)
     said = await recorder.answer(recorder.episode.question, found.passages, uses=[found])
     return said if said.known else replace(said, text=said.text.removesuffix(UNKNOWN).strip())
+
+
+METHOD = Method(name="iter-retgen", answer=answer)

@@ -14,6 +14,7 @@ from pyrag.agents.parsing.answer_places import extracted
 from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.passages import given
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.step_recorder import Reader, Said, StepRecorder
 from pyrag.settings import Settings
@@ -39,7 +40,6 @@ _FINAL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _PAYLOAD = r"(?im)^[^\w\n]{0,12}(?:follow.?up|sub.?question|question)\b|final answer|<answer>"
-WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -136,3 +136,6 @@ def final_answer(text: str, question: str = "") -> Answer | None:
 def _line_after(text: str, place: int) -> str:
     """The next line with something in it, where a label stands alone on its own."""
     return next((line for line in lines_of(text[place:])[:4] if line.strip()), "")
+
+
+METHOD = Method(name="self-ask", answer=answer, needs_writer=True)

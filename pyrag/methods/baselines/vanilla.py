@@ -7,10 +7,9 @@ paper gives its single-turn methods ten passages, PyRAG's and OPERA's give five:
 from __future__ import annotations
 
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result, answer_whole_question
 from pyrag.settings import Settings
-
-RECOVERY = "none"
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -24,3 +23,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         ProgramFailedError: the program failed.
     """
     return await answer_whole_question(episode, settings.topk)
+
+
+METHOD = Method(name="vanilla", answer=answer, recovery="none")

@@ -20,6 +20,7 @@ from pyrag.methods.hera.team_primitives import PRIMITIVES
 from pyrag.methods.hera.topology import STATE, Node, Topology
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_program import compile_topology
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, announce, revise_after_checks, run_repaired
 from pyrag.settings import Settings
@@ -154,3 +155,6 @@ def _without_steps(node: Node, trace: Trace) -> Line:
         value = trace.variables.get(node.id)
         return line(f"computed {node.compute}" + (f" → {shorten(str(value))}" if value is not None else ""), indent=5)
     return line("not needed", "dim", 5)
+
+
+METHOD = Method(name="hera", answer=answer, view=view, open_shared=open_shared)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pyrag.agents.protocol import Agents, Answerer
 from pyrag.episode.episode import Episode
 from pyrag.errors import BadOutputError, ConfigError
+from pyrag.methods.method import Method
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.protocol import STATE, Goal, GoalPlan, GoalPlanner, OperaState, planned_goals
@@ -26,9 +27,6 @@ from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import UNPLANNED, Program
 
-__all__ = ["RECOVERY", "VARIANTS", "answer", "view"]
-
-RECOVERY = "rewrite"
 VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 
 
@@ -105,3 +103,6 @@ def _draft(episode: Episode, plan: GoalPlan, origin: str, *, synthesis: bool) ->
     return Draft(
         Program(source, planner=episode.agents.name, origin=origin, rationale=plan.rationale), plan.note, plan.doubt
     )
+
+
+METHOD = Method(name="opera", answer=answer, variants=VARIANTS, recovery="rewrite", view=view)

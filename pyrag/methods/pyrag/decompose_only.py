@@ -9,6 +9,7 @@ from functools import partial
 
 from pyrag.agents.passages import given
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import decompose
 from pyrag.methods.step_recorder import Found, Said, StepRecorder
@@ -39,3 +40,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         )
         composed = await recorder.answer(given(facts, episode.question), None, replies)
         return recorder.result(composed)
+
+
+METHOD = Method(name="decompose-only", answer=answer)

@@ -11,6 +11,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
 from pyrag.episode.recovery import Boost, calls_of_step, merge
 from pyrag.errors import BadOutputError, ProgramFailedError
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result, answer_whole_question
 from pyrag.methods.pyrag.last_answer import without_synthesis
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
@@ -19,8 +20,6 @@ from pyrag.methods.step_recorder import Found, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import UNKNOWN, Answer, Program, Usage
-
-CALLS_TOOLS = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -146,3 +145,6 @@ async def _once_more(episode: Episode, result: Result) -> Result:
         passages = merge(*(search.passages for search in boosted))
         reply = await recorder.answer(episode.question, passages, boosted)
         return recorder.result(reply) if reply.known else result
+
+
+METHOD = Method(name="pyrag", answer=answer, calls_tools=True)

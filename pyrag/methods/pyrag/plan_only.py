@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
+from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import write_program
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.step_recorder import Reader, StepRecorder
 from pyrag.settings import Settings
-
-WRITES = True
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
@@ -41,3 +40,6 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             fault=read.fault,
         )
         return recorder.result(reply)
+
+
+METHOD = Method(name="plan-only", answer=answer, needs_writer=True)

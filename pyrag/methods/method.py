@@ -1,0 +1,40 @@
+"""The object by which a method is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.episode.episode import Episode
+from pyrag.episode.recovery import Recovery
+from pyrag.methods.program_result import Result
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
+from pyrag.trace.view import ViewItem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """A way from a question to an answer.
+
+    Attributes:
+        name: The method's name in settings, traces and reports.
+        answer: Answers the episode's question.
+        variants: Names of variants, the default first. `settings.method` is NAME or NAME:VARIANT.
+        recovery: What to try at an unknown step if the settings leave the choice to the method.
+        needs_writer: Whether a language model must write free text, so that the embedded engine cannot run the method.
+        calls_tools: Whether the method runs programs that may call tools.
+        view: Returns a trace as the method displays it; None for the general view.
+        open_shared: Returns what the method keeps open between questions, as `episode.shared`, or None. The engines
+            call its `close()`.
+    """
+
+    name: str
+    answer: Callable[[Episode, Settings], Awaitable[Result]]
+    variants: tuple[str, ...] = ()
+    recovery: Recovery = "boost"
+    needs_writer: bool = False
+    calls_tools: bool = False
+    view: Callable[[Trace], Sequence[ViewItem]] | None = None
+    open_shared: Callable[[Settings], Any] | None = None
