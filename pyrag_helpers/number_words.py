@@ -36,8 +36,9 @@ _SCALES = {
     10**7: "crore crores करोड़",
     10**8: "億 亿 억",
     10**9: "billion milliard milliards milliarde milliarden miliardo miliardi miljard miljarder milliarder miljardi "
-    "miliard miliardy miliardów миллиард миллиарда миллиардов млрд mrd mld mia bn md mdr mds milyar अरब tỷ bilhão "
-    "bilhões مليار מיליארד",
+    "miliard miliardy miliardów миллиард миллиарда миллиардов млрд mrd mld mia bn md mdr mds milyar अरब tỷ "
+    "bilhão bilhões "
+    "مليار מיליארד",
     10**12: "trillion billionen billones bilioni biljoen triliun трлн триллион триллиона триллионов tn trn 兆 조 "
     "trilhão trilhões",
     12: "dozen dutzend douzaines docenas dozzine dúzias dozijn",

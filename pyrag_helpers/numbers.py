@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyrag_helpers.amounts import Amount, in_base, read_amount, read_amounts
 from pyrag_helpers.known import require_known
-from pyrag_helpers.quantities import quantity
+from pyrag_helpers.measures.amounts import Amount, in_base, read_amount, read_amounts
+from pyrag_helpers.measures.quantities import quantity
 
 
 def parse_number(text: str | int | float, context: str | None = None) -> int | float:

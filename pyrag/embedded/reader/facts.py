@@ -35,7 +35,7 @@ from pyrag.embedded.reader.periods import period
 from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import stem
-from pyrag_helpers.amounts import whole_amount
+from pyrag_helpers.measures.amounts import whole_amount
 
 
 def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:

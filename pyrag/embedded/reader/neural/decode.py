@@ -14,7 +14,7 @@ from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, ROLES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.windows import Window
 from pyrag.embedded.reader.spans import DATE
-from pyrag_helpers.amounts import whole_amount
+from pyrag_helpers.measures.amounts import whole_amount
 
 ANSWER_TOKENS = 20
 _BEST = 12  # starts and ends looked at

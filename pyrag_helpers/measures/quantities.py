@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from pyrag_helpers.units import NO_UNIT, Unit
+from pyrag_helpers.measures.units import NO_UNIT, Unit
 
 
 class Quantity:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
-from pyrag_helpers.money import read_currency
-from pyrag_helpers.unit_table import CASED_UNITS, OFFSETS, OWN_UNITS, UNITS
+from pyrag_helpers.measures.money import read_currency
+from pyrag_helpers.measures.unit_table import CASED_UNITS, OFFSETS, OWN_UNITS, UNITS
 
 _SQUARE = r"(?:square|sq\.?|vierkante|kvadrat|кв\.?|квадратн\w+|平方)"
 _CUBIC = r"(?:cubic|cu\.?|kubieke|куб\.?|кубическ\w+|立方)"
@@ -38,11 +38,6 @@ class Unit:
     offset: float = 0.0
     spread: float = 0.0
     name: str = ""
-
-    @property
-    def is_money(self) -> bool:
-        """Whether it is a currency."""
-        return self.kind.startswith("money")
 
 
 NO_UNIT = Unit("")

@@ -12,10 +12,10 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrag_helpers.money import currency_before
+from pyrag_helpers.measures.money import currency_before
+from pyrag_helpers.measures.units import NO_UNIT, Unit, read_unit
 from pyrag_helpers.number_words import find_spelled, read_scale
 from pyrag_helpers.numerals import NUMERAL, decimal_mark, is_open_point, mark_of_text, plain_digits, read_numeral
-from pyrag_helpers.units import NO_UNIT, Unit, read_unit
 
 _NUMERAL = re.compile(NUMERAL)
 _REMARK = re.compile(r"\[(?:\d{1,3}|[a-z]|citation needed)\]")  # of Wikipedia, behind numbers

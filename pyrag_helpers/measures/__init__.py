@@ -1,0 +1,1 @@
+"""Amounts in texts: units of measurement, currencies and quantities."""
