@@ -43,7 +43,6 @@ FINISHED = (
     "pyrag/runtime/",
     "pyrag/settings.py",
     "pyrag/trace/",
-    "pyrag_helpers/",
     "rl/pyrag_rl/mapgrpo/",
     "rl/pyrag_rl/rewards/",
     "sandbox/pyrag_sandbox/",

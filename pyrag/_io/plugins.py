@@ -33,7 +33,10 @@ OWN: Mapping[Kind, Collection[str]] = {
     )),
     "engines": frozenset(("embedded", "openai", "vllm", "transformers", "scripted", "replay")),
     "documents": frozenset(
-        ("jsonl", "json", "csv", "tsv", "txt", "md", "html", "htm", "pdf", "docx", "gz", "bz2", "xz", "zip")
+        (
+            "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "md", "markdown", "html", "htm", "xhtml",
+            "pdf", "docx", "gz", "bz2", "xz", "zip",
+        )
     ),
     "tools": frozenset(("sql", "table")),
 }  # fmt: skip
