@@ -56,6 +56,7 @@ _DISTINGUISHING = re.compile(  # words that make another name of a name: South S
 
 
 _WORD = re.compile(r"\w+(?:\+\+|[+#♯](?!\w))?")  # C++, C#, Disney+
+_LEADING_ARTICLE = re.compile(r"\A\s*(?:the|an?)\s+(?=\S)")
 _MINUS = re.compile(r"\b(\w{1,2})[-−](?=[\s,;)]|$)")  # the blood group A-
 _FIRST = {"st": "saint", "ste": "sainte", "mt": "mount", "mts": "mounts", "ft": "fort"}
 _FIRST_WITH_POINT = {
@@ -88,7 +89,7 @@ def _written_out(plain: str) -> str:
 
 def _tokens(text: str) -> list[str]:
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    plain = _written_out(plain).translate(
+    plain = _written_out(_LEADING_ARTICLE.sub("", plain)).translate(
         {ord("ł"): "l", ord("ø"): "o", ord("đ"): "d", ord("ı"): "i", ord("&"): " and "}
     )
     words = _WORD.findall(re.sub(r"\([^)]*\)", " ", plain)) or _WORD.findall(plain)
