@@ -26,6 +26,8 @@ _CPU = (
     *("--profile", "cpu-smoke", "--set", "gpus=1", "--set", "tensor_parallel=1", "--set", "max_steps=1"),
     *("--set", "batch_size=2", "--set", "group_size=2", "--set", "response_tokens=24"),
 )
+# A small model on a busy processor takes its time, and writes as much as it may.
+_PATIENT = ("--deadline", "900", "--request", "max_tokens=64")
 TITLE = "Tiny scale: not comparable with the paper"
 _ABOUT = (
     "Bundled questions and passages, and the embedded engine (rules, a small reader) in place of the paper's models: "
@@ -122,7 +124,8 @@ class _TinyPlan:
             row.method,
             *sample,
         )
-        argv += (*self.passages, "--llm", engine, *row.options, *learnt, "--out", folder)
+        argv += (*self.passages, "--llm", engine, *(_PATIENT if engine != "embedded" else ()), *row.options, *learnt)
+        argv += ("--out", folder)
         outputs = (f"{folder}/summary.json",)
         name = folder.replace("/", "-")
         self.draft.add(Command(name=name, argv=argv, outputs=outputs, services=self.retriever))
