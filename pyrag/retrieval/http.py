@@ -21,7 +21,6 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag.errors import FilterError
 from pyrag.retrieval.checked import Passages, checked
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import SearchedIndex
@@ -106,7 +105,6 @@ class HttpRetriever:
         Args: those of `Retriever.retrieve`.
 
         Raises:
-            FilterError: The server did not apply the filter.
             ServiceError: The server cannot be reached, refuses or sends no passages.
         """
         if not query.strip() or topk < 1:
@@ -121,17 +119,13 @@ class HttpRetriever:
 
 
 def _passages(content: bytes, topk: int, source: str, where: str | None) -> Passages:
-    """Return the first `topk` passages for the only query.
+    """The first `topk` passages for the only query, without documents that are none.
 
-    Raises:
-        FilterError: The server did not apply the filter.
-        ReplyFormError: The reply has another form; the client reports it as malformed.
+    Raises `ValueError`, which the client reports as a malformed reply.
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
-        raise FilterError(
-            f"the retriever {source} did not apply the filter, so it may not know filters: search without"
-        )
+        raise ReplyFormError("it did not apply the filter, so it may not know filters: ask it without one")
     result = reply.result
     if len(result) != 1:
         raise ReplyFormError(f"{len(result)} lists of documents for one query")

@@ -15,7 +15,7 @@ from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pyrag.errors import FilterError
+from pyrag.errors import FilterError, MalformedReplyError
 from pyrag.retrieval import open_retriever
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.dense import DenseRetriever
@@ -228,7 +228,7 @@ async def test_a_server_that_ignores_the_filter_is_an_error(server: Server) -> N
     server.handler = handler
     client = HttpRetriever(server.url)
     assert len(await client.retrieve("mill", 5)) == 3
-    with pytest.raises(FilterError, match="did not apply the filter"):
+    with pytest.raises(MalformedReplyError, match="did not apply the filter"):
         await client.retrieve("mill", 5, OPS)
     await client.aclose()
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from pyrag import PyRAG
 from pyrag.agents.protocol import Reading
@@ -74,29 +72,6 @@ async def test_a_filter_that_nothing_takes_goes_back(rerank: str | None) -> None
         trace = await rag.aask("Who wrote it?")
     assert (trace.answer.text, trace.error) == ("Ada", None)
     assert "the retriever catalogue takes no filter" in said[1]
-
-
-async def test_a_filter_that_a_server_ignores_goes_back() -> None:
-    async def ignoring(_: web.Request) -> web.Response:
-        return web.json_response({"result": [[{"document": {"id": "a", "contents": "Ada wrote it."}, "score": 1.0}]]})
-
-    def script(messages: Sequence[Message]) -> str:
-        if "Plan Agent" in messages[0].content:
-            return PLAIN if "did not apply the filter" in messages[-1].content else FILTERED
-        return '["Who wrote it?"]' if "Decompose Agent" in messages[0].content else "<answer>Ada</answer> [1]"
-
-    app = web.Application()
-    app.router.add_post("/retrieve", ignoring)
-    async with (
-        TestServer(app) as server,
-        PyRAG(ScriptedChat(script), retriever=str(server.make_url("/")).rstrip("/"), stream=False) as rag,
-    ):
-        trace = await rag.aask("Who wrote it?")
-        bound = await rag.aask("Who wrote it?", where='team = "ops"')
-    assert (trace.answer.text, trace.error) == ("Ada", None)
-    assert bound.error is not None
-    assert "did not apply the filter" in bound.error.message
-    assert not bound.passages
 
 
 def test_wrappers_filter_as_far_as_what_they_wrap() -> None:
