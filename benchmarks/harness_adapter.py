@@ -17,6 +17,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,10 @@ def cpu_seconds() -> float:
     ticks = os.sysconf("SC_CLK_TCK")
     total = own.ru_utime + own.ru_stime
     for task in Path("/proc/self/task").iterdir():
-        for pid in (task / "children").read_text().split():
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            total += sum(map(int, fields[11:15])) / ticks  # utime, stime and those of waited-for children
+        with suppress(FileNotFoundError):  # of a thread or process that has just ended
+            for pid in (task / "children").read_text().split():
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                total += sum(map(int, fields[11:15])) / ticks  # utime, stime and those of waited-for children
     return total
 
 

@@ -49,7 +49,7 @@ def metadata(path: Path, text: str) -> dict[str, Any]:
 def test_front_matter_is_metadata(tmp_path: Path) -> None:
     assert metadata(tmp_path / "a.md", YAML) == {
         "team": "ops", "year": 2020, "open": True, "tags": ["draft", "a, b", 3], "people": ["Ann", "Bo"],
-        "author.name": 'Ann "B" C',
+        "author.name": 'Ann "B" C', "more": "passed over",
     }  # fmt: skip
     toml = {"year": 2020, "day": "2024-05-02", "tags": ["a"], "author.name": "Ann"}
     assert metadata(tmp_path / "b.md", TOML) == toml
