@@ -52,8 +52,9 @@ def read_cell(cell: str, mark: str) -> int | float | None:
         number = read_numeral(match["numeral"], mark)
     except ValueError:
         return None
-    number = float(f"{number!r}{match['power']}") if match["power"] and isinstance(number, int) else number
-    number = number * 10.0 ** int(match["power"][1:]) if match["power"] and "." in match["numeral"] else number
+    if match["power"]:
+        plain = repr(number)  # in text, since 4.35 · 100 is not 435.0
+        number = number * 10.0 ** int(match["power"][1:]) if "e" in plain else float(f"{plain}{match['power']}")
     return number if match["sign"] in ("", "+") else -number
 
 
