@@ -23,8 +23,6 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -32,6 +30,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.loopback import is_ready
 from pyrag.cli.main import guarded
 from pyrag.errors import ServiceError
 from pyrag.evaluation.metrics import score_text
@@ -207,11 +206,9 @@ def _free_port() -> int:
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
     until = time.monotonic() + START_SECONDS
     while time.monotonic() < until and process.poll() is None:
-        try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 (loopback)
-                return
-        except (urllib.error.URLError, OSError):
-            time.sleep(1)
+        if is_ready(url):
+            return
+        time.sleep(1)
     raise ServiceError(f"vLLM did not start: look into {log}", service="vLLM")
 
 

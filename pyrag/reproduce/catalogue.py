@@ -14,5 +14,5 @@ TABLES: dict[str, PaperTable] = {
 def table_of(name: str) -> PaperTable:
     """Return a table by name. Raises `UsageError` with the nearest known one."""
     if name not in TABLES:
-        raise UsageError(f"there is no table {name!r}{nearest(name, TABLES)}: see pyrag reproduce list")
+        raise UsageError(f"there is no table {name!r}{nearest(name, TABLES)} (all: pyrag reproduce list)")
     return TABLES[name]

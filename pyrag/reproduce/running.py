@@ -15,18 +15,17 @@ import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from pyrag._io.files import write_json
+from pyrag._io.loopback import is_free, is_ready
 from pyrag._io.processes import die_with_parent, end
 from pyrag.errors import DataError, PyRAGError, ServiceError, UsageError
 from pyrag.evaluation.runs.folder import locked, make_folder
-from pyrag.reproduce.steps import REPORT, Command, ReproductionPlan, Service
+from pyrag.reproduce.steps import REPORT, Command, ReproductionPlan, Service, servers_in_the_way
 
 STATE = "reproduce.json"
 _READY = 3600.0  # seconds for a server: a model may have to be downloaded first
@@ -71,7 +70,7 @@ def free_port() -> int:
         with socket.socket() as first:
             first.bind(("127.0.0.1", 0))
             port: int = first.getsockname()[1]
-            if port + 8 < 65536 and _is_free(port + 8):
+            if port + 8 < 65536 and is_free(port + 8):
                 return port
 
 
@@ -115,7 +114,9 @@ def _is_done(command: Command, folder: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         return False
     return (
-        command.name != REPORT and words == [*command.argv] and all((folder / one).exists() for one in command.outputs)
+        command.name != REPORT
+        and words == [*command.argv]
+        and all((folder / output).exists() for output in command.outputs)
     )
 
 
@@ -130,7 +131,7 @@ def _run(command: Command, folder: Path) -> None:
     again = "mend the cause and run the same command again, which goes on with this step"
     if code:
         raise StepError(f"step {command.name} ended with code {code}: {_last_line(log)} (all of it: {log}); {again}")
-    if missing := [one for one in command.outputs if not (folder / one).exists()]:
+    if missing := [output for output in command.outputs if not (folder / output).exists()]:
         raise StepError(f"step {command.name} left no {missing[0]}: read {log}; {again}")
     write_json(_marker(command, folder), {"argv": command.argv})
 
@@ -178,13 +179,9 @@ class _Servers:
         self.running: dict[str, tuple[subprocess.Popen[bytes], ExitStack]] = {}
 
     def prepare(self, command: Command) -> None:
-        needed = [self.known[name] for name in command.services]
-        for name in [*self.running]:
-            service = self.known[name]
-            others = [one for one in needed if one.name != name]
-            if service.is_in_the_way(command) or any(service.is_in_the_way(one) for one in others):
-                self._stop(name)
-        for service in needed:
+        for name in servers_in_the_way(self.running, command, self.known):
+            self._stop(name)
+        for service in [self.known[name] for name in command.services]:
             if service.name in self.running and self.running[service.name][0].poll() is not None:
                 self._stop(service.name)
             if service.name not in self.running:
@@ -201,7 +198,7 @@ class _Servers:
 
     def _start(self, service: Service) -> None:
         until = time.monotonic() + _FREE
-        while not _is_free(service.port):
+        while not is_free(service.port):
             if time.monotonic() > until:
                 raise ServiceError(
                     f"port {service.port}, which {service.name} is to have, is taken by another process: end that, or "
@@ -219,12 +216,8 @@ class _Servers:
     def _await(self, service: Service, process: subprocess.Popen[bytes], log: Path) -> None:
         until = time.monotonic() + _READY
         while process.poll() is None and time.monotonic() < until:
-            with (
-                contextlib.suppress(urllib.error.URLError, OSError),
-                urllib.request.urlopen(service.health, timeout=5) as reply,  # noqa: S310  loopback
-            ):
-                if reply.status == 200:
-                    return
+            if is_ready(service.health):
+                return
             time.sleep(_POLL)
         raise ServiceError(
             f"the server {service.name} did not start: {_last_line(log)} (all of it: {log}); mend the cause and run "
@@ -235,12 +228,3 @@ class _Servers:
     def _stop(self, name: str) -> None:
         self.running.pop(name)[1].close()
         self.say(f"server {name}: stopped")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return True
-    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 REPORT = "report"
@@ -65,6 +66,22 @@ class Service:
     def is_in_the_way(self, other: Service | Command) -> bool:
         """Return whether both cannot run at the same time."""
         return bool(set(self.gpus) & set(other.gpus)) or (isinstance(other, Service) and self.port == other.port)
+
+
+def servers_in_the_way(running: Iterable[str], command: Command, services: Mapping[str, Service]) -> list[str]:
+    """Return the names of running servers that a command, or a server that it asks, leaves no GPU or port.
+
+    Args:
+        running: Names of the servers that run.
+        command: The next command.
+        services: All servers by name.
+    """
+    return [
+        name
+        for name in sorted(running)
+        if services[name].is_in_the_way(command)
+        or any(services[name].is_in_the_way(services[needed]) for needed in command.services if needed != name)
+    ]
 
 
 def _line(argv: tuple[str, ...], gpus: tuple[int, ...]) -> str:

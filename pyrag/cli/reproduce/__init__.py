@@ -1,1 +1,1 @@
-"""`pyrag evolve` and `pyrag experience`."""
+"""`pyrag reproduce`."""

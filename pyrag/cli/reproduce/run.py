@@ -133,19 +133,18 @@ def _small_model() -> str:
 
 
 def _show_plan(plan: ReproductionPlan, folder: Path, *, as_json: bool) -> None:
+    from pyrag.reproduce.steps import servers_in_the_way
+
     if as_json:
-        print_json({"folder": str(folder), "plan": asdict(plan), "lines": [one.line for one in plan.commands]})
+        print_json({"folder": str(folder), "plan": asdict(plan), "lines": [command.line for command in plan.commands]})
         return
     print(f"mkdir -p {shlex.quote(str(folder))} && cd {shlex.quote(str(folder))}")
     running: set[str] = set()
     for number, command in enumerate(plan.commands):
-        for name in sorted(running):
-            service = plan.services[name]
-            others = [plan.services[one] for one in command.services if one != name]
-            if service.is_in_the_way(command) or any(service.is_in_the_way(one) for one in others):
-                running.remove(name)
-                print(f"# stop the server {name}")
-        for name in (one for one in command.services if one not in running):
+        for name in servers_in_the_way(running, command, plan.services):
+            running.remove(name)
+            print(f"# stop the server {name}")
+        for name in (name for name in command.services if name not in running):
             running.add(name)
             service = plan.services[name]
             print(f"# the server {name}, in a terminal of its own; ready as soon as {service.health} answers")
@@ -166,7 +165,7 @@ def _warn(table: PaperTable, request: TableRequest, folder: Path) -> None:
     from pyrag.reproduce.needs import missing_here, needs_of
 
     missing = missing_here(table, needs_of(table, request.models), folder)
-    lacks: Sequence[str] = [one for one in missing if not one.startswith("data in")]
+    lacks: Sequence[str] = [need for need in missing if not need.startswith("data in")]
     if lacks:
         print(f"missing on this machine: {'; '.join(lacks)}", file=sys.stderr)
 

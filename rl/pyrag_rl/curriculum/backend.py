@@ -8,17 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.loopback import is_free, is_ready
 from pyrag._io.processes import die_with_parent, end
 from pyrag.errors import BadOutputError, BudgetExceededError, ConfigError, ProgramFailedError, ServiceError
 from pyrag.evaluation.runs.folder import SUMMARY
@@ -167,11 +165,8 @@ def _await_port(port: int) -> None:
     """Else whoever has the port would answer in the place of our server. Raises `ConfigError`."""
     until = time.monotonic() + FREE_SECONDS
     while True:
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return
+        if is_free(port):
+            return
         if time.monotonic() > until:
             raise ConfigError(f"port {port} is taken, and the frozen agents are to be served there: set serving.port")
         time.sleep(_POLL)
@@ -180,12 +175,8 @@ def _await_port(port: int) -> None:
 def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -> None:
     until = time.monotonic() + _READY
     while process.poll() is None and time.monotonic() < until:
-        with (
-            contextlib.suppress(urllib.error.URLError, OSError),
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=5) as reply,
-        ):
-            if reply.status == 200:
-                return
+        if is_ready(f"http://127.0.0.1:{port}/health"):
+            return
         time.sleep(_POLL)
     raise ServiceError(f"vLLM could not serve {model} on port {port}: read {log}", service=model)
 

@@ -1,0 +1,27 @@
+"""Ports and servers of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import urllib.request
+
+_TIMEOUT = 5.0  # seconds for a reply
+
+
+def is_free(port: int) -> bool:
+    """Return whether a server can listen on a port of the loopback address."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return True
+    return False
+
+
+def is_ready(url: str) -> bool:
+    """Return whether a server of this machine answers a GET request with status 200. Proxies are not asked."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with contextlib.suppress(OSError), opener.open(url, timeout=_TIMEOUT) as reply:
+        return bool(reply.status == 200)
+    return False
