@@ -37,7 +37,7 @@ def cpu_seconds() -> float:
         with suppress(FileNotFoundError):  # of a thread or process that has just ended
             for pid in (task / "children").read_text().split():
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                total += sum(map(int, fields[11:15])) / ticks  # utime, stime and those of waited-for children
+                total += sum(map(int, fields[11:15])) / ticks  # user and system time, with ended children
     return total
 
 

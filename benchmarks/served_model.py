@@ -4,15 +4,15 @@
 
 `pyrag serve-model` serves the Plan and the Answer agent of rl/adapters/small, each merged into SmolLM2-135M, as two
 servers on one GPU; without a GPU on vLLM's CPU build, which the title of the table says. The agents were trained on the
-prompt set `small` and write sub-queries and program in one call, so both profiles are asked that way: `paper` differs
-from `fast` by its passages, its synthesis and its recovery. Each level asks as many questions as it has at once.
+prompt set `small` and write sub-queries and program in one call, so both profiles run that way: `paper` differs from
+`fast` in its number of passages and its synthesis. Each level asks as many questions as its number, all at once.
 
-    wall / path    seconds of a question by those of its planning and its longest chain of steps
-    pyrag, wall    share of a question's seconds in which it waits for no agent and no search
-    pyrag, CPU     milliseconds of this process and the sandbox's for a question, over those of the servers
-    cached         prompt tokens that the servers took from their prefix caches
+    wall / path    wall time of a question divided by the time of its planning and its longest chain of steps
+    pyrag, wall    share of a question's time during which neither an agent nor a search is running
+    pyrag, CPU     CPU milliseconds per question of this process and the sandbox, without the servers
+    cached         share of the prompt tokens that the servers found in their prefix caches
 
-Left out: a retriever's cost; passages come from the bundled corpus by BM25.
+Left out: the cost of a retriever. Passages come from the bundled corpus by BM25.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ async def measure(
     finally:
         await engines.aclose()
     spent = [after[name] - before[name] for name in specs]
-    cache = PrefixCache(sum(one.queries for one in spent), sum(one.hits for one in spent))
+    cache = PrefixCache(sum(count.queries for count in spent), sum(count.hits for count in spent))
     return figures(profile, wall, cpu, cache, asked)
 
 
@@ -181,13 +181,13 @@ async def _timed(question: str, engines: Engines, settings: Settings) -> tuple[T
 
 
 def read_asked(data: Path | None) -> list[str]:
-    """Return questions: those of a data folder's sets, of 2WikiMultiHopQA first, or the bundled ones.
+    """Return the questions of a data folder, 2WikiMultiHopQA first, or the bundled questions.
 
     Args:
         data: A folder with a folder for each set; None for the bundled sets.
     """
     folder = Path(str(files("pyrag"))) / "data" / "mini" if data is None else data
-    paths = sorted(folder.glob("*.jsonl")) if data is None else [find_file(one, "questions") for one in _sets(folder)]
+    paths = sorted(folder.glob("*.jsonl")) if data is None else [find_file(path, "questions") for path in _sets(folder)]
     return [question.question for path in paths if path for question in read_questions(path)]
 
 
@@ -196,7 +196,7 @@ def _sets(folder: Path) -> list[Path]:
 
 
 def device() -> tuple[str, bool]:
-    """Return the name of the card, or of the processor where there is none, and whether it is a card."""
+    """Return the name of the GPU and True, or the name of the processor and False."""
     if shutil.which("nvidia-smi"):
         line = ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"]
         names = subprocess.run(line, capture_output=True, text=True, check=False).stdout.splitlines()
@@ -245,16 +245,16 @@ def main() -> None:
         print(f"# SmolLM2-135M, vLLM {_vllm()}, {card} ({engine}), {len(questions)} questions, commit {commit()}\n")
         for profile in options.profiles:
             for level in options.levels:
-                start = sum(one.at_once for one in rows if one.profile == profile)
+                start = sum(row.at_once for row in rows if row.profile == profile)
                 asked = list(islice(cycle(questions), start, start + level))
                 rows.append(asyncio.run(measure(profile, specs, asked, questions[-2:])))
                 print(f"{profile}, {level} at once: {rows[-1].questions_per_second:.2f} questions/s", flush=True)
-    print(f"\n{Table(HEAD, [one.row() for one in rows])}")
+    print(f"\n{Table(HEAD, [row.row() for row in rows])}")
     if sum(options.levels) > len(questions):
-        print("\nQuestions were asked again where there were too few: their prompts are found in the prefix cache.")
+        print("\nThere were too few questions, so some were asked again; the prefix cache holds their prompts.")
     if options.json:
-        found: dict[str, Any] = {"card": card, "gpu": gpu, "vllm": _vllm(), "rows": [asdict(one) for one in rows]}
-        options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        report: dict[str, Any] = {"card": card, "gpu": gpu, "vllm": _vllm(), "rows": [asdict(row) for row in rows]}
+        options.json.write_text(json.dumps(report, indent=1), encoding="utf-8")
 
 
 def _vllm() -> str:

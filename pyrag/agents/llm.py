@@ -217,7 +217,7 @@ def _reading_drafts(on_draft: OnDraft, on_text: OnDraft) -> Callable[[str], None
 
 
 def _compiled(reply: str) -> str:
-    """Return the program of a reply. Raises `BadOutputError` if there is none, or if it has a syntax error."""
+    """Return a reply's program. Raises `BadOutputError` if the reply has no program or a syntax error."""
     try:
         source = parse_program(reply)
     except BadOutputError as error:
@@ -228,7 +228,7 @@ def _compiled(reply: str) -> str:
 
 
 def _source(reply: str) -> str:
-    """Return the program of a reply unchanged, or an empty text if there is none."""
+    """Return a reply's program unchanged, or an empty text if the reply has no program."""
     try:
         return parse_program(reply)
     except BadOutputError:

@@ -165,7 +165,7 @@ def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnsw
 
 
 def read_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
-    """Return the answer of a reply if the model is not asked again; unknown if there is none.
+    """Return the best answer in a reply, without asking the model again; unknown if the reply has no answer.
 
     Args:
         text: The reply.

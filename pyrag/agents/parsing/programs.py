@@ -55,7 +55,7 @@ _MAX_OBJECTS = 10
 
 
 def parse_program(text: str) -> str:
-    """Return the program of a reply, which may have syntax errors. Raises `BadOutputError` if there is none."""
+    """Return a reply's program, which may have syntax errors. Raises `BadOutputError` if no program is found."""
     source = _source_in(text, _PAYLOAD)
     if source.startswith(_WRAPPED) or not source.strip() or syntax_error(source) is not None:
         source = unwrapped(split_thinking(text, _PAYLOAD)[1]) or source
@@ -124,7 +124,7 @@ def _without_prompts(lines: list[str]) -> list[str]:
 
 
 def parse_draft(text: str) -> str:
-    """Return the beginning of an unfinished reply's program, in whole lines; empty if there is none yet.
+    """Return the beginning of an unfinished reply's program, in whole lines; empty until its first line ends.
 
     Unclosed thinking and prose without a fence are not programs.
     """

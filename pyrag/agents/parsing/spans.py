@@ -201,7 +201,7 @@ def _asked(query: str) -> str:
 
 
 def _verb_at(words: list[str]) -> int:
-    """Return the index of the first finite verb in lower case, which titles seldom have; 0 if there is none."""
+    """Return the index of the first finite verb in lower case, or 0. Titles seldom have such a verb."""
     return next((at for at, word in enumerate(words) if at and word.strip(".,;") in _VERBS), 0)
 
 

@@ -61,7 +61,7 @@ _AROUND = " \t\"'“”‘’`*_|,;"
 
 
 def parse_sub_queries(text: str) -> tuple[str, ...]:
-    """Return the sub-queries of a reply. Raises `BadOutputError` if there is no list or if it is malformed."""
+    """Return a reply's sub-queries. Raises `BadOutputError` if the reply has no well-formed list."""
     rest = _decoded(split_thinking(text, _LIST_START)[1])
     problem = "it holds no JSON list of sub-queries"
     for values in _json_lists(rest):
