@@ -71,6 +71,7 @@ def test_an_answer_is_marked_as_whole_words(open_page: Open, site: Site, tmp_pat
     passages = {**trace.passages, "north": replace(trace.passages["north"], text=text)}
     page = open_page(site.url)
     open_files(page, written(tmp_path, replace(trace, answer=Answer("no"), steps=steps, passages=passages)))
+    page.wait_for_selector(".source mark")
     assert page.locator(".source").first.locator("mark").all_text_contents() == ["no"]
 
 

@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from pyrag.retrieval.documents.model import Columns
@@ -92,6 +92,7 @@ def apply(folder: Path, name: str, what: str, texts: list[str]) -> None:
 @pytest.mark.usefixtures("real_times")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(st.lists(STEPS, min_size=2, max_size=4))
+@example([[("a.md", "write", ["zebra one"])], [("a.md", "remove", ["x"]), ("a.md", "break", ["x"])]])
 def test_any_history_ends_where_a_fresh_build_does(
     tmp_path: Path, history: list[list[tuple[str, str, list[str]]]]
 ) -> None:
@@ -103,12 +104,15 @@ def test_any_history_ends_where_a_fresh_build_does(
         root.mkdir(parents=True)
     (folder / "always.txt").write_text("A fixed zebra.")
     part = Recording()
+    indexed: set[str] = set()
     for steps in history:
         for name, what, texts in steps:
-            if what != "break" or not (folder / name).exists():  # passages of a file that was spoiled stay
+            # Passages of an indexed file stay if it is spoiled, also if it was removed and came back meanwhile.
+            if what != "break" or not (name in indexed or (folder / name).exists()):
                 apply(folder, name, what, texts)
         given = [folder / "x", folder / "y", folder]
         update_index(given, index, parts=(Bm25Part(), part))
+        indexed = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
         fresh = Recording()
         shutil.rmtree(tmp_path / "fresh", ignore_errors=True)
         update_index(given, tmp_path / "fresh", parts=(Bm25Part(), fresh))

@@ -104,7 +104,7 @@ async def _speak(server: Any, greeted: asyncio.Event) -> None:
     from mcp.server.stdio import stdio_server
 
     with _own_stdin() as descriptor:
-        lines = _announced(await _lines(descriptor), greeted)
+        lines: Any = _announced(await _lines(descriptor), greeted)  # all that it does with the file is to go through it
         async with stdio_server(stdin=lines) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
