@@ -9,6 +9,7 @@ print(trace.answer.text)
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pyrag_runtime
@@ -39,14 +40,17 @@ from pyrag.trace.model import Answer, Citation, Passage, Program, Step, Trace, U
 
 if TYPE_CHECKING:
     from pyrag.api import PyRAG
+    from pyrag.runtime.own_program import Budget
 
 __version__ = pyrag_runtime.version()
+_HOMES = {"PyRAG": "pyrag.api", "Budget": "pyrag.runtime.own_program"}  # imported when first used
 
 __all__ = [
     "AgentFinished",
     "AgentStarted",
     "Answer",
     "Answered",
+    "Budget",
     "Citation",
     "Decomposed",
     "Drafting",
@@ -76,13 +80,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import `PyRAG` when it is first used: it needs asyncio, which a command line's help does not."""
-    if name != "PyRAG":
+    """Import a member when it is first used: it needs asyncio, which a command line's help does not."""
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from pyrag.api import PyRAG
-
-    globals()[name] = PyRAG
-    return PyRAG
+    member = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return member
 
 
 def __dir__() -> list[str]:

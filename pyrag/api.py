@@ -16,16 +16,17 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from pyrag._io import forks
 from pyrag._io.loop_thread import LoopThread, Report
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import UsageError
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
+from pyrag.runtime.own_parts import OwnParts, functions_and_specs
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
 from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from pyrag.llm.protocol import ChatModel, Message
     from pyrag.runtime.chat import Chat
     from pyrag.runtime.engines import Engines
+    from pyrag.runtime.own_program import Budget
 
 T = TypeVar("T")
 Where = str | Mapping[str, Any]
@@ -86,7 +88,7 @@ class PyRAG:
         where: Where | None = None,
         **settings: Any,
     ) -> None:
-        functions, specs = _functions_and_specs(tools)
+        functions, specs = functions_and_specs(tools)
         model = None
         if not isinstance(llm, str):
             from pyrag.runtime.engines import OWN_MODEL
@@ -100,23 +102,23 @@ class PyRAG:
         if isinstance(retriever, str | Path):
             values |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
             retriever = None
-        self._start(make_settings(values), _Objects(retriever, functions, model, answerer))
+        self._start(make_settings(values), OwnParts(retriever, functions, model, answerer))
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:
         """Return an object with loaded settings, for callers such as the command line."""
         self = cls.__new__(cls)
-        self._start(settings, _Objects())
+        self._start(settings, OwnParts())
         return self
 
-    def _start(self, settings: Settings, objects: _Objects) -> None:
+    def _start(self, settings: Settings, objects: OwnParts) -> None:
         self.settings = settings
         self._objects = objects
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
         self._opened: tuple[Engines, Recording | None] | None = self._open()
-        _instances.add(self)
+        forks.watch(self)
 
     def _open(self) -> tuple[Engines, Recording | None]:
         from pyrag.episode.ledger import Recording
@@ -213,6 +215,67 @@ class PyRAG:
 
         return self._loop_thread().run(start, observer)
 
+    async def arun(
+        self,
+        source: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        where: Where | None = None,
+        budget: Budget | None = None,
+        tools: Sequence[Callable[..., Any]] = (),
+        observer: Observer = ignore,
+        keep: bool = False,
+    ) -> Trace:
+        """Run a program of your own in the running event loop. See `run`."""
+        from pyrag.runtime.own_program import run_source
+
+        engines, recording = self._engines_here()
+        return await run_source(
+            source, inputs, engines, self.settings, where=where, budget=budget, tools=tools, observer=observer,
+            recording=recording, keep=keep,
+        )  # fmt: skip
+
+    def run(
+        self,
+        source: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        where: Where | None = None,
+        budget: Budget | None = None,
+        tools: Sequence[Callable[..., Any]] = (),
+        observer: Observer = ignore,
+        keep: bool = False,
+    ) -> Trace:
+        """Run a program of your own: same sandbox, recovery, filters and trace as for a question, and no planner.
+
+            trace = rag.run('final_answer = answer(f"Who founded {company}?", retrieve(company))', {"company": "Acme"})
+
+        Args:
+            source: Python over `retrieve` and `answer`, which sets `final_answer` to any JSON value, answers or
+                passages.
+            inputs: Values that the program finds under these names: texts, numbers, lists, dicts.
+            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            budget: Limits on what the program may spend.
+            tools: Typed functions that the program may call besides the object's own tools.
+            observer: Called with each event, in the calling thread.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+
+        Returns:
+            The trace. `value` is the value of `final_answer` as JSON, `item_citations` the citations of each of its
+            items. A wrong program is in `error`: the line, its text, and what to write instead.
+
+        Raises:
+            UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown
+                limit.
+            FilterError: The filter cannot be parsed.
+        """
+
+        def start(report: Report) -> Coroutine[Any, Any, Trace]:
+            watching = ignore if observer is ignore else report
+            return self.arun(source, inputs, where=where, budget=budget, tools=tools, observer=watching, keep=keep)
+
+        return self._loop_thread().run(start, observer)
+
     def chat(self, *, where: Where | None = None) -> Chat:
         """Return a conversation, whose questions may refer to earlier ones.
 
@@ -302,7 +365,7 @@ class PyRAG:
                 self._finalizer.detach()
             return thread
 
-    def _forked(self) -> None:
+    def after_fork(self) -> None:
         """Drop the parent's loop and engines in the child of a fork, where no other thread runs."""
         if self._finalizer is not None:
             self._finalizer.detach()
@@ -311,7 +374,7 @@ class PyRAG:
             self._thread.disown()
         if self._opened is not None:
             self._opened[0].sandbox.close()
-        _inherited.append((self._thread, self._opened))
+        forks.keep((self._thread, self._opened))
         self._lock, self._thread, self._opened = threading.Lock(), None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -330,40 +393,7 @@ class PyRAG:
         self.close()
 
 
-@dataclass(frozen=True, slots=True)
-class _Objects:
-    """Objects of the caller that replace, or add to, the parts that settings name."""
-
-    retriever: Retriever | None = None
-    tools: tuple[Callable[..., Any], ...] = ()
-    llm: ChatModel | None = None
-    answerer: Answerer | None = None
-
-
-def _reopened(kind: type[PyRAG], settings: Settings, objects: _Objects) -> PyRAG:
+def _reopened(kind: type[PyRAG], settings: Settings, objects: OwnParts) -> PyRAG:
     made = kind.__new__(kind)
     made._start(settings, objects)
     return made
-
-
-def _functions_and_specs(
-    tools: Sequence[Callable[..., Any] | str],
-) -> tuple[tuple[Callable[..., Any], ...], tuple[str, ...]]:
-    """Return the caller's tools as functions and as specs in the form of the command line."""
-    if isinstance(tools, str) or callable(tools):
-        raise UsageError(f"tools is a list, not {tools!r}: write tools=[…]")
-    functions = tuple(tool for tool in tools if not isinstance(tool, str))
-    return functions, tuple(tool for tool in tools if isinstance(tool, str))
-
-
-_instances: weakref.WeakSet[PyRAG] = weakref.WeakSet()
-_inherited: list[Any] = []  # kept alive, since destructors would act on the parent's resources
-
-
-def _after_fork() -> None:
-    for instance in list(_instances):
-        instance._forked()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -135,13 +135,16 @@ class ProgramFailedError(PyRAGError):
     """Error for a program that failed after the last repair.
 
     `cause` is the type of the exception, the limit that stopped the program, `refused`, `check` or `no_answer`.
+    `line` is the line that failed, from 1, and `source_line` its text, if a caller's own program failed at one.
     """
 
     kind = "program"
 
-    def __init__(self, message: str, *, cause: str = "") -> None:
+    def __init__(self, message: str, *, cause: str = "", line: int | None = None, source_line: str = "") -> None:
         super().__init__(message)
         self.cause = cause
+        self.line = line
+        self.source_line = source_line
 
 
 class RepeatedEffectError(PyRAGError):

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pyrag.agents.protocol import Reading
-from pyrag.episode.ledger import Budget, Ledger, Recording
+from pyrag.episode.ledger import Ledger, QuestionBudget, Recording
 from pyrag.episode.requests import request_key
 from pyrag.errors import BadOutputError, BudgetExceededError, DataError, ReplayError
 from pyrag.trace.model import Passage, Usage
@@ -25,14 +25,14 @@ async def ask(ledger: Ledger, query: str = "q") -> Reading:
 
 
 async def test_usage_adds_up() -> None:
-    ledger = Ledger(Budget())
+    ledger = Ledger(QuestionBudget())
     await ledger.call("answer", {"query": "a"}, lambda: reading(calls=3), Reading)
     await ask(ledger)
     assert (ledger.usage.model_calls, ledger.usage.prompt_tokens) == (4, 20)
 
 
 async def test_requests_side_by_side_cannot_overspend() -> None:
-    ledger = Ledger(Budget(calls=3))
+    ledger = Ledger(QuestionBudget(calls=3))
     done = await asyncio.gather(*(ask(ledger, str(n)) for n in range(5)), return_exceptions=True)
     assert sum(isinstance(one, Reading) for one in done) == 3
     assert sum(isinstance(one, BudgetExceededError) for one in done) == 2
@@ -43,7 +43,7 @@ async def test_a_failed_request_gives_its_reservation_back() -> None:
     async def fail() -> Reading:
         raise RuntimeError
 
-    ledger = Ledger(Budget(calls=1))
+    ledger = Ledger(QuestionBudget(calls=1))
     with pytest.raises(RuntimeError):
         await ledger.call("answer", {"query": "a"}, fail, Reading)
     assert (await ask(ledger)).known
@@ -53,7 +53,7 @@ async def test_replies_out_of_form_are_paid_for() -> None:
     async def fail() -> Reading:
         raise BadOutputError("no program", Usage(model_calls=3, prompt_tokens=30))
 
-    ledger = Ledger(Budget(calls=3))
+    ledger = Ledger(QuestionBudget(calls=3))
     with pytest.raises(BadOutputError):
         await ledger.call("plan", {"question": "a"}, fail, Reading)
     assert (ledger.usage.model_calls, ledger.usage.prompt_tokens) == (3, 30)
@@ -62,7 +62,7 @@ async def test_replies_out_of_form_are_paid_for() -> None:
 
 
 async def test_tokens_stop_the_next_request() -> None:
-    ledger = Ledger(Budget(tokens=15))
+    ledger = Ledger(QuestionBudget(tokens=15))
     await ask(ledger)
     await ask(ledger)
     with pytest.raises(BudgetExceededError, match="15 tokens"):
@@ -73,7 +73,7 @@ async def test_retrievals_have_a_budget_of_their_own() -> None:
     async def found() -> list[Passage]:
         return [Passage("1", "t", "x")]
 
-    ledger = Ledger(Budget(calls=1, retrievals=1))
+    ledger = Ledger(QuestionBudget(calls=1, retrievals=1))
     await ledger.call("retrieve", {"query": "a"}, found, list[Passage])
     with pytest.raises(BudgetExceededError, match="1 retrievals"):
         await ledger.call("retrieve", {"query": "b"}, found, list[Passage])
@@ -81,7 +81,7 @@ async def test_retrievals_have_a_budget_of_their_own() -> None:
 
 
 async def test_a_recording_answers_equal_requests_in_order(tmp_path: Path) -> None:
-    kept = Ledger(Budget(), keep=True)
+    kept = Ledger(QuestionBudget(), keep=True)
     for text in ("first", "second"):
         reply = Reading(text, known=True, citations=(1, 0), confidence=0.5)
 
@@ -91,7 +91,7 @@ async def test_a_recording_answers_equal_requests_in_order(tmp_path: Path) -> No
         await kept.call("answer", {"query": "q", "passages": None}, run, Reading)
     file = tmp_path / "recording.jsonl"
     file.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in kept.exchanges))
-    replay = Ledger(Budget(), recording=Recording.load(file))
+    replay = Ledger(QuestionBudget(), recording=Recording.load(file))
 
     async def never() -> Reading:
         raise AssertionError("a replay must not reach the engine")

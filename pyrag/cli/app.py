@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrag.cli import options
+from pyrag.cli.ask.program_app import add_run
 from pyrag.cli.bench.app import bench_app
 from pyrag.cli.cache import cache_app
 from pyrag.cli.data import data_app
@@ -297,6 +298,7 @@ def serve_model(
 
 
 add_reproduce(app)
+add_run(app)
 
 
 @app.command()

@@ -41,7 +41,15 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "index": trace.index,
         "started_at": trace.started_at,
         "pyrag_version": trace.pyrag_version,
-    }
+    } | _value_of(trace)
+
+
+def _value_of(trace: Trace) -> dict[str, Any]:
+    """Return the part of an object that only a caller's own program has."""
+    if trace.method != "program":
+        return {}
+    output = trace.programs[-1].output if trace.programs else ""
+    return {"value": trace.value, "item_citations": trace.item_citations, "output": output}
 
 
 def print_json(value: Any) -> None:

@@ -52,6 +52,7 @@ class Episode:
         more: Primitives added by the method and by tools; each is called with the program's run and the call.
         tools: Names of the tools among `more`, mapped to True if the tool has effects.
         effects: Record of the calls of tools with effects.
+        inputs: Values that programs find under these names.
         where: The caller's filter, which applies to every search. A program's own filter only narrows it.
         user_message: The user's last message, if the question was derived from a conversation.
     """
@@ -74,6 +75,7 @@ class Episode:
     more: Mapping[str, Callable[[Any, Call], Awaitable[Any]]] = field(default_factory=dict)
     tools: Mapping[str, bool] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)

@@ -25,13 +25,13 @@ from pyrag.retrieval.checked import Passages
 from pyrag.trace.events import AgentFinished, AgentStarted, Observer, Searched, ignore
 from pyrag.trace.model import Exchange, RoleUsage, Usage
 
-__all__ = ["AskingStep", "Budget", "EarlyCalls", "Journal", "Ledger", "Recording", "asking_step"]
+__all__ = ["AskingStep", "EarlyCalls", "Journal", "Ledger", "QuestionBudget", "Recording", "asking_step"]
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class QuestionBudget:
     """Limits on what one question may spend: model calls, retrievals, tool calls, tokens, seconds and money.
 
     Attributes:
@@ -127,7 +127,7 @@ class Ledger:
 
     def __init__(
         self,
-        budget: Budget,
+        budget: QuestionBudget,
         *,
         recording: Recording | None = None,
         keep: bool = False,

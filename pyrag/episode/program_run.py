@@ -15,6 +15,7 @@ from typing import Any
 
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
+from pyrag.episode.call_results import CallResults
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import asking_step
 from pyrag.episode.program_values import (
@@ -71,6 +72,7 @@ class ProgramRun:
     retrieved: dict[int, tuple[Search, int, list[Passage]]] = field(default_factory=dict)
     _answers: dict[int, Answer] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
+    results: CallResults = field(default_factory=CallResults)
 
     async def retrieve(self, call: Call) -> list[Record]:
         """Serve `retrieve(query, topk=k, where=None)`: return passages, best first."""
@@ -88,7 +90,7 @@ class ProgramRun:
             raise PrimitiveError(str(error), "ValueError") from None
         self.retrieved[call.id] = (Search(query, narrowed), topk, passages)
         self.finish(step, passages=ids_of(passages), memo=memo)
-        return [record(passage) for passage in passages]
+        return self.results.keep(call.id, [record(passage) for passage in passages])
 
     async def answer(self, call: Call) -> Text:
         """Serve `answer(query, docs)`, which answers from passages, and `answer(query)`, which aggregates facts."""
@@ -129,7 +131,7 @@ class ProgramRun:
             usage=reduce(add, (item.usage for item in attempts)),
             rationale=last.rationale,
         )
-        return answer_text(last.answer, query, self.source)
+        return self.results.keep(call.id, [answer_text(last.answer, query, self.source)])[0]
 
     async def write(
         self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
@@ -368,7 +370,7 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     parallel = episode.parallel and not _has_effects(program.source, episode.tools)
     try:
         outcome = await episode.sandbox.run(
-            program.source, primitives, limits=limits, concurrent=parallel, helpers=MODULE
+            program.source, primitives, limits=limits, concurrent=parallel, helpers=MODULE, inputs=episode.inputs
         )
     except BaseException:
         episode.steps += program_run.finished(None)

@@ -25,6 +25,7 @@ class Method:
         recovery: What to try at an unknown step if the settings leave the choice to the method.
         needs_writer: Whether a language model must write free text, so that the embedded engine cannot run the method.
         calls_tools: Whether the method runs programs that may call tools.
+        plans: Whether the engine's planner writes the programs.
         view: Returns a trace as the method displays it; None for the general view.
         open_shared: Returns what the method keeps open between questions, as `episode.shared`, or None. The engines
             call its `close()`.
@@ -36,5 +37,6 @@ class Method:
     recovery: Recovery = "boost"
     needs_writer: bool = False
     calls_tools: bool = False
+    plans: bool = True
     view: Callable[[Trace], Sequence[ViewItem]] | None = None
     open_shared: Callable[[Settings], Any] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from pyrag.episode.episode import Episode
@@ -12,6 +12,7 @@ from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun, run_program
 from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer
 from pyrag.errors import ProgramFailedError
+from pyrag.methods.value_sources import ItemSources
 from pyrag.trace.events import Planned
 from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
 from pyrag_sandbox import Outcome, ProgramError, Record, Text
@@ -21,10 +22,19 @@ _NAME = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Final answer and the steps that it depends on."""
+    """Final answer and the steps that it depends on.
+
+    Attributes:
+        value: Value of a caller's own program, as JSON.
+        items: Sources of each item of that value, if it is a list or a dict.
+        cites_searches: Whether searches whose passages no answer among `steps` read count as cited.
+    """
 
     answer: Answer
     steps: tuple[int, ...] = ()
+    value: Any = None
+    items: Mapping[str, ItemSources] = field(default_factory=dict)
+    cites_searches: bool = False
 
 
 @dataclass(frozen=True, slots=True)

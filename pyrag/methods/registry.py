@@ -91,19 +91,18 @@ def view_of(trace: Trace) -> Sequence[ViewItem]:
     return () if shown is None else shown(trace)
 
 
-def check_writer(name: str, *, can_write: bool) -> None:
+def check_writer(method: Method, *, can_write: bool) -> None:
     """Check that an engine can run a method.
 
     Args:
-        name: Name of the method.
+        method: The method.
         can_write: Whether the engine writes free text.
 
     Raises:
         ConfigError: The method needs a language model, and the engine has none.
     """
-    base = name.partition(":")[0]
-    if writes(base) and not can_write:
-        raise ConfigError(f"method {base} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
+    if method.needs_writer and not can_write:
+        raise ConfigError(f"method {method.name} needs a language model: pass --llm openai:MODEL@http://host:port/v1")
 
 
 def _method(name: str) -> Method:

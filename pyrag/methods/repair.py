@@ -112,16 +112,28 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
         episode: The question under way; its sub-queries and primitives are checked against.
         program: The program, which need not parse.
     """
-    return _problems(program.source, episode.sub_queries, episode.primitives, tuple(episode.tools), episode.question)
+    return _problems(
+        program.source,
+        episode.sub_queries,
+        episode.primitives,
+        tuple(episode.tools),
+        episode.question,
+        tuple(episode.inputs),
+    )
 
 
 @lru_cache(maxsize=256)  # programs are checked when they are written and again before they run
 def _problems(
-    source: str, sub_queries: tuple[str, ...], primitives: tuple[str, ...], tools: tuple[str, ...], question: str
+    source: str,
+    sub_queries: tuple[str, ...],
+    primitives: tuple[str, ...],
+    tools: tuple[str, ...],
+    question: str,
+    inputs: tuple[str, ...],
 ) -> tuple[Problem, ...]:
     from pyrag_helpers import ERRORS, HELPERS
 
-    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS), tools, question))
+    return tuple(check_plan(source, sub_queries, primitives, (*HELPERS, *ERRORS, *inputs), tools, question))
 
 
 async def _request_revision(

@@ -13,7 +13,7 @@ import pyrag_runtime
 from pyrag.agents.protocol import Agents, Standalone
 from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
-from pyrag.episode.ledger import Budget, Journal, Ledger, Recording
+from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
 from pyrag.episode.recordings import ReplayedDeadlineError
 from pyrag.episode.recovery import calls_for, ladder_of
@@ -29,16 +29,17 @@ from pyrag.llm.limiter import question_scope
 from pyrag.llm.protocol import Message
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.registry import calls_tools, check_writer, get_method, recovery_of
+from pyrag.methods.registry import check_writer, get_method
 from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import filter_verdict, searched_index
+from pyrag.runtime.citations import citations_of
 from pyrag.runtime.engines import Engines, about_embedded
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
 from pyrag.trace.events import Answered, EventRecorder, FollowUp, Observer, QuestionFinished, QuestionStarted, ignore
-from pyrag.trace.model import UNKNOWN, Answer, Citation, Exchange, Passage, Step, Trace, TraceError
+from pyrag.trace.model import UNKNOWN, Answer, Exchange, Passage, Trace, TraceError
 from pyrag.trace.verdict import judged, with_confidence
 from pyrag_sandbox import SandboxError
 
@@ -103,9 +104,9 @@ async def _answer(
 ) -> Trace:
     method = method or get_method(settings.method)
     await engines.start()
-    recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
+    recovery = method.recovery if settings.recovery == "auto" else settings.recovery
     ladder = ladder_of(recovery, settings.boost_topk)
-    budget = Budget(
+    budget = QuestionBudget(
         calls=settings.max_calls or calls_for(ladder),
         tokens=settings.max_tokens,
         seconds=settings.deadline,
@@ -139,7 +140,7 @@ async def _answer(
         QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
     )
     _warn_of_language(episode, settings)
-    _offer_tools(episode, engines, settings)
+    _offer_tools(episode, engines, method)
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
         # The seconds of a journal are already spent.
@@ -149,7 +150,7 @@ async def _answer(
                 if earlier:
                     await _make_standalone(episode, earlier)
                 await _judge_filter(episode)
-                check_writer(settings.method, can_write=episode.can_write)
+                check_writer(method, can_write=episode.can_write)
                 result = await method.answer(episode, settings)
     except TimeoutError as failure:
         late = limit.expired() or isinstance(failure, ReplayedDeadlineError)
@@ -262,19 +263,18 @@ def _sized(agents: Agents, topk: int) -> Agents:
     return agents if with_topk is None else replace(agents, planner=with_topk(topk))
 
 
-def _offer_tools(episode: Episode, engines: Engines, settings: Settings) -> None:
+def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
     """Let programs call the tools; in a replay, the tools of the recording."""
     recording = episode.ledger.recording
     if not (engines.tools if recording is None else recording.tools):
         return
     from pyrag.episode.tool_primitives import offer, offered_tools, recorded_tools
 
-    name = settings.method.partition(":")[0]
-    if not calls_tools(name):
-        episode.warn(f"the method {name} calls no tools: use pyrag")
+    if not method.calls_tools:
+        episode.warn(f"the method {method.name} calls no tools: use pyrag")
     elif recording is not None:
         offer(episode, recorded_tools(recording.tools))
-    elif getattr(engines.agents.planner, "with_tools", None) is None:
+    elif method.plans and getattr(engines.agents.planner, "with_tools", None) is None:
         episode.warn(f"the planner of {engines.agents.name} calls no tools: name a language model with --llm")
     else:
         offer(episode, offered_tools(engines.tools))
@@ -298,7 +298,8 @@ def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
     if isinstance(failure, SandboxError):
         return TraceError("sandbox", str(failure), ServiceError.exit_code)
     cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
-    return TraceError(failure.kind, str(failure), failure.exit_code, cause)
+    line, source_line = (failure.line, failure.source_line) if isinstance(failure, ProgramFailedError) else (None, "")
+    return TraceError(failure.kind, str(failure), failure.exit_code, cause, line, source_line)
 
 
 def _waiting_for(episode: Episode) -> str:
@@ -323,7 +324,7 @@ def _partial(episode: Episode) -> Result:
 
 
 def _trace(episode: Episode, result: Result, error: TraceError | None, engines: Engines, settings: Settings) -> Trace:
-    citations = cite(episode.steps, result.steps) if result.answer.text != UNKNOWN else ()
+    citations, numbers = citations_of(episode.steps, result)
     ledger = episode.ledger
     usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
     if about_embedded(engines.agents.name):  # its agents count against the budget, but call no model
@@ -349,25 +350,9 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
         said=episode.user_message,
+        value=result.value,
+        item_citations=numbers,
     )
-
-
-def cite(steps: list[Step], sources: tuple[int, ...]) -> tuple[Citation, ...]:
-    """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
-
-    The sources of a tool's data count as cited.
-
-    Args:
-        steps: All steps of the question.
-        sources: Ids of the steps that the answer depends on.
-    """
-    numbers: dict[str, Citation] = {}
-    wanted = set(sources)
-    for step in steps:
-        if step.id in wanted:
-            for passage in step.answer.citations if step.answer else step.passages if step.mode == "data" else ():
-                numbers.setdefault(passage, Citation(len(numbers) + 1, passage, step.id))
-    return tuple(numbers.values())
 
 
 def _used_passages(episode: Episode) -> dict[str, Passage]:

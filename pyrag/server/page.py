@@ -12,7 +12,7 @@ from fastapi import FastAPI, Request, Response
 
 import pyrag_runtime
 from pyrag.errors import ConfigError
-from pyrag.methods.registry import check_writer, method_names
+from pyrag.methods.registry import check_writer, get_method, method_names
 from pyrag.runtime.engines import about_embedded
 from pyrag.server.config import Access
 from pyrag.server.errors import public_text
@@ -84,7 +84,7 @@ def _methods(own: str, *, can_write: bool) -> list[str]:
     found = []
     for name in method_names():
         try:
-            check_writer(name, can_write=can_write)
+            check_writer(get_method(name), can_write=can_write)
         except ConfigError:
             continue
         found.append(name)

@@ -226,13 +226,15 @@ class TraceError:
     """Reason why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with advice.
 
     `cause` is `ProgramFailedError.cause` for a failed program, and "context" for a prompt longer than the model's
-    window.
+    window. `line` and `source_line` are the line of a caller's own program that failed, if it failed at one.
     """
 
     kind: str
     message: str
     exit_code: int = 1
     cause: str = ""
+    line: int | None = None
+    source_line: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +271,9 @@ class Trace:
     """Everything about one question. Without an answer, `answer.known` is False, and `error` gives the reason.
 
     `weak` marks a known answer with low confidence. `remark` is one sentence about a weak or unknown answer: the
-    reason, and what to try. It is empty for other answers.
+    reason, and what to try. It is empty for other answers. For a caller's own program, `value` is the value of
+    `final_answer` as JSON, and `item_citations` holds the numbers of the citations of each item of a list (by position)
+    or dict (by key).
     """
 
     question: str
@@ -301,6 +305,8 @@ class Trace:
     events: tuple[RecordedEvent, ...] = ()
     weak: bool = False
     remark: str = ""
+    value: Any = None
+    item_citations: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @property
     def program(self) -> str:

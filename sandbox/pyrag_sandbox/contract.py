@@ -163,6 +163,8 @@ class Outcome:
         variables: The program's other top-level names with values that can cross the border.
         provenance: For each name, including the result variable, the ids (in `calls`) of every call that its value
             depends on, directly or through other calls.
+        items: If the value is a list whose items are known one by one, the ids of the calls behind each item; else
+            empty.
         calls: Calls in the order of a sequential run, without calls that a sequential run would not have made.
     """
 
@@ -172,6 +174,7 @@ class Outcome:
     has_value: bool = False
     variables: Mapping[str, Any] = field(default_factory=dict)
     provenance: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    items: tuple[tuple[int, ...], ...] = ()
     output: str = ""
     error: ProgramError | None = None
     calls: tuple[Call, ...] = ()

@@ -14,7 +14,7 @@ import pytest
 
 from pyrag._io.files import write_atomic
 from pyrag.agents.protocol import Reading
-from pyrag.episode.ledger import Budget, Ledger
+from pyrag.episode.ledger import Ledger, QuestionBudget
 from pyrag.errors import BudgetExceededError, ConfigError, DataError, StorageError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
@@ -224,7 +224,7 @@ class Engine:
 
 async def question(path: Path, engine: Engine, queries: list[str], calls: int = 20) -> Ledger:
     journal = FileJournal(path)
-    ledger = Ledger(Budget(calls=calls), journal=journal)
+    ledger = Ledger(QuestionBudget(calls=calls), journal=journal)
     try:
         for query in queries:
             said = await ledger.call("answer", {"query": query}, lambda q=query: engine.reply(q), Reading)  # type: ignore[misc]
@@ -261,7 +261,7 @@ def test_seconds_of_earlier_processes_are_spent(tmp_path: Path) -> None:
     entry = {"at": 40.0, "exchange": {"role": "answer", "key": "k", "request": {}, "reply": {}}}
     path.write_text(json.dumps(entry) + "\n")
     journal = FileJournal(path)
-    assert Ledger(Budget(), journal=journal).elapsed() >= 40.0
+    assert Ledger(QuestionBudget(), journal=journal).elapsed() >= 40.0
     journal.discard()
     assert not path.exists()
 

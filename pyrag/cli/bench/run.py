@@ -95,7 +95,7 @@ def run(request: BenchRequest) -> None:
     engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
     for name in methods:
         get_method(name)
-        check_writer(name, can_write=not all(map(about_embedded, engines)))
+        check_writer(get_method(name), can_write=not all(map(about_embedded, engines)))
     out = request.out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     sets = _open_sets(request, out)
     about = session(

@@ -272,6 +272,7 @@ class Conversation:
                 has_value=has_value,
                 variables=variables,
                 provenance=self._provenance(message.get("provenance", {})),
+                items=tuple(map(self._made, message.get("items", ()))),
                 output="".join(self._output),
                 error=error or self._limit_error(reason),
                 calls=self._in_order(message.get("calls")),
@@ -281,15 +282,17 @@ class Conversation:
 
     def _provenance(self, data: Any) -> dict[str, tuple[int, ...]]:
         _expect(type(data) is dict)
-        for ids in data.values():
-            _expect(type(ids) is list and all(type(number) is int and number in self._calls for number in ids))
-        return {name: tuple(ids) for name, ids in data.items()}
+        return {name: self._made(ids) for name, ids in data.items()}
+
+    def _made(self, ids: Any) -> tuple[int, ...]:
+        _expect(type(ids) is list and all(type(number) is int and number in self._calls for number in ids))
+        return tuple(ids)
 
     def _in_order(self, ids: Any) -> tuple[Call, ...]:
         """Return the calls that the worker lists, in its order, or all calls as they arrived if it lists none."""
         if ids is None:
             return tuple(self._calls.values())
-        _expect(type(ids) is list and len(set(ids)) == len(ids))
+        _expect(len(set(self._made(ids))) == len(ids))
         return tuple(self._calls[number] for number in ids)
 
     # Ends
@@ -344,8 +347,8 @@ class Conversation:
     def _limit_error(self, reason: Reason) -> ProgramError | None:
         if not reason:
             return None
-        values = {name: getattr(self._limits, name) for name in Limits.__slots__}
-        return ProgramError("LimitExceeded", _MESSAGES[reason].format(**values), None)
+        limits = {name: getattr(self._limits, name) for name in Limits.__slots__}
+        return ProgramError("LimitExceeded", _MESSAGES[reason].format(**limits), None)
 
     def _usage(self, cpu_seconds: float) -> Usage:
         seconds = self._loop.time() - self._start

@@ -8,13 +8,13 @@ import keyword
 import os
 import threading
 from collections.abc import Mapping
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Literal, Self
 
 from pyrag_sandbox.contract import Limits, Outcome, Primitive, SandboxError
 from pyrag_sandbox.host.process import Worker, Zygote
-from pyrag_sandbox.host.program_session import Conversation
-from pyrag_sandbox.wire import FloodError, FrameReader, WireError, pack_frame, pack_source
+from pyrag_sandbox.host.program_session import Conversation, Handles
+from pyrag_sandbox.wire import FloodError, FrameReader, WireError, encode, pack_frame, pack_source
 from pyrag_sandbox.worker import kernel
 
 Require = Literal["kernel", "policy"]
@@ -71,6 +71,7 @@ class Sandbox:
         concurrent: bool = True,
         policy: bool = True,
         helpers: str = "",
+        inputs: Mapping[str, Any] = MappingProxyType({}),
     ) -> Outcome:
         """Run a program to its end, in a worker of its own.
 
@@ -88,16 +89,20 @@ class Sandbox:
                 requires it.
             helpers: Name of a module with pure functions that programs may call; see `pyrag_sandbox.helpers`.
                 Workers import it before they are locked. Runs with different modules use separate processes.
+            inputs: Values that the program finds under these names: text, numbers, True, False, None, lists and
+                dicts, together at most `limits.value_bytes`.
 
         Returns:
             The outcome. A refused program, an uncaught exception or an exceeded limit is a status, not an exception.
 
         Raises:
-            ValueError: A primitive's name or `result` cannot be a name in a program.
+            ValueError: The name of a primitive or an input, or `result`, cannot be a name in a program; or an input is
+                too large or cannot cross.
+            TypeError: An input has a type that cannot cross.
             SandboxError: A required wall is missing, or the worker cannot be started.
         """
         limits = limits or self._limits
-        for name in (*primitives, result):
+        for name in (*primitives, *inputs, result):
             if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
                 raise ValueError(f"{name!r} cannot be a name in a program")
         job: dict[str, Any] = {
@@ -107,6 +112,7 @@ class Sandbox:
             "result": result,
             "concurrent": concurrent,
             "policy": policy,
+            "inputs": encode(dict(inputs), Handles(limits.value_bytes), limits.value_bytes),
         }
         wall = kernel.Wall(limits.memory_mb, limits.cpu_seconds, self._kernel_wall(policy))
         zygote = self._zygote(wall, helpers)

@@ -10,7 +10,7 @@ import ast
 import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import CodeType, MappingProxyType
 from typing import Any, NoReturn
 
@@ -40,6 +40,7 @@ class Job:
     result: str = "final_answer"
     concurrent: bool = True
     policy: bool = True
+    inputs: Any = field(default_factory=dict)  # as they crossed the wire
 
 
 class Finished(BaseException):
@@ -263,6 +264,7 @@ def _syntax(source: str) -> ast.Module:
 def _executed(job: Job, session: Session, plan: Plan, guards: Guards) -> dict[str, Any]:
     namespace = guards.namespace(session) if job.policy else guards.open_namespace(session)
     own = {*namespace, *job.primitives}
+    namespace.update(decode(job.inputs, session.values))
 
     def compile_unit(tree: ast.Module) -> CodeType:
         try:
@@ -300,6 +302,7 @@ def _reported(job: Job, session: Session, execution: Execution, names: Mapping[s
         "variables": variables,
         "provenance": {name: origins[name] for name in (*variables, job.result) if name in origins},
         "calls": execution.calls,
+        "items": execution.elements.get(job.result, ()),
     }
     if error is not None:
         return session.end("error", error=describe(error, job.source), **report)

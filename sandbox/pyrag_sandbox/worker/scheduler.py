@@ -36,6 +36,7 @@ from pyrag_sandbox.worker.tasks import Atoms, Green, Printed, Scope, Task, calls
 from pyrag_sandbox.worker.transport import Execution, Transport
 
 WINDOW = 64  # maximum elements or iterations under way in one comprehension or loop
+MAX_ITEMS = 1_000  # maximum length of a list whose items are reported one by one
 HELPERS = ("%block", "%write", "%each", "%list", "%set", "%dict", "%lazy")
 
 
@@ -90,7 +91,12 @@ class Scheduler:
             for name in [n for n in namespace if n.startswith("%")]:
                 del namespace[name]
         provenance = {n: self.books.closure(ids) for n, ids in root.scope.origins.items() if n in namespace}
-        return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended))
+        elements = {
+            name: tuple(map(self.books.closure, items))
+            for name, items in root.scope.elements.items()
+            if name in namespace and len(items) <= MAX_ITEMS
+        }
+        return Execution(self.terminal or root.error, provenance, calls_so_far(root), tuple(self.suspended), elements)
 
     def _equip(self, namespace: dict[str, Any], primitives: Iterable[str]) -> None:
         for name in primitives:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
 from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
@@ -63,9 +64,11 @@ class Execution:
         provenance: Ids of calls for each name that the program bound.
         calls: Ids of the calls that count, in program order.
         abandoned: Suspended greenlets of a run that was ended.
+        elements: For each name of a list whose items are known one by one, the ids of the calls behind each item.
     """
 
     exception: BaseException | None
     provenance: dict[str, tuple[int, ...]]
     calls: tuple[int, ...]
     abandoned: tuple[greenlet, ...] = ()
+    elements: Mapping[str, tuple[tuple[int, ...], ...]] = field(default_factory=dict)

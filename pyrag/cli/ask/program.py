@@ -1,0 +1,110 @@
+"""`pyrag run`: a program of the caller, from a file or stdin."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyrag.api import PyRAG
+from pyrag.cli.ask.run import Form
+from pyrag.cli.output import Sink, as_object, print_json, tell
+from pyrag.cli.views.terminal import safe_lines
+from pyrag.cli.views.verdict import remark
+from pyrag.errors import UsageError
+from pyrag.settings import Settings
+from pyrag.trace.model import Trace
+
+
+def run(
+    file: str,
+    inputs: Sequence[str],
+    inputs_file: Path | None,
+    settings: Settings,
+    form: Form,
+    *,
+    trace_file: Path | None,
+    record_file: Path | None,
+) -> None:
+    """Run a program and print its value; exit with the error's code if it failed.
+
+    Args:
+        file: File with the program, or "-" for stdin.
+        inputs: Inputs as NAME=VALUE.
+        inputs_file: JSON file with an object of inputs; None for none.
+        settings: Engines and limits.
+        form: Form of the printed value.
+        trace_file: File for the trace, as one JSON line; None writes none.
+        record_file: File to append the recorded exchanges to; None keeps none.
+    """
+    source = _source(file)
+    values = {**_from_file(inputs_file), **_from_options(inputs)}
+    with Sink(trace_file, record_file) as sink:
+        trace = asyncio.run(_run(source, values, settings, keep=sink.wanted))
+        sink.write(trace)
+        _print(trace, form, "<stdin>" if file == "-" else file)
+    if trace.error:
+        sys.exit(trace.error.exit_code)
+
+
+async def _run(source: str, inputs: Mapping[str, Any], settings: Settings, *, keep: bool) -> Trace:
+    async with PyRAG.from_settings(settings) as rag:
+        return await rag.arun(source, inputs, keep=keep)
+
+
+def _source(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise UsageError(f"the program {file} is not UTF-8 text: save it as UTF-8") from None
+    except OSError as error:
+        raise UsageError(f"cannot read the program {file}: {error.strerror}") from None
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the inputs {path}: {error}") from None
+    if not isinstance(values, dict):
+        raise UsageError(f'the inputs {path} must be a JSON object, such as {{"company": "Acme"}}')
+    return values
+
+
+def _from_options(inputs: Sequence[str]) -> dict[str, Any]:
+    """Return the inputs of the command line: values that are JSON as JSON, all others as text."""
+    values: dict[str, Any] = {}
+    for item in inputs:
+        name, equals, text = item.partition("=")
+        if not equals:
+            raise UsageError(f"--input {item!r} has no value: write NAME=VALUE, as in --input company=Acme")
+        if name in values:
+            raise UsageError(f"--input {name} was given twice: write a list as {name}='[…, …]'")
+        try:
+            values[name] = json.loads(text)
+        except ValueError:
+            values[name] = text
+    return values
+
+
+def _print(trace: Trace, form: Form, file: str) -> None:
+    """Print the program's output and value on stdout, errors and remarks on stderr."""
+    if form.as_json:
+        print_json(as_object(trace))
+        return
+    if trace.programs and trace.programs[-1].output and not form.quiet:
+        print("\n".join(safe_lines(trace.programs[-1].output.rstrip("\n"))), flush=True)
+    if trace.error:
+        place = f"{file}, " if trace.error.line else ""
+        print("\n".join(safe_lines(f"pyrag: {place}{trace.error.message}")), file=sys.stderr, flush=True)
+    else:
+        text = trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False, indent=2)
+        print("\n".join(safe_lines(text)), flush=True)
+    if not form.quiet:
+        for sentence in filter(None, (*trace.warnings, remark(trace))):
+            tell(sentence)

@@ -1,0 +1,113 @@
+"""Sources of each item of a program's final value, if it is a list or a dict."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyrag.episode.plan_checks import RESULT
+from pyrag.episode.program_run import ProgramRun
+from pyrag.episode.program_values import plain
+from pyrag.trace.plain import jsonable
+from pyrag_helpers import HELPERS
+from pyrag_sandbox import Outcome, Record, Text
+
+MAX_ITEMS = 1_000
+"""Maximum length of a list or dict whose items are traced one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSources:
+    """Steps that an item was made from, and ids of the passages that it holds."""
+
+    steps: tuple[int, ...]
+    passages: tuple[str, ...] = ()
+
+
+def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict[str, ItemSources]:
+    """Return the sources of each item of a program's final value.
+
+    Answers and passages name their calls themselves. An item derived from them (a number, an f-string) has the calls of
+    its own expression if the last statement lists the items, otherwise every call behind the whole value.
+
+    Args:
+        outcome: Outcome of the run, with a value.
+        program_run: The run, which has ended.
+        source: Source code of the program.
+
+    Returns:
+        Sources by item: the position in a list as text, or the key in a dict. Empty for other values, and for more than
+        `MAX_ITEMS` items.
+    """
+    value = outcome.value
+    if not isinstance(value, list | tuple | dict) or len(value) > MAX_ITEMS:
+        return {}
+    pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
+    exact = outcome.items if len(outcome.items) == len(pairs) else None
+    written = _expressions(source, value)
+    sources: dict[str, ItemSources] = {}
+    for position, (key, item) in enumerate(pairs):
+        leaves = list(_leaves(item))
+        passages = tuple(str(leaf.fields["id"]) for leaf in leaves if isinstance(leaf, Record) and "id" in leaf.fields)
+        if exact is not None and not passages:
+            calls = set(exact[position])
+        elif leaves:
+            calls = _closure([program_run.results.call_of(leaf) for leaf in leaves if isinstance(leaf, Text)], outcome)
+        else:
+            calls = _calls_of_derived(outcome, program_run, written.get(key))
+        sources[item_key(key)] = ItemSources(tuple(program_run.step_ids(sorted(calls))), passages)
+    return sources
+
+
+def item_key(key: Any) -> str:
+    """Return the name of an item: the key of a dict in JSON's form, or the position in a list."""
+    return str(next(iter(jsonable({plain(key): None}))))
+
+
+def _calls_of_derived(outcome: Outcome, program_run: ProgramRun, expression: ast.expr | None) -> set[int]:
+    """Return the ids of the calls behind an item that holds no answer or passage itself."""
+    if expression is not None:
+        names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
+        # Other names are primitives, functions of the program and variables of comprehensions.
+        if names <= {*outcome.provenance, *program_run.episode.inputs, *HELPERS, *vars(builtins)}:
+            return {call for name in names for call in outcome.provenance.get(name, ())}
+    return set(outcome.provenance.get(RESULT, ()))
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, Text | Record):
+        yield value
+
+
+def _closure(calls: Sequence[int | None], outcome: Outcome) -> set[int]:
+    """Return calls with all calls that they depend on."""
+    needs = {call.id: call.depends_on for call in outcome.calls}
+    seen: set[int] = set()
+    waiting = [call for call in calls if call is not None]
+    while waiting:
+        call = waiting.pop()
+        if call not in seen:
+            seen.add(call)
+            waiting += needs.get(call, ())
+    return seen
+
+
+def _expressions(source: str, value: Any) -> Mapping[Any, ast.expr]:
+    """Return the expression of each item if the program ends with a display of them: `final_answer = {"a": …}`."""
+    match ast.parse(source).body[-1]:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)) if name == RESULT:
+            constant = [key.value for key in keys if isinstance(key, ast.Constant)]
+            same = isinstance(value, dict) and len(constant) == len(keys) and constant == list(value)
+            return dict(zip(constant, values, strict=True)) if same else {}
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=items) | ast.Tuple(elts=items)):
+            plain_items = not any(isinstance(item, ast.Starred) for item in items)
+            return dict(enumerate(items)) if name == RESULT and plain_items and len(items) == len(value) else {}
+    return {}

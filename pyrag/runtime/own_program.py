@@ -1,0 +1,129 @@
+"""Programs of a caller from source to trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from pyrag.errors import UsageError, nearest
+from pyrag.methods.own_program import MAX_CALLS, NAME, OwnProgram
+from pyrag.runtime.run import answer_question, with_filter
+from pyrag.settings import Settings
+from pyrag.trace.events import Observer, check_observer, ignore
+
+if TYPE_CHECKING:
+    from pyrag.episode.ledger import Recording
+    from pyrag.runtime.engines import Engines
+    from pyrag.trace.model import Trace
+
+
+class Budget(TypedDict, total=False):
+    """Limits on what one program may spend. A missing limit is the settings' limit.
+
+    Attributes:
+        calls: Model calls; the default is 100 if the settings have no `max_calls`.
+        tokens: Prompt and completion tokens together.
+        seconds: Wall time.
+        cost: Money, in the currency of the settings' prices.
+        tool_calls: Calls of tools.
+    """
+
+    calls: int
+    tokens: int
+    seconds: float
+    cost: float
+    tool_calls: int
+
+
+_SETTINGS: Mapping[str, str] = {
+    "calls": "max_calls",
+    "tokens": "max_tokens",
+    "seconds": "deadline",
+    "cost": "max_cost",
+    "tool_calls": "max_tool_calls",
+}
+
+
+def settings_of(settings: Settings, budget: Mapping[str, Any] | None) -> Settings:
+    """Return the settings under which a program runs.
+
+    Args:
+        settings: The settings.
+        budget: Limits as in `Budget`; None for the settings' own.
+
+    Raises:
+        UsageError: The budget has an unknown limit, or a limit is not a number.
+        ConfigError: A limit makes no sense.
+    """
+    limits = {} if budget is None else dict(budget)
+    for name, value in limits.items():
+        if name not in _SETTINGS:
+            raise UsageError(f"a budget has no limit {name!r}{nearest(name, _SETTINGS)}")
+        whole = name not in ("seconds", "cost")
+        if isinstance(value, bool) or not isinstance(value, int if whole else int | float):
+            raise UsageError(f"the budget's {name} must be a {'whole ' if whole else ''}number, not {value!r}")
+    values = {_SETTINGS[name]: value for name, value in limits.items()}
+    values.setdefault("max_calls", MAX_CALLS if settings.max_calls is None else settings.max_calls)
+    return replace(settings, method=NAME, **values)
+
+
+async def run_own_program(
+    program: OwnProgram,
+    engines: Engines,
+    settings: Settings,
+    *,
+    observer: Observer = ignore,
+    recording: Recording | None = None,
+    keep: bool = False,
+) -> Trace:
+    """Run a caller's program. Every failure is in `Trace.error`.
+
+    Args:
+        program: The program with its inputs.
+        engines: Agents, retriever and sandbox; the planner is not asked.
+        settings: Result of `settings_of`.
+        observer: Called with each event.
+        recording: Exchanges that answer the program's requests in place of the engines.
+        keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+    """
+    return await answer_question(
+        program.title, engines, settings, observer=observer, recording=recording, keep=keep, method=program.method
+    )
+
+
+async def run_source(
+    source: str,
+    inputs: Mapping[str, Any] | None,
+    engines: Engines,
+    settings: Settings,
+    *,
+    where: str | Mapping[str, Any] | None = None,
+    budget: Mapping[str, Any] | None = None,
+    tools: Sequence[Callable[..., Any]] = (),
+    observer: Observer = ignore,
+    recording: Recording | None = None,
+    keep: bool = False,
+) -> Trace:
+    """Check a program and its limits, and run it; see `pyrag.PyRAG.run` for the arguments.
+
+    Raises:
+        UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown limit.
+        FilterError: The filter cannot be parsed.
+        ConfigError: A limit makes no sense, or a function cannot be a tool.
+    """
+    check_observer(observer)
+    program = OwnProgram(source, inputs or {})
+    limited = with_filter(settings_of(settings, budget), where)
+    return await run_own_program(
+        program, with_tools(engines, tools), limited, observer=observer, recording=recording, keep=keep
+    )
+
+
+def with_tools(engines: Engines, tools: Sequence[Callable[..., Any]]) -> Engines:
+    """Return the engines with further tools for programs. Raises `ConfigError` if a function cannot be a tool."""
+    if not tools:
+        return engines
+    from pyrag.tools.tool import as_tools
+
+    return replace(engines, tools=as_tools([*engines.tools, *as_tools(tools)]))
