@@ -21,7 +21,7 @@ from pyrag.methods.repair import problems
 from pyrag.methods.value_sources import item_sources
 from pyrag.settings import Settings
 from pyrag.trace.events import Planned
-from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
+from pyrag.trace.model import UNKNOWN, Answer, Program
 from pyrag_sandbox import Record, Text
 
 NAME = "program"
@@ -59,7 +59,8 @@ class OwnProgram:
             text = ""
         first = next((line for line in self.source.splitlines() if line.strip()), "")
         text = text or (first.strip().lstrip("#!").strip() if first.lstrip().startswith("#") else "")
-        return (text.strip().splitlines() or ["A program"])[0][:_MAX_TITLE]
+        title = (text.strip().splitlines() or [""])[0][:_MAX_TITLE].encode("utf-8", "replace").decode()
+        return title if any(map(str.isalnum, title)) else "A program"
 
     @property
     def method(self) -> Method:
@@ -73,7 +74,7 @@ async def _run(own: OwnProgram, episode: Episode, _: Settings) -> Result:
     Raises:
         ProgramFailedError: The program is wrong. The message names the line, quotes it, and says what to write.
     """
-    program = Program(own.source, planner="caller", origin=UNPLANNED)
+    program = Program(own.source, planner="caller", origin="caller")
     episode.inputs = own.inputs
     _check_names(episode)
     episode.observer(Planned(program))

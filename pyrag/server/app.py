@@ -23,6 +23,7 @@ from starlette.routing import Match
 
 import pyrag_runtime
 from pyrag.errors import PyRAGError
+from pyrag.methods.own_program import OwnProgram
 from pyrag.server.bodies import body_of, described_body, read_request, read_value, schemas_of
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
@@ -41,6 +42,8 @@ from pyrag.server.schemas import (
     AskRequest,
     BatchReply,
     BatchRequest,
+    ProgramReply,
+    ProgramRequest,
     StateReply,
     TraceList,
     TraceReply,
@@ -126,7 +129,7 @@ def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str,
         for name in ("HTTPValidationError", "ValidationError"):
             found["components"]["schemas"].pop(name, None)
         if isinstance(service, QuestionService):
-            bodies = (AskRequest, BatchRequest, ChatRequest, ResponsesRequest)
+            bodies = (AskRequest, BatchRequest, ProgramRequest, ChatRequest, ResponsesRequest)
             found["components"]["schemas"] |= schemas_of(*bodies)
         found["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
@@ -200,11 +203,19 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         index = service.index(body.index, access_of(request), body.where)
         stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
         accepted = service.accept(body.question, index, body.limits(), body.method, watched=stream)
-        if stream:
-            events = _events(accepted, whole=body.include_trace)
-            return StreamingResponse(events, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
-        (done,) = await until_gone(request, [accepted.task])
-        return json_reply(_reply(done, whole=body.include_trace))
+        return await _replied(request, accepted, stream=stream, whole=body.include_trace)
+
+    @app.post(
+        "/v1/programs", response_model=None, responses=streamed(ProgramReply, _STREAM, _EVENTS),
+        summary="Run a program of your own", tags=["questions"], openapi_extra=body_of(ProgramRequest),
+    )  # fmt: skip
+    async def run_program(request: Request) -> Response:
+        body = await read_request(request, ProgramRequest)
+        index = service.index(body.index, access_of(request), body.where)
+        program = OwnProgram(body.source, body.inputs)
+        stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
+        accepted = service.accept(program.title, index, body.limits(), watched=stream, program=program)
+        return await _replied(request, accepted, stream=stream, whole=body.include_trace)
 
     @app.post(
         "/v1/ask/batch", response_model=None, responses={200: {"model": BatchReply}}, summary="Answer many questions",
@@ -337,6 +348,15 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
     async def metrics(request: Request) -> Response:
         shown = service.metrics.text(service.gauges, service.allowed(access_of(request)))
         return Response(shown, headers={"Content-Type": CONTENT_TYPE})
+
+
+async def _replied(request: Request, accepted: Accepted, *, stream: bool, whole: bool) -> Response:
+    """Return the reply to a question or program, or its events."""
+    if stream:
+        events = _events(accepted, whole=whole)
+        return StreamingResponse(events, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})
+    (done,) = await until_gone(request, [accepted.task])
+    return json_reply(_reply(done, whole=whole))
 
 
 async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:

@@ -13,6 +13,7 @@ from pyrag.server.bodies import MAX_NAME
 
 EVENT_STREAM = "text/event-stream"
 QUESTION = "Where is the company that made the film Alpha based?"
+PROGRAM = 'docs = retrieve(f"founder of {company}")\nfinal_answer = answer(f"Who founded {company}?", docs)\n'
 _PASSAGE = {
     "id": "mill.md#1",
     "title": "The mill",
@@ -66,6 +67,49 @@ class BatchRequest(_Limits, kw_only=True):
     include_trace: Annotated[bool, Meta(description="Add the whole traces to the reply.")] = False
 
 
+class ProgramBudget(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Limits on what a program may spend; each is lowered to the server's own limit."""
+
+    calls: Annotated[_Count | None, Meta(description="Model calls; 100 if the server has no limit of its own.")] = None
+    tokens: Annotated[_Count | None, Meta(description="Prompt and completion tokens together.")] = None
+    seconds: Annotated[_Amount | None, Meta(description="Wall time.")] = None
+    cost: Annotated[_Amount | None, Meta(description="Money; only where the server knows prices.")] = None
+    tool_calls: Annotated[_Count | None, Meta(description="Calls of tools.")] = None
+
+
+class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A program of the caller."""
+
+    source: Annotated[
+        str,
+        Meta(min_length=1, description="Python that sets final_answer.", examples=[PROGRAM]),
+    ]
+    inputs: Annotated[
+        dict[str, Any], Meta(description="Values that the program finds by name.", examples=[{"company": "Alpha"}])
+    ] = {}
+    index: Annotated[_Name | None, Meta(description="Name of an index; the default one if left out.")] = None
+    where: Annotated[
+        str | dict[str, Any] | None,
+        Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
+    ] = None
+    budget: ProgramBudget | None = None
+    stream: Annotated[bool, Meta(description="Reply with Server-Sent Events, as `Accept: text/event-stream` does.")] = (
+        False
+    )
+    include_trace: Annotated[bool, Meta(description="Add the whole trace to the reply.")] = False
+
+    def limits(self) -> dict[str, Any]:
+        """Return the budget by the names of settings."""
+        budget = self.budget or ProgramBudget()
+        return {
+            "max_calls": budget.calls,
+            "max_tokens": budget.tokens,
+            "deadline": budget.seconds,
+            "max_cost": budget.cost,
+            "max_tool_calls": budget.tool_calls,
+        }
+
+
 class CitationReply(BaseModel):
     """A passage that the answer rests on."""
 
@@ -101,6 +145,16 @@ class AskReply(BaseModel):
     engine: str
     index: str
     trace: dict[str, Any] | None = None
+
+
+class ProgramReply(AskReply):
+    """The value of a program. A program that failed has `error` with `line` and `source_line`."""
+
+    value: Any = Field(description="Value of final_answer as JSON; null if the program failed.")
+    item_citations: dict[str, list[int]] = Field(
+        description="Numbers of the citations of each item: by position for a list, by key for an object."
+    )
+    output: str = Field(description="What the program printed, at most 64 KiB.")
 
 
 class BatchReply(BaseModel):

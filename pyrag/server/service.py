@@ -14,10 +14,10 @@ from typing import Any
 
 from pyrag._io.excerpts import has_excerpt
 from pyrag.episode.ledger import Recording
-from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.errors import PyRAGError, StorageError
 from pyrag.llm.protocol import Message
-from pyrag.methods.registry import recovery_of
+from pyrag.methods.own_program import NAME as OWN_PROGRAM
+from pyrag.methods.own_program import OwnProgram
 from pyrag.retrieval.filters.bound import BoundRetriever
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import all_of
@@ -25,9 +25,10 @@ from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
-from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
+from pyrag.runtime.run import answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError, log_failure, public_text
+from pyrag.server.limits import check_question, limited
 from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
@@ -41,7 +42,6 @@ Where = str | dict[str, Any]
 _SANDBOX_CHECK = 5.0  # seconds between two looks at the sandbox
 _SANDBOX_PATIENCE = 30.0  # seconds that a look may take
 _LOGGED = ("service", "sandbox", "deadline")  # kinds of errors that whoever runs the server has to look at
-_LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "topk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +196,7 @@ class QuestionService(SearchService):
         dialogue: Dialogue = _ALONE,
         *,
         watched: bool = True,
+        program: OwnProgram | None = None,
     ) -> Accepted:
         """Begin to answer a question.
 
@@ -207,18 +208,21 @@ class QuestionService(SearchService):
             method: name of a method; None stands for the server's own.
             dialogue: the conversation that the question belongs to.
             watched: put events into `events`; without it only the None that ends them.
+            program: program of the caller that runs in place of the method; the question is its title.
 
         Raises:
             ApiError: the queue is full, or the question is empty or too long.
             ConfigError: a limit makes no sense, or the method is unknown.
         """
         self.admit(1)
-        _check_question(question)
-        settings = _limited(replace(index.settings, method=method) if method else index.settings, limits)
+        check_question(question)
+        method = OWN_PROGRAM if program else method
+        settings = limited(replace(index.settings, method=method) if method else index.settings, limits)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         key = uuid.uuid4().hex
         self._pending += 1
-        task = self.begin(self._answer(key, question, index, settings, events if watched else None, dialogue))
+        heard = events if watched else None
+        task = self.begin(self._answer(key, question, index, settings, heard, dialogue, program))
         task.add_done_callback(partial(self._finished, events))
         return Accepted(key, task, events)
 
@@ -234,13 +238,14 @@ class QuestionService(SearchService):
         settings: Settings,
         events: asyncio.Queue[Any] | None,
         dialogue: Dialogue,
+        program: OwnProgram | None,
     ) -> Answered:
         began = asyncio.get_running_loop().time()
         async with self._place(settings.deadline):
             if settings.deadline is not None:
                 waited = asyncio.get_running_loop().time() - began
                 settings = replace(settings, deadline=max(0.001, settings.deadline - waited))
-            trace = await self._trace_of(question, index, settings, events, dialogue.earlier)
+            trace = await self._trace_of(question, index, settings, events, dialogue.earlier, program)
         if trace.error and trace.error.kind in _LOGGED:
             log_failure(trace.error.message)
         for warning in filter(has_excerpt, trace.warnings):
@@ -274,6 +279,7 @@ class QuestionService(SearchService):
         settings: Settings,
         events: asyncio.Queue[Any] | None,
         earlier: Sequence[Message],
+        program: OwnProgram | None,
     ) -> Trace:
         def observe(event: Event) -> None:
             assert events is not None
@@ -281,8 +287,9 @@ class QuestionService(SearchService):
 
         recording = Recording.load(index.engines.recording) if index.engines.recording else None
         observer = ignore if events is None else observe
+        method = program.method if program else None
         return await answer_question(
-            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier
+            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier, method=method
         )
 
     async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
@@ -366,33 +373,3 @@ def _over(settings: Settings, place: str | None) -> Settings:
         return settings
     remote = is_remote(place)
     return replace(settings, index=None if remote else place, retriever=place if remote else None)
-
-
-def _check_question(question: str) -> None:
-    if not any(map(str.isalnum, question)):
-        raise ApiError(400, "empty_question", "the question is empty: ask something")
-    try:
-        size = len(question.encode())
-    except UnicodeEncodeError:
-        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
-    if size > MAX_QUESTION_BYTES:
-        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
-        raise ApiError(400, "question_too_long", message)
-
-
-def _limited(settings: Settings, limits: dict[str, Any]) -> Settings:
-    """Return settings with a request's limits, as far as they are lower than the server's."""
-    given = {name: value for name, value in limits.items() if value is not None}
-    assert given.keys() <= set(_LOWERED)
-    return replace(settings, **{name: _lower(_bound(settings, name), value) for name, value in given.items()})
-
-
-def _lower(bound: Any, value: Any) -> Any:
-    return value if bound is None else min(bound, value)
-
-
-def _bound(settings: Settings, name: str) -> Any:
-    if name == "max_calls" and settings.max_calls is None:
-        recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
-        return calls_for(ladder_of(recovery, settings.boost_topk))
-    return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
+from pyrag.methods.own_program import NAME as OWN_PROGRAM
 from pyrag.server.errors import public_lines, public_text
 from pyrag.trace.codec import citations_of
 from pyrag.trace.event_codec import event_object
@@ -30,7 +31,7 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: boo
         topk: largest `topk` that a request may ask for.
         bundled: the index is pyrag's bundled corpus.
     """
-    error = trace.error and replace(trace.error, message=public_text(trace.error.message))
+    error = trace.error and _public_error(trace.error)
     return replace(
         trace,
         engine=public_text(trace.engine),
@@ -56,7 +57,7 @@ def public_event(event: Event, index: str) -> RecordedEvent:
     """
     shown = event_object(event)
     if isinstance(shown.get("error"), TraceError):
-        shown["error"] = replace(shown["error"], message=public_text(shown["error"].message))
+        shown["error"] = _public_error(shown["error"])
     if isinstance(step := shown.get("step"), Step):
         shown["step"] = _public_step(step)
     if isinstance(program := shown.get("program"), Program):
@@ -69,6 +70,11 @@ def _public(event: RecordedEvent, index: str) -> RecordedEvent:
     if "retriever" in event:
         texts["retriever"] = index
     return {**event, **texts} if texts else event
+
+
+def _public_error(error: TraceError) -> TraceError:
+    """Return an error without the server's paths; the message about a program keeps its lines."""
+    return replace(error, message=(public_lines if error.source_line else public_text)(error.message))
 
 
 def _public_step(step: Step) -> Step:
@@ -160,4 +166,11 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
         "engine": trace.engine,
         "index": index,
     }
+    if trace.method == OWN_PROGRAM:
+        shown |= {"value": trace.value, "item_citations": trace.item_citations, "output": output_of(trace)}
     return {**shown, "trace": trace} if whole else shown
+
+
+def output_of(trace: Trace) -> str:
+    """Return what the last program printed."""
+    return trace.programs[-1].output if trace.programs else ""

@@ -203,7 +203,7 @@ class Program:
 
     source: str
     planner: str
-    origin: str = "plan"  # "plan", "check" (rewritten after a plan check), "repair" (after an error), "fallback"
+    origin: str = "plan"  # "plan", "check" (rewritten after a plan check), "repair", "fallback", "caller"
     error: str = ""
     output: str = ""
     rationale: str = ""  # the planner's own comment on its plan

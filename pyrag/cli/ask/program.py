@@ -12,7 +12,7 @@ from typing import Any
 from pyrag.api import PyRAG
 from pyrag.cli.ask.run import Form
 from pyrag.cli.output import Sink, as_object, print_json, tell
-from pyrag.cli.views.terminal import safe_lines
+from pyrag.cli.views.terminal import printable
 from pyrag.cli.views.verdict import remark
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
@@ -98,13 +98,13 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         print_json(as_object(trace))
         return
     if trace.programs and trace.programs[-1].output and not form.quiet:
-        print("\n".join(safe_lines(trace.programs[-1].output.rstrip("\n"))), flush=True)
+        print(printable(trace.programs[-1].output.rstrip("\n")), flush=True)
     if trace.error:
         place = f"{file}, " if trace.error.line else ""
-        print("\n".join(safe_lines(f"pyrag: {place}{trace.error.message}")), file=sys.stderr, flush=True)
+        print(printable(f"pyrag: {place}{trace.error.message}"), file=sys.stderr, flush=True)
     else:
         text = trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False, indent=2)
-        print("\n".join(safe_lines(text)), flush=True)
+        print(printable(text), flush=True)
     if not form.quiet:
         for sentence in filter(None, (*trace.warnings, remark(trace))):
             tell(sentence)

@@ -19,7 +19,7 @@ def _run(
     file: Annotated[str, typer.Argument(help="Python file with the program, or - for stdin.")],
     inputs: Annotated[
         list[str] | None,
-        typer.Option("--input", help="Value that the program finds by a name, as NAME=VALUE; JSON or text. Repeatable."),
+        typer.Option("--input", help="Input of the program as NAME=VALUE; the value is JSON or text. Repeatable."),
     ] = None,
     inputs_file: Annotated[Path | None, typer.Option("--inputs", help="JSON file with an object of inputs.")] = None,
     llm: options.Llm = None,

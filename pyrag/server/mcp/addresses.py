@@ -1,4 +1,7 @@
-"""Addresses of resources: `pyrag://INDEX` and `pyrag://INDEX/passages/ID`, percent-encoded."""
+"""Addresses of resources: `pyrag://INDEX` and `pyrag://INDEX/passages/ID`, percent-encoded.
+
+`REFERENCE` is the reference of programs; its slash cannot stand in the name of an index.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pyrag.server.errors import ApiError
 _SCHEME = "pyrag://"
 _PASSAGES = "/passages/"
 PASSAGE_TEMPLATE = f"{_SCHEME}{{index}}{_PASSAGES}{{id}}"
+REFERENCE = f"{_SCHEME}reference/programs"
 
 
 def index_uri(name: str) -> str:

@@ -11,10 +11,10 @@ import msgspec
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from pyrag.errors import PyRAGError
+from pyrag.errors import ProgramFailedError, PyRAGError
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
-from pyrag.server.errors import ApiError, from_pyrag, public_text
-from pyrag.server.mcp.addresses import PASSAGE_TEMPLATE, index_uri, read_uri
+from pyrag.server.errors import ApiError, from_pyrag, public_lines, public_text
+from pyrag.server.mcp.addresses import PASSAGE_TEMPLATE, REFERENCE, index_uri, read_uri
 from pyrag.server.mcp.schemas import (
     INSTRUCTIONS,
     TOOLS,
@@ -75,7 +75,7 @@ class ProtocolServer:
                 raise ApiError(404, "unknown_tool", f"there is no tool {params.name!r}: choose from {known}")
             text, result = await self._called(tool, arguments_of(tool, params.arguments), context)
         except ApiError as error:
-            return _failed(public_text(str(error)))
+            return _failed((public_lines if error.code == ProgramFailedError.kind else public_text)(str(error)))
         except PyRAGError as error:
             return _failed(public_text(str(from_pyrag(error))))
         except Exception:
@@ -86,16 +86,19 @@ class ProtocolServer:
         )
 
     async def _called(self, tool: ToolSpec, given: Any, context: Context) -> tuple[str, Any]:
-        from pyrag.server.mcp.tools import answer_text, passages_text
+        from pyrag.server.mcp.tools import answer_text, passages_text, value_text
 
         tools, access = await self._opening(), access_of_request(context)
+
+        async def report(number: int, said: str) -> None:
+            await context.session.report_progress(float(number), None, said)
+
         if tool.name == "ask":
-
-            async def report(number: int, said: str) -> None:
-                await context.session.report_progress(float(number), None, said)
-
             answered = await tools.ask(given, access, report)
             return answer_text(answered), answered
+        if tool.name == "run_program":
+            ran = await tools.run_program(given, access, report)
+            return value_text(ran), ran
         if tool.name == "search":
             found = await tools.search(given, access)
             return passages_text(found.passages), found
@@ -114,7 +117,14 @@ class ProtocolServer:
             )
             for name in self._allowed(context)
         ]
-        return types.ListResourcesResult(resources=resources)
+        reference = types.Resource(
+            uri=REFERENCE,
+            name="programs",
+            title="Reference of programs",
+            description="All functions that a program of run_program may call, with their rules and examples.",
+            mime_type="text/markdown",
+        )
+        return types.ListResourcesResult(resources=[reference, *resources])
 
     async def _list_templates(self, context: Context, _: Any) -> types.ListResourceTemplatesResult:
         """Answer `resources/templates/list` with the address of a passage."""
@@ -132,6 +142,11 @@ class ProtocolServer:
     ) -> types.ReadResourceResult:
         """Answer `resources/read` with an index's description or a passage, as JSON."""
         uri = str(params.uri)
+        if uri == REFERENCE:
+            from pyrag.methods.program_reference import reference
+
+            markdown = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=reference())
+            return types.ReadResourceResult(contents=[markdown])
         try:
             name, key = read_uri(uri)
             tools, access = await self._opening(), access_of_request(context)

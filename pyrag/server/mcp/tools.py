@@ -6,6 +6,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+import msgspec
+
+from pyrag.methods.own_program import OwnProgram
 from pyrag.retrieval.protocol import fetch_passages, passages_of
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError, public_text
@@ -16,11 +19,13 @@ from pyrag.server.mcp.schemas import (
     CitationResult,
     OpenArguments,
     PassageResult,
+    ProgramArguments,
+    ProgramResult,
     SearchArguments,
     SearchResult,
 )
-from pyrag.server.service import Answered, QuestionService, ServedIndex, cancel
-from pyrag.server.wire import progress_of
+from pyrag.server.service import Accepted, Answered, QuestionService, ServedIndex, cancel
+from pyrag.server.wire import output_of, progress_of
 from pyrag.trace.model import Passage
 
 MAX_SEEN = 2_000  # passages of an index that are kept for open_passage
@@ -52,19 +57,29 @@ class Tools:
         """
         index = self.service.index(given.index, access)
         accepted = self.service.accept(given.question, index, {"deadline": given.deadline})
-        try:
-            number = 0
-            while (event := await accepted.events.get()) is not None:
-                if said := progress_of(event):
-                    number += 1
-                    await report(number, said.strip())
-            done = accepted.task.result()
-        finally:
-            await cancel([accepted.task])
-        if (error := done.trace.error) is not None:
-            raise ApiError(502, error.kind, error.message)
+        done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _result(done)
+
+    async def run_program(self, given: ProgramArguments, access: Access, report: Report) -> ProgramResult:
+        """Run a program. A caller that is cancelled cancels its program.
+
+        Args:
+            given: The program with its inputs.
+            access: What the caller may use.
+            report: Called with the number of an event and a line on it.
+
+        Raises:
+            ApiError: The program is refused or failed; the message names its line and what to write instead.
+            PyRAGError: A part of pyrag failed.
+        """
+        index = self.service.index(given.index, access, given.where)
+        program = OwnProgram(given.source, given.inputs)
+        limits = {"deadline": given.deadline, "max_calls": given.max_calls}
+        accepted = self.service.accept(program.title, index, limits, program=program)
+        done = await _finished(accepted, report)
+        self._remember(index, done.trace.passages.values())
+        return _value(done)
 
     async def search(self, given: SearchArguments, access: Access) -> SearchResult:
         """Return the passages that match best.
@@ -141,6 +156,22 @@ class Tools:
             seen.popitem(last=False)
 
 
+async def _finished(accepted: Accepted, report: Report) -> Answered:
+    """Report the events of a question or program until it has ended, and return its result. Raises its error."""
+    try:
+        number = 0
+        while (event := await accepted.events.get()) is not None:
+            if line := progress_of(event):
+                number += 1
+                await report(number, line.strip())
+        done = accepted.task.result()
+    finally:
+        await cancel([accepted.task])
+    if (error := done.trace.error) is not None:
+        raise ApiError(502, error.kind, error.message)
+    return done
+
+
 def _fields_of(passage: Passage, index: str) -> dict[str, Any]:
     """Return the fields of a passage that tools show."""
     shown = {name: getattr(passage, name) for name in ("id", "title", "text", "source", "start", "end", "metadata")}
@@ -157,6 +188,16 @@ def answer_text(result: AskResult) -> str:
     return "\n\n".join(parts)
 
 
+def value_text(result: ProgramResult) -> str:
+    """Return a program's value for clients that show only text: output, value as JSON, then its numbered sources."""
+    parts = [f"Output:\n{result.output.rstrip()}"] if result.output else []
+    parts.append(msgspec.json.format(msgspec.json.encode(result.value), indent=2).decode())
+    parts += [f"Note: {result.remark}"] if result.remark else []
+    parts += [f"[{citation.number}] {_headed(citation)}" for citation in result.citations]
+    parts += [f"Note: {warning}" for warning in result.warnings]
+    return "\n\n".join(parts)
+
+
 def passages_text(passages: Iterable[PassageResult]) -> str:
     """Return passages for clients that show text alone."""
     return "\n\n".join(map(_headed, passages)) or "No passage matches: try other words."
@@ -167,19 +208,41 @@ def _headed(passage: PassageResult) -> str:
     return f"{passage.title or passage.id} ({head})\n{passage.text}"
 
 
+def _citations(done: Answered) -> list[CitationResult]:
+    trace = done.trace
+    return [
+        CitationResult(number=citation.number, **_fields_of(trace.passages[citation.passage], done.index))
+        for citation in trace.citations
+    ]
+
+
+def _value(done: Answered) -> ProgramResult:
+    trace = done.trace
+    return ProgramResult(
+        value=trace.value,
+        known=trace.answer.known,
+        weak=trace.weak,
+        remark=trace.remark,
+        citations=_citations(done),
+        item_citations={key: list(numbers) for key, numbers in trace.item_citations.items()},
+        output=output_of(trace),
+        warnings=list(trace.warnings),
+        index=done.index,
+        trace_id=done.id,
+        model_calls=trace.usage.model_calls,
+        seconds=round(trace.usage.seconds, 3),
+    )
+
+
 def _result(done: Answered) -> AskResult:
     trace = done.trace
-    citations = [
-        CitationResult(number=one.number, **_fields_of(trace.passages[one.passage], done.index))
-        for one in trace.citations
-    ]
     return AskResult(
         answer=trace.answer.text,
         known=trace.answer.known,
         confidence=trace.answer.confidence,
         weak=trace.weak,
         remark=trace.remark,
-        citations=citations,
+        citations=_citations(done),
         sub_queries=list(trace.sub_queries),
         warnings=list(trace.warnings),
         index=done.index,

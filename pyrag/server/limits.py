@@ -1,0 +1,59 @@
+"""Limits of a request: a question's size, and what a question or program may spend."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from pyrag.episode.recovery import calls_for, ladder_of
+from pyrag.methods.own_program import MAX_CALLS
+from pyrag.methods.own_program import NAME as OWN_PROGRAM
+from pyrag.methods.registry import recovery_of
+from pyrag.runtime.run import MAX_QUESTION_BYTES
+from pyrag.server.errors import ApiError
+from pyrag.settings import Settings
+
+_LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "max_tool_calls", "topk")
+
+
+def check_question(question: str) -> None:
+    """Check that a question can be answered. Raises `ApiError` if it is empty, too long or not a text."""
+    if not any(map(str.isalnum, question)):
+        raise ApiError(400, "empty_question", "the question is empty: ask something")
+    try:
+        size = len(question.encode())
+    except UnicodeEncodeError:
+        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
+    if size > MAX_QUESTION_BYTES:
+        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
+        raise ApiError(400, "question_too_long", message)
+
+
+def limited(settings: Settings, limits: dict[str, Any]) -> Settings:
+    """Return settings with a request's limits, as far as they are lower than the server's.
+
+    Args:
+        settings: The server's settings, with the request's method.
+        limits: Values by the name of a setting; None for the server's own.
+
+    Raises:
+        ConfigError: A limit makes no sense.
+    """
+    requested = {name: value for name, value in limits.items() if value is not None}
+    assert requested.keys() <= set(_LOWERED)
+    if settings.method == OWN_PROGRAM:
+        settings = replace(settings, max_calls=_bound(settings, "max_calls"))
+    return replace(settings, **{name: _lower(_bound(settings, name), value) for name, value in requested.items()})
+
+
+def _lower(bound: Any, value: Any) -> Any:
+    return value if bound is None else min(bound, value)
+
+
+def _bound(settings: Settings, name: str) -> Any:
+    if name == "max_calls" and settings.max_calls is None:
+        if settings.method == OWN_PROGRAM:
+            return MAX_CALLS
+        recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
+        return calls_for(ladder_of(recovery, settings.boost_topk))
+    return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)
