@@ -40,10 +40,15 @@ from pyrag.trace.model import Answer, Citation, Passage, Program, Step, Trace, U
 
 if TYPE_CHECKING:
     from pyrag.api import PyRAG
+    from pyrag.methods.program_reference import program_reference
     from pyrag.runtime.own_program import Budget
 
 __version__ = pyrag_runtime.version()
-_HOMES = {"PyRAG": "pyrag.api", "Budget": "pyrag.runtime.own_program"}  # imported when first used
+_HOMES = {  # imported when first used
+    "PyRAG": "pyrag.api",
+    "Budget": "pyrag.runtime.own_program",
+    "program_reference": "pyrag.methods.program_reference",
+}
 
 __all__ = [
     "AgentFinished",
@@ -76,6 +81,7 @@ __all__ = [
     "Trace",
     "Usage",
     "Warned",
+    "program_reference",
 ]
 
 

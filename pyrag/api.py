@@ -226,7 +226,11 @@ class PyRAG:
         observer: Observer = ignore,
         keep: bool = False,
     ) -> Trace:
-        """Run a program of your own in the running event loop. See `run`."""
+        """Run a program of your own in the running event loop.
+
+        Args:
+            source: See `run`, also for the other arguments.
+        """
         from pyrag.runtime.own_program import run_source
 
         engines, recording = self._engines_here()
@@ -248,11 +252,8 @@ class PyRAG:
     ) -> Trace:
         """Run a program of your own: same sandbox, recovery, filters and trace as for a question, and no planner.
 
-            trace = rag.run('final_answer = answer(f"Who founded {company}?", retrieve(company))', {"company": "Acme"})
-
         Args:
-            source: Python over `retrieve` and `answer`, which sets `final_answer` to any JSON value, answers or
-                passages.
+            source: Python over `retrieve` and `answer`, which sets `final_answer` (see `program_reference`).
             inputs: Values that the program finds under these names: texts, numbers, lists, dicts.
             where: Filter of passages, which narrows the object's own; the program may narrow it further.
             budget: Limits on what the program may spend.

@@ -242,13 +242,8 @@ class ProgramRun:
             query: Query of the step.
             fields: Further fields of the `Step`.
         """
-        known = {
-            "primitive": call.name,
-            "query": query,
-            "line": call.line,
-            "round": self.index,
-            "depends_on": call.depends_on,
-        }
+        known: dict[str, Any] = {"primitive": call.name, "query": query, "line": call.line}
+        known |= {"round": self.index, "depends_on": call.depends_on}
         number = self.first + len(self._open)
         step = OpenStep(number, call.id, self.episode.ledger.elapsed(), known | fields)
         self._open[call.id] = step

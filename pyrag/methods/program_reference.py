@@ -50,7 +50,7 @@ def answer(query: str, docs: list[Any] | None = None) -> str:  # type: ignore[em
     """
 
 
-def reference(tools: str = "") -> str:
+def program_reference(tools: str = "") -> str:
     """Return the reference as Markdown.
 
     Args:

@@ -105,7 +105,13 @@ async def run_source(
     recording: Recording | None = None,
     keep: bool = False,
 ) -> Trace:
-    """Check a program and its limits, and run it; see `pyrag.PyRAG.run` for the arguments.
+    """Check a program and its limits, and run it.
+
+    Args:
+        source: See `pyrag.PyRAG.run`, also for `inputs`, `where`, `budget`, `tools`, `observer` and `keep`.
+        engines: Agents, retriever and sandbox.
+        settings: Settings, whose limits hold where the budget has none.
+        recording: Exchanges that answer the program's requests in place of the engines.
 
     Raises:
         UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown limit.
@@ -121,7 +127,15 @@ async def run_source(
 
 
 def with_tools(engines: Engines, tools: Sequence[Callable[..., Any]]) -> Engines:
-    """Return the engines with further tools for programs. Raises `ConfigError` if a function cannot be a tool."""
+    """Return the engines with further tools for programs.
+
+    Args:
+        engines: The engines.
+        tools: Typed functions.
+
+    Raises:
+        ConfigError: A function cannot be a tool.
+    """
     if not tools:
         return engines
     from pyrag.tools.tool import as_tools

@@ -25,10 +25,10 @@ from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
-from pyrag.runtime.run import answer_question, with_filter
+from pyrag.runtime.limits import limited
+from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError, log_failure, public_text
-from pyrag.server.limits import check_question, limited
 from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
@@ -215,7 +215,7 @@ class QuestionService(SearchService):
             ConfigError: a limit makes no sense, or the method is unknown.
         """
         self.admit(1)
-        check_question(question)
+        _check_question(question)
         method = OWN_PROGRAM if program else method
         settings = limited(replace(index.settings, method=method) if method else index.settings, limits)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
@@ -373,3 +373,16 @@ def _over(settings: Settings, place: str | None) -> Settings:
         return settings
     remote = is_remote(place)
     return replace(settings, index=None if remote else place, retriever=place if remote else None)
+
+
+def _check_question(question: str) -> None:
+    """Check that a question can be answered. Raises `ApiError` if it is empty, too long or not a text."""
+    if not any(map(str.isalnum, question)):
+        raise ApiError(400, "empty_question", "the question is empty: ask something")
+    try:
+        size = len(question.encode())
+    except UnicodeEncodeError:
+        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
+    if size > MAX_QUESTION_BYTES:
+        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
+        raise ApiError(400, "question_too_long", message)

@@ -143,9 +143,9 @@ class ProtocolServer:
         """Answer `resources/read` with an index's description or a passage, as JSON."""
         uri = str(params.uri)
         if uri == REFERENCE:
-            from pyrag.methods.program_reference import reference
+            from pyrag.methods.program_reference import program_reference
 
-            markdown = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=reference())
+            markdown = types.TextResourceContents(uri=uri, mime_type="text/markdown", text=program_reference())
             return types.ReadResourceResult(contents=[markdown])
         try:
             name, key = read_uri(uri)

@@ -152,8 +152,7 @@ class Conversation:
     # Time
 
     def _own_time(self) -> float:
-        running = 0.0 if self._own_since is None else self._loop.time() - self._own_since
-        return self._own_used + running
+        return self._own_used + (0.0 if self._own_since is None else self._loop.time() - self._own_since)
 
     def _check_own_time(self) -> None:
         """End the program if its own time is used up, else check again later; time in primitives does not count."""
@@ -351,8 +350,8 @@ class Conversation:
         return ProgramError("LimitExceeded", _MESSAGES[reason].format(**limits), None)
 
     def _usage(self, cpu_seconds: float) -> Usage:
-        seconds = self._loop.time() - self._start
-        return Usage(self._own_time(), seconds, cpu_seconds, len(self._calls), self._output_bytes)
+        own, seconds = self._own_time(), self._loop.time() - self._start
+        return Usage(own, seconds, cpu_seconds, len(self._calls), self._output_bytes)
 
 
 _HANDLERS: Mapping[str, Callable[[Conversation, dict[str, Any]], None]] = {

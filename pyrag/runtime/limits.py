@@ -1,4 +1,4 @@
-"""Limits of a request: a question's size, and what a question or program may spend."""
+"""Limits that a request may lower: what a question or program may spend."""
 
 from __future__ import annotations
 
@@ -9,24 +9,9 @@ from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.methods.own_program import MAX_CALLS
 from pyrag.methods.own_program import NAME as OWN_PROGRAM
 from pyrag.methods.registry import recovery_of
-from pyrag.runtime.run import MAX_QUESTION_BYTES
-from pyrag.server.errors import ApiError
 from pyrag.settings import Settings
 
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "max_tool_calls", "topk")
-
-
-def check_question(question: str) -> None:
-    """Check that a question can be answered. Raises `ApiError` if it is empty, too long or not a text."""
-    if not any(map(str.isalnum, question)):
-        raise ApiError(400, "empty_question", "the question is empty: ask something")
-    try:
-        size = len(question.encode())
-    except UnicodeEncodeError:
-        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
-    if size > MAX_QUESTION_BYTES:
-        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
-        raise ApiError(400, "question_too_long", message)
 
 
 def limited(settings: Settings, limits: dict[str, Any]) -> Settings:
