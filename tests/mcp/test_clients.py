@@ -83,7 +83,7 @@ async def client_with(url: str, key: str) -> AsyncIterator[Client]:
 async def try_everything(client: Client) -> None:
     """Call each tool and read each resource of a server over the bundled corpus."""
     tools = (await client.list_tools()).tools
-    assert [one.name for one in tools] == ["ask", "search", "open_passage"]
+    assert [one.name for one in tools] == ["ask", "search", "open_passage", "run_program"]
     assert all(one.annotations and one.annotations.read_only_hint for one in tools)
     said: list[tuple[float, str | None]] = []
 
@@ -102,7 +102,7 @@ async def try_everything(client: Client) -> None:
     found = (await client.call_tool("search", {"query": "The Seventh Seal", "topk": 2})).structured_content
     assert len(found["passages"]) == 2
 
-    (resource,) = (await client.list_resources()).resources
+    resource, _ = (await client.list_resources()).resources
     described = json.loads((await client.read_resource(resource.uri)).contents[0].text)
     assert described["passages"] == 349
     (template,) = (await client.list_resource_templates()).resource_templates
@@ -139,7 +139,7 @@ async def test_pyrag_serve_offers_the_same_tools() -> None:
         ("ask", {"question": " "}, "the question is empty: ask something"),
         ("ask", {"question": "x", "index": "no"}, "there is no index 'no': choose from zoo, mill"),
         ("open_passage", {"id": "x"}, "there is no passage 'x' in the index 'zoo': take an id that search or ask gave"),
-        ("translate", {}, "there is no tool 'translate': choose from ask, search, open_passage"),
+        ("translate", {}, "there is no tool 'translate': choose from ask, search, open_passage, run_program"),
     ],
 )
 async def test_failures_are_tool_errors_in_one_sentence(
@@ -156,7 +156,7 @@ async def test_keys_decide_which_indexes_a_client_sees(indexes: dict[str, str], 
     config = ServerConfig(indexes=indexes, keys=read_keys(file, {"PYRAG_SERVE_API_KEY": KEY}))
     async with served(config=config) as url:
         async with client_with(url, KEY) as client:
-            assert len((await client.list_resources()).resources) == 2
+            assert len((await client.list_resources()).resources) == 3
         async with client_with(url, BOUND) as client:
             assert [one.name for one in (await client.list_resources()).resources] == ["mill"]
             schema = (await client.list_tools()).tools[0].input_schema
@@ -189,6 +189,26 @@ async def test_bodies_are_bounded_before_they_are_read(arguments: str, says: str
         ):
             assert refused.status == 400
             assert says in (await refused.json())["error"]["message"]
+
+
+async def test_programs_run_over_http_after_reading_their_reference(indexes: dict[str, str]) -> None:
+    async with served(config=ServerConfig(indexes=indexes)) as url, Client(url) as client:
+        resources = [str(resource.uri) for resource in (await client.list_resources()).resources]
+        assert resources[-1] == "pyrag://reference/programs"
+        (reference,) = (await client.read_resource(resources[-1])).contents
+        assert "### `retrieve(" in reference.text
+        source = "docs = retrieve(what)\nprint(len(docs))\nfinal_answer = {'by': answer('Who founded the mill?', docs)}"
+        arguments = {"source": source, "inputs": {"what": "mill"}, "index": "mill"}
+        result = (await client.call_tool("run_program", arguments)).structured_content
+        assert (result["value"], result["output"]) == ({"by": "Ann"}, "1\n")
+        assert [citation["source"] for citation in result["citations"]] == ["mill.md"]
+        wrong = await client.call_tool("run_program", {"source": "x = 1\nfinal_answer = anser(x)"})
+        assert wrong.is_error
+        assert wrong.content[0].text.split("\n") == [
+            "line 2: final_answer = anser(x)",
+            "NameError: name 'anser' is not defined",
+            "Did you mean answer?",
+        ]
 
 
 async def test_pages_of_other_sites_are_refused() -> None:

@@ -31,7 +31,7 @@ from pyrag.settings import make_settings
 from pyrag.trace.model import Passage
 
 QUESTION = "In which city was the director of The Seventh Seal born?"
-ASK, RUN, SEARCH, OPEN = TOOLS
+ASK, SEARCH, OPEN, RUN = TOOLS
 ALL = Access()
 
 

@@ -200,17 +200,6 @@ TOOLS = (
         AskResult,
     ),
     ToolSpec(
-        "run_program",
-        "Run a program over the documents",
-        "Run a Python program of yours over the indexed documents: many searches and questions in one call, in "
-        "parallel, with loops, conditions and arithmetic, and one structured result with citations for each item. Best "
-        "for tables, comparisons of many things and questions whose steps you know. Read the resource "
-        "pyrag://reference/programs first. A wrong program comes back with the line, the error and what to write "
-        "instead: fix it and call again.",
-        ProgramArguments,
-        ProgramResult,
-    ),
-    ToolSpec(
         "search",
         "Search the documents",
         "Return the passages of the indexed documents that match a query best, with ids, titles, sources and texts. "
@@ -226,6 +215,17 @@ TOOLS = (
         "it. Does not search: unknown ids are an error.",
         OpenArguments,
         PassageResult,
+    ),
+    ToolSpec(
+        "run_program",
+        "Run a program over the documents",
+        "Run a Python program of yours over the indexed documents: many searches and questions in one call, in "
+        "parallel, with loops, conditions and arithmetic, and one structured result with citations for each item. Best "
+        "for tables, comparisons of many things and questions whose steps you know. Read the resource "
+        "pyrag://reference/programs first. A wrong program comes back with the line, the error and what to write "
+        "instead: fix it and call again.",
+        ProgramArguments,
+        ProgramResult,
     ),
 )
 

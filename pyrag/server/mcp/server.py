@@ -124,7 +124,7 @@ class ProtocolServer:
             description="All functions that a program of run_program may call, with their rules and examples.",
             mime_type="text/markdown",
         )
-        return types.ListResourcesResult(resources=[reference, *resources])
+        return types.ListResourcesResult(resources=[*resources, reference])
 
     async def _list_templates(self, context: Context, _: Any) -> types.ListResourceTemplatesResult:
         """Answer `resources/templates/list` with the address of a passage."""
