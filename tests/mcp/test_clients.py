@@ -158,7 +158,7 @@ async def test_keys_decide_which_indexes_a_client_sees(indexes: dict[str, str], 
         async with client_with(url, KEY) as client:
             assert len((await client.list_resources()).resources) == 3
         async with client_with(url, BOUND) as client:
-            assert [one.name for one in (await client.list_resources()).resources] == ["mill"]
+            assert [one.name for one in (await client.list_resources()).resources] == ["mill", "programs"]
             schema = (await client.list_tools()).tools[0].input_schema
             assert schema["properties"]["index"]["enum"] == ["mill", None]
             reply = await client.call_tool("ask", {"question": "Who founded the mill?"})
