@@ -10,6 +10,7 @@ import { App } from "./scripts/app.js";
 import { AskForm } from "./scripts/ask_form.js";
 import { CompareView } from "./scripts/compare_view.js";
 import { GraphView } from "./scripts/graph_view.js";
+import { ProgramForm } from "./scripts/program_form.js";
 import { ChangesView, ProgramView } from "./scripts/program_view.js";
 import { RunView } from "./scripts/run_view.js";
 import { TimelineView } from "./scripts/timeline_view.js";
@@ -23,6 +24,7 @@ const ELEMENTS = {
   "pyrag-answer": AnswerView,
   "pyrag-run": RunView,
   "pyrag-ask": AskForm,
+  "pyrag-editor": ProgramForm,
   "pyrag-traces": TraceList,
   "pyrag-compare": CompareView,
   "pyrag-app": App,

@@ -28,8 +28,11 @@ export class AnswerView extends View {
           String(citation.number),
         ),
       ]);
-      const said = answer.known ? answer.text : "No answer found";
-      body.push(h("p", { class: "answer", key: "answer", "data-known": String(answer.known) }, said, numbers));
+      if (holdsItems(trace?.value)) body.push(this.items(trace, cite));
+      else {
+        const said = answer.known ? answer.text : "No answer found";
+        body.push(h("p", { class: "answer", key: "answer", "data-known": String(answer.known) }, said, numbers));
+      }
       const remark = trace?.remark ?? "";
       if (remark) body.push(h("p", { class: "remark", key: "remark" }, `${sentence(remark)}.`));
       else if (!answer.known)
@@ -49,6 +52,36 @@ export class AnswerView extends View {
         ),
       );
     return h("div", { class: "verdict-inner" }, body);
+  }
+
+  // The items of a program's value, each with its own sources.
+  items(trace, cite) {
+    const cited = new Map(trace.citations.map((citation) => [citation.number, citation]));
+    const marks = (key) =>
+      (trace.itemCitations.get(key) ?? []).filter((number) => cited.has(number)).map((number) => [
+        " ",
+        h(
+          "button",
+          {
+            key: number,
+            type: "button",
+            class: "cite",
+            "aria-label": `Source ${number}: ${titleOf(cited.get(number), trace)}`,
+            onclick: () => cite(cited.get(number)),
+          },
+          String(number),
+        ),
+      ]);
+    const isList = Array.isArray(trace.value);
+    const rows = Object.entries(trace.value).map(([key, item]) =>
+      h(
+        "div",
+        { key, class: "item" },
+        h("dt", null, isList ? String(Number(key) + 1) : key),
+        h("dd", null, typeof item === "string" ? item : JSON.stringify(item), marks(key)),
+      ),
+    );
+    return h("dl", { key: "answer", class: "answer items" }, rows);
   }
 
   source(citation) {
@@ -78,5 +111,7 @@ export class AnswerView extends View {
     );
   }
 }
+
+const holdsItems = (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
 export const titleOf = (citation, trace) => trace.passages.get(citation.passage)?.title || citation.passage;

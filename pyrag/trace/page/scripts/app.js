@@ -76,8 +76,9 @@ export class App extends HTMLElement {
     } else if ((view === "t" && keys[0]) || (view === "compare" && keys.length === 2)) {
       this.view = view === "t" ? "trace" : "compare";
       await this.openTraces(keys);
-    } else this.view = "ask";
-    document.title = { traces: "Traces · pyrag", compare: "Two traces · pyrag" }[this.view] ?? "pyrag";
+    } else this.view = view === "program" && this.hasServer ? "program" : "ask";
+    document.title =
+      { traces: "Traces · pyrag", compare: "Two traces · pyrag", program: "Program · pyrag" }[this.view] ?? "pyrag";
     this.draw();
     if (focus) this.querySelector("main h1, main h2")?.focus();
   }
@@ -155,17 +156,22 @@ export class App extends HTMLElement {
 
   // --- asking
 
-  async ask(wanted) {
+  ask = (wanted) => this.send("v1/ask", wanted.question, wanted, wanted.method ?? this.options.method);
+
+  runProgram = (wanted) => this.send("v1/programs", "Your program", wanted, "program");
+
+  async send(path, question, wanted, method) {
     this.controller = new AbortController();
     const { signal } = this.controller;
     this.problem = "";
     const filter = wanted.where ? `filter ${shortened(wanted.where, 80)}` : "";
-    const about = [wanted.method ?? this.options.method, this.options.engine, wanted.index ?? this.options.index, filter]
+    const about = [method, this.options.engine, wanted.index ?? this.options.index, filter]
       .filter(Boolean)
       .join(" · ");
     const run = {
       key: `live-${performance.now()}`,
-      question: wanted.question,
+      question,
+      view: this.view,
       events: [],
       live: true,
       began: performance.now(),
@@ -173,12 +179,12 @@ export class App extends HTMLElement {
       trace: null,
     };
     this.run = run;
-    this.say("The question is sent");
+    this.say(path === "v1/ask" ? "The question is sent" : "The program is sent");
     this.draw();
     try {
       const body = JSON.stringify({ ...wanted, stream: true, include_trace: true });
       const headers = { "Content-Type": "application/json", Accept: "text/event-stream" };
-      const response = await request("v1/ask", { method: "POST", body, headers, signal });
+      const response = await request(path, { method: "POST", body, headers, signal });
       for await (const event of serverEvents(response)) this.take(run, event);
       if (run.live) throw new Refused("The connection ended before the answer came: ask again.");
     } catch (error) {
@@ -201,7 +207,7 @@ export class App extends HTMLElement {
     if (event.event === "reply") {
       const trace = readTrace(event.trace);
       run.trace = trace;
-      if (trace) run.about = aboutTrace(trace);
+      if (trace) [run.about, run.question] = [aboutTrace(trace), trace.question];
       this.end(run, { event: "reply", at: trace?.usage.seconds, trace });
       if (run.id && trace) this.runs.set(run.id, { ...run, live: false });
     } else if (event.event === "error") this.end(run, { event: "error", message: plain(object(event.error).message) });
@@ -291,10 +297,10 @@ export class App extends HTMLElement {
 
   content() {
     const problem =
-      this.problem && this.view !== "ask"
+      this.problem && !["ask", "program"].includes(this.view)
         ? h("p", { key: "problem", class: "problem", role: "alert" }, this.problem)
         : null;
-    if (this.view === "ask") return this.asking();
+    if (this.view === "ask" || this.view === "program") return this.asking();
     if (this.view === "traces") return [h("h1", { key: "h", tabindex: "-1" }, "Traces"), problem, this.list()];
     const runs = this.shown.map((key) => this.runs.get(key)).filter(Boolean);
     if (this.view === "compare") {
@@ -313,13 +319,16 @@ export class App extends HTMLElement {
   }
 
   asking() {
-    const { run, options, problem } = this;
+    const { options, problem } = this;
+    const isProgram = this.view === "program";
+    const run = this.run?.view === this.view ? this.run : null;
     const data = {
       options,
-      busy: Boolean(run?.live),
+      busy: Boolean(this.run?.live),
       problem,
       compact: Boolean(run),
-      ask: (wanted) => this.ask(wanted),
+      ask: this.ask,
+      run: this.runProgram,
       stop: this.stop,
     };
     const link =
@@ -327,8 +336,14 @@ export class App extends HTMLElement {
         ? h("p", { class: "permalink" }, h("a", { href: `#/t/${run.id}` }, "Link to this trace"))
         : null;
     return [
-      h("h1", { key: "h", tabindex: "-1", class: run ? "hidden" : "lead" }, "Ask, and watch the program think"),
-      h("pyrag-ask", { key: "ask", ".data": data }),
+      h(
+        "h1",
+        { key: "h", tabindex: "-1", class: run ? "hidden" : "lead" },
+        isProgram ? "Write a program, and watch its lines" : "Ask, and watch the program think",
+      ),
+      isProgram
+        ? h("pyrag-editor", { key: "editor", ".data": data })
+        : h("pyrag-ask", { key: "ask", ".data": data }),
       run ? h("pyrag-run", { key: "run", ".data": { run, level: 2, extra: link } }) : null,
     ];
   }

@@ -15,7 +15,11 @@ export function header(app) {
   const link = (hash, label, current) =>
     h("a", { key: hash, href: hash, "aria-current": current ? "page" : null, onclick: app.follow }, label);
   const links = app.hasServer
-    ? [link("#/", "Ask", app.view === "ask"), link("#/traces", "Traces", app.view !== "ask")]
+    ? [
+        link("#/", "Ask", app.view === "ask"),
+        link("#/program", "Program", app.view === "program"),
+        link("#/traces", "Traces", !["ask", "program"].includes(app.view)),
+      ]
     : app.files.length > 1
       ? [link("#/traces", "Traces", app.view === "traces")]
       : [];

@@ -92,6 +92,7 @@ export class RunView extends View {
           h("pyrag-program", { key: "shown", ".data": { state, version, open } }),
           this.repairs(state, version),
           this.rewriting(state),
+          this.output(whole, version),
         ),
         part("dataflow", "Dataflow", h("pyrag-graph", { ".data": { state, version: Math.max(version, 0), open } })),
       ),
@@ -193,6 +194,13 @@ export class RunView extends View {
       h("p", { class: "origin" }, `Version ${version + 1}, being written`),
       h("pyrag-program", { ".data": { state, version } }),
     );
+  }
+
+  // What a finished program printed.
+  output(state, version) {
+    const output = state.trace?.programs[version]?.output ?? "";
+    if (!output) return null;
+    return h("div", { key: "output", class: "printed" }, h("p", { class: "origin" }, "Output"), h("pre", null, output));
   }
 
   repairs(state, version) {

@@ -69,6 +69,7 @@ export function readProgram(value) {
     planner: plain(one.planner),
     origin: plain(one.origin),
     error: plain(one.error),
+    output: plain(one.output),
     rationale: plain(one.rationale),
   };
 }
@@ -95,6 +96,8 @@ export function readTrace(value) {
     answer: readAnswer(one.answer) ?? { text: "", known: false, citations: [], confidence: null },
     weak: typeof one.weak === "boolean" ? one.weak : isWeak(readAnswer(one.answer)), // older traces have no verdict
     remark: plain(one.remark),
+    value: one.method === "program" ? (one.value ?? null) : undefined,
+    itemCitations: new Map(Object.entries(object(one.item_citations)).map(([key, of]) => [key, list(of).map(number)])),
     method: plain(one.method),
     engine: plain(one.engine),
     retriever: plain(one.retriever),

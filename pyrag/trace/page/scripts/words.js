@@ -5,6 +5,7 @@ export const ORIGINS = new Map([
   ["check", "revised after a check"],
   ["repair", "repaired after an error"],
   ["fallback", "fallback, which no planner wrote"],
+  ["caller", "as it was handed in"],
 ]);
 export const STATUSES = new Map([
   ["waiting", "waiting"],
