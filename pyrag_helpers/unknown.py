@@ -9,7 +9,7 @@ answer. Texts are cut to `MAX_CHARS` characters, which bounds the time.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from pyrag_helpers.unknown_words import ENGLISH, FOREIGN, SENTINELS
 
@@ -78,6 +78,7 @@ _REFUSALS = (
     # The answer is not there.
     f"D?q(?:b|ab?)n(?:P|G){_END}",
 )
+_DENYING = frozenset("nMkzxojuKlyTWBN")  # every refusal has one of these
 _INTRODUCED = re.compile(r"\A(?:mbHw?|f[bvS]w|H|c|A*w(?=[oi])|A*U(?=o|[DAGz]*[is])|f[bv](?=[DAG]*i?s))")
 _TALK = re.compile("c?A*(?:[vSnzxjmoHkKM]|[DAG]*[si]|f[adAjvSn]|D?q?b?u|A*c?[DAG]*i).*|[^L]*[nzxo].*s.*")
 _HEDGE = re.compile(
@@ -105,7 +106,12 @@ _KOREAN = re.compile(
 
 def is_unknown(text: str) -> bool:
     """Return True if a text, read as an answer, is empty or means that there is no answer."""
-    text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", _cut(text.replace("’", "'").replace("ʼ", "'"))))
+    return _is_refusal(_cut(text.replace("’", "'").replace("ʼ", "'")))
+
+
+@lru_cache(maxsize=1024)  # an answer is judged when it is parsed, and again wherever a program uses it
+def _is_refusal(text: str) -> bool:
+    text = _EITHER.sub("; ", _NOT_SO.sub(" but not ", text))
     plain = " ".join(text.casefold().split()).strip(_EDGES)
     if not plain or plain in SENTINELS:
         return True
@@ -113,7 +119,7 @@ def is_unknown(text: str) -> bool:
         return _asian(plain)
     sentences = [part for piece in _SPLIT.split(text) if (part := piece.strip(_EDGES))]
     return _says_unknown(sentences, "en") or any(
-        _says_unknown(sentences, language) for language in FOREIGN if _hints(language, plain)
+        _says_unknown(sentences, language) for language in _foreign_languages(plain)
     )
 
 
@@ -178,13 +184,14 @@ def _matches(codes: str, language: str) -> bool:
     if not codes:
         return False
     if language == "en":
-        return any(pattern.fullmatch(codes) for pattern in _patterns())
+        return not _DENYING.isdisjoint(codes) and _refusal().fullmatch(codes) is not None
     return _matches_foreign(codes)
 
 
 @cache
-def _patterns() -> tuple[re.Pattern[str], ...]:
-    return tuple(map(re.compile, _REFUSALS))
+def _refusal() -> re.Pattern[str]:
+    """Return all refusals as one pattern."""
+    return re.compile("|".join(f"(?:{form})" for form in _REFUSALS))
 
 
 def _matches_foreign(codes: str) -> bool:
@@ -212,8 +219,10 @@ def _foreign_patterns() -> tuple[re.Pattern[str], ...]:
     return tuple(map(re.compile, forms))
 
 
-def _hints(language: str, plain: str) -> bool:
-    return bool(_markers(language) & set(_WORD.findall(plain)))
+def _foreign_languages(plain: str) -> list[str]:
+    """Return the other languages in which a text has words that deny something."""
+    words = set(_WORD.findall(plain))
+    return [language for language in FOREIGN if not _markers(language).isdisjoint(words)]
 
 
 @cache
@@ -227,6 +236,7 @@ def _classes(language: str) -> dict[str, str]:
     return {word: code for code, words in table.items() for word in words.split()}
 
 
+@lru_cache(maxsize=256)
 def _codes(sentence: str, language: str) -> str:
     """Return the roles of a sentence's words, one letter each."""
     classes = _classes(language)
