@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +31,23 @@ _SHOWN = 60
 
 
 class Passages(list[Passage]):
-    """A list of passages. `notes` say in words what was mended or left out."""
+    """List of passages.
 
-    def __init__(self, passages: Iterable[Passage] = (), notes: Iterable[str] = ()) -> None:
+    Attributes:
+        notes: Sentences on what was repaired or left out.
+    """
+
+    def __init__(
+        self, passages: Iterable[Passage] = (), notes: Iterable[str] = (), *, are_checked: bool = False
+    ) -> None:
         super().__init__(passages)
         self.notes = tuple(notes)
+        self._checked = tuple(self) if are_checked else ()
+
+    @property
+    def are_checked(self) -> bool:
+        """True if `checked` made this list and nothing has changed it since; an empty list is never checked."""
+        return len(self) == len(self._checked) > 0 and all(map(operator.is_, self, self._checked))
 
 
 def checked(found: Iterable[object], topk: int) -> Passages:
@@ -47,6 +60,8 @@ def checked(found: Iterable[object], topk: int) -> Passages:
     Returns:
         Passages with distinct ids; `notes` describe every repair and omission.
     """
+    if isinstance(found, Passages) and found.are_checked and len(found) <= topk:
+        return found
     check = _Check()
     kept: list[Passage] = []
     for one in list(found)[: max(topk, 0)]:
@@ -54,7 +69,7 @@ def checked(found: Iterable[object], topk: int) -> Passages:
         if passage is not None:
             kept.append(passage)
     own = tuple(getattr(found, "notes", ()))
-    return Passages(check.distinct(kept), (*own, *check.notes()))
+    return Passages(check.distinct(kept), (*own, *check.notes()), are_checked=True)
 
 
 def content_id(title: str, text: str) -> str:

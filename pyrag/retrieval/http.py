@@ -52,6 +52,22 @@ class _Document(msgspec.Struct):
     document: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+class _SmallDocument(msgspec.Struct):
+    """Document that is too small for any field to be too large, so that it is decoded at once."""
+
+    id: Any = None
+    title: Any = None
+    text: Any = None
+    contents: Any = None
+    source: Any = None
+    start: Any = None
+    end: Any = None
+    parts: Any = None
+    metadata: Any = None
+    score: Any = None
+    document: _SmallDocument | None = None
+
+
 class _RetrieveReply(msgspec.Struct):
     result: list[list[msgspec.Raw]]
     where: str | None = None
@@ -59,6 +75,7 @@ class _RetrieveReply(msgspec.Struct):
 
 _replies = msgspec.json.Decoder(_RetrieveReply)
 _documents = msgspec.json.Decoder(_Document)
+_small_documents = msgspec.json.Decoder(_SmallDocument)
 _LONG = ("title", "text", "contents")
 _SHORT = ("id", "source", "start", "end", "parts", "metadata", "score")
 
@@ -156,6 +173,8 @@ def _reply(content: bytes) -> _RetrieveReply:
 
 def _fields(raw: msgspec.Raw, source: str) -> object:
     """Return the readable fields of a document as a mapping; a value that is no document is returned as it is."""
+    if len(memoryview(raw)) <= _MAX_SHORT and (fields := _small_fields(raw, source)) is not None:
+        return fields
     try:
         hit = _documents.decode(raw)
         found = (
@@ -167,6 +186,17 @@ def _fields(raw: msgspec.Raw, source: str) -> object:
     values |= {name: _value(getattr(found, name), _MAX_TEXT) for name in _LONG}
     values |= {"score": _value(hit.score, _MAX_SHORT), "source": values["source"] or source}
     return {name: value[:_MAX_CHARACTERS] if isinstance(value, str) else value for name, value in values.items()}
+
+
+def _small_fields(raw: msgspec.Raw, source: str) -> dict[str, Any] | None:
+    """Return the fields of a small document; None if a part of it cannot be read."""
+    try:
+        hit = _small_documents.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    inner = hit if hit.document is None else hit.document
+    values = {name: getattr(inner, name) for name in (*_SHORT, *_LONG)}
+    return values | {"score": hit.score, "source": inner.source or source}
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:

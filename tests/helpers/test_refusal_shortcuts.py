@@ -14,9 +14,8 @@ from pyrag_helpers.unknown_words import ENGLISH, FOREIGN
 
 REFUSALS = tuple(map(re.compile, unknown._REFUSALS))
 _ROWS = Path(__file__).parents[1] / "agents" / "unknown.jsonl"
-WORDS = sorted(
-    {word for row in _ROWS.read_text(encoding="utf-8").splitlines() for word in json.loads(row)["said"].split()}
-)
+WORDINGS = [json.loads(row)["said"] for row in _ROWS.read_text(encoding="utf-8").splitlines()]
+WORDS = sorted({word for wording in WORDINGS for word in wording.split()})
 
 
 @given(st.text(alphabet=[*ENGLISH, "O"], max_size=12))
