@@ -199,10 +199,11 @@ class Conversation:
 
     async def _complete(self, messages: tuple[Message, ...]) -> str:
         async def ask(sampling: Sampling) -> Reply:
-            stream = getattr(self._model, "stream", None) if getattr(self._model, "streaming", True) else None
-            if self._watch is not None and stream is not None:
-                reply: Reply = await stream(messages, sampling, self._watch())
-                return reply
+            if self._watch is not None and getattr(self._model, "streaming", True):
+                stream = getattr(self._model, "stream", None)
+                if stream is not None:
+                    reply: Reply = await stream(messages, sampling, self._watch())
+                    return reply
             return await self._model.complete(messages, sampling)
 
         self._sampling = await asked_with_room(self._model, self._sampling, ask, self._replies)

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from pyrag._io.lines import lines_of
@@ -58,7 +58,7 @@ class LLMDecomposer:
         """Return the sub-queries of a question, or the question itself as a fallback."""
         render = self.prompts.render
         system, user = render("decompose.system"), render("decompose.user", question=question)
-        sampling = replace(self.sampling, schema=SUB_QUERIES if asks_for(SUB_QUERIES, system + user) else None)
+        sampling = _listed(self.sampling) if asks_for(SUB_QUERIES, system + user) else self.sampling
         talk = Conversation(self.model, sampling, system, user, request=question)
 
         def again(_: str, problem: str) -> str:
@@ -292,6 +292,11 @@ def _tagged(sampling: Sampling) -> Sampling:
     return replace(sampling, pattern=TAGGED_ANSWER)
 
 
+@lru_cache(maxsize=64)
+def _listed(sampling: Sampling) -> Sampling:
+    return replace(sampling, schema=SUB_QUERIES)
+
+
 def _salvaged(talk: Conversation, documents: int, query: str) -> ParsedAnswer | None:
     """Return the best reading of the last reply, unless it is the prompt's example or was cut off."""
     try:
@@ -348,6 +353,7 @@ def make_llm_agents(
     planner = replace(engine, model=plan_model or answer_model)
     decomposer = replace(engine, model=decompose_model or answer_model)
 
+    @cache
     def evidence() -> str:
         return prompts.render("answer.evidence.system") + prompts.render("answer.evidence.user")
 

@@ -233,7 +233,15 @@ def copies_example(value: object, request: str) -> bool:
         request: Variable text of the prompt.
     """
     shown = repr(value)
+    if _copied_name().search(shown) is None:
+        return False
     return any(name in shown and name not in request for name in (*EXAMPLE_NAMES, *_form_names()))
+
+
+@functools.cache
+def _copied_name() -> re.Pattern[str]:
+    """Return a pattern that finds a name of the examples or forms, for a quick look at the usual replies."""
+    return re.compile("|".join(map(re.escape, (*EXAMPLE_NAMES, *_form_names()))))
 
 
 @functools.cache

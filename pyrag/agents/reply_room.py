@@ -45,6 +45,8 @@ def roomy(model: object, sampling: Sampling) -> Sampling:
         model: Client for which the limit is remembered.
         sampling: Parameters that an agent asks for.
     """
+    if not _needed:
+        return sampling
     try:
         needed = _needed.get(uncounted(model), 0)
     except TypeError:  # a caller's own client, which cannot be hashed or weakly referenced
@@ -67,7 +69,7 @@ async def asked_with_room(
         The sampling parameters of the last reply.
     """
     sampling, before = await _first(roomy(model, sampling), sampling, ask, replies), sampling
-    for limit in ROOMS:
+    for limit in ROOMS if replies[-1].finish_reason == "length" else ():
         room = min(limit, _window(model) or limit)
         if room < 2 * sampling.max_tokens or not _is_worth_more(replies[-1]):
             continue

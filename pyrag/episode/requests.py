@@ -12,6 +12,7 @@ from pyrag.llm.spending import Spending
 from pyrag.trace.model import Usage
 from pyrag.trace.plain import jsonable
 
+_NOTHING = Usage()
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
 TOOL = "tool."  # prefix of the role of a tool's calls
 
@@ -34,7 +35,7 @@ def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:
     reported = getattr(reply, "usage", None)
     spent = reported if isinstance(reported, Usage) else None
     if metered is not None and metered.asked:
-        return replace(_largest(spent or Usage(), metered.usage), retrievals=cost.retrievals)
+        return _largest(spent or _NOTHING, metered.usage, cost.retrievals)
     if spent is None:
         return cost
     calls = spent.model_calls if spent.cached_calls else max(cost.model_calls, spent.model_calls)
@@ -51,15 +52,16 @@ def lost_on(error: BaseException, metered: Spending) -> Usage:
         metered: Account of the request's model calls.
     """
     reported = getattr(error, "usage", None)
-    return _largest(reported if isinstance(reported, Usage) else Usage(), metered.usage)
+    return _largest(reported if isinstance(reported, Usage) else _NOTHING, metered.usage)
 
 
-def _largest(reported: Usage, counted: Usage) -> Usage:
+def _largest(reported: Usage, counted: Usage, retrievals: int = 0) -> Usage:
     """Return the larger of both counts, field by field: an agent may call a model that is not counted."""
     return Usage(
         max(reported.model_calls, counted.model_calls),
-        prompt_tokens=max(reported.prompt_tokens, counted.prompt_tokens),
-        completion_tokens=max(reported.completion_tokens, counted.completion_tokens),
+        retrievals,
+        max(reported.prompt_tokens, counted.prompt_tokens),
+        max(reported.completion_tokens, counted.completion_tokens),
         cached_calls=max(reported.cached_calls, counted.cached_calls),
         cached_tokens=max(reported.cached_tokens, counted.cached_tokens),
     )

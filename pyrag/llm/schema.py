@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from pyrag.errors import PermanentServiceError
@@ -104,6 +105,7 @@ class Support:
         return f"{server} {what} {constraint.what}: its replies are read as plain text instead"
 
 
+@lru_cache(maxsize=64)  # agents ask with few different parameters
 def constraint_of(sampling: Sampling) -> Constraint | None:
     """Return the constraint of a reply, or None."""
     schema, pattern = sampling.schema, sampling.pattern
@@ -148,16 +150,21 @@ def matches(text: str, pattern: str) -> bool:
         text: The reply.
         pattern: Literal marks with `[\s\S]*` or `[\s\S]+` between them; any other pattern counts as kept.
     """
-    places = re.split(r"\[\\s\\S\]([*+])", pattern)
-    marks, gaps = places[::2], [0, *(gap == "+" for gap in places[1::2])]
-    if any(set(mark) & set(_SPECIAL) for mark in marks):
-        return True
     position = 0
-    for mark, gap in zip(marks, gaps, strict=True):
+    for mark, gap in _marks_of(pattern):
         position = text.find(mark, position + gap) + len(mark)
         if position < len(mark):
             return False
     return True
+
+
+@lru_cache(maxsize=64)
+def _marks_of(pattern: str) -> tuple[tuple[str, bool], ...]:
+    """Return the literal marks of a pattern, each with True if text must stand before it; none for other patterns."""
+    places = re.split(r"\[\\s\\S\]([*+])", pattern)
+    marks, gaps = places[::2], [False, *(gap == "+" for gap in places[1::2])]
+    known = not any(set(mark) & set(_SPECIAL) for mark in marks)
+    return tuple(zip(marks, gaps, strict=True)) if known else ()
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

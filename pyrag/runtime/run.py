@@ -161,13 +161,7 @@ async def _answer(
         await episode.aclose()
     if error and error.kind in (BudgetExceededError.kind, "deadline"):
         result = _partial(episode)
-    trace = replace(
-        _trace(episode, result, error, engines, settings),
-        started_at=started_at,
-        pyrag_version=_version(),
-        index=searched_index(engines.retriever),
-    )
-    trace = _doubted(trace, episode)
+    trace = _doubted(_trace(episode, result, error, engines, settings, started_at), episode)
     recorder(Answered(trace.answer))
     recorder(QuestionFinished(trace.error))
     return judged(replace(trace, events=recorded(recorder.events, trace)))
@@ -178,7 +172,8 @@ def _doubted(trace: Trace, episode: Episode) -> Trace:
     trace = with_confidence(trace)
     if not trace.answer.known or trace.answer.weak:
         episode.warn_of_doubts()
-    return replace(trace, warnings=tuple(episode.warnings))
+    warnings = tuple(episode.warnings)
+    return trace if warnings == trace.warnings else replace(trace, warnings=warnings)
 
 
 async def _judge_filter(episode: Episode) -> None:
@@ -323,7 +318,9 @@ def _partial(episode: Episode) -> Result:
     return Result(Answer(UNKNOWN, known=False))
 
 
-def _trace(episode: Episode, result: Result, error: TraceError | None, engines: Engines, settings: Settings) -> Trace:
+def _trace(
+    episode: Episode, result: Result, error: TraceError | None, engines: Engines, settings: Settings, started_at: str
+) -> Trace:
     citations, numbers = citations_of(episode.steps, result)
     ledger = episode.ledger
     usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
@@ -349,6 +346,9 @@ def _trace(episode: Episode, result: Result, error: TraceError | None, engines: 
         extensions=dict(episode.extensions),
         roles=dict(ledger.roles),
         fallbacks=tuple(episode.fallbacks),
+        started_at=started_at,
+        pyrag_version=_version(),
+        index=searched_index(engines.retriever),
         said=episode.user_message,
         value=result.value,
         item_citations=numbers,

@@ -64,13 +64,7 @@ _SPENT = {field.name: field.default for field in fields(Usage)}
 _DIGITS = 5  # decimal places of seconds, 10 µs
 _OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
 _OF_QUESTION = ("method", "engine", "retriever", "started_at")
-_LEFT_OUT: dict[type[Event], tuple[str, ...]] = {
-    QuestionStarted: ("question", *_OF_QUESTION),
-    FollowUp: ("asked",),
-    Drafting: ("source",),
-    Answered: ("answer",),
-    QuestionFinished: ("error",),
-}
+_References = Mapping[str, int | None]
 
 
 def event_object(event: Event) -> RecordedEvent:
@@ -178,30 +172,61 @@ def _final(steps: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
 
 def _referring(event: Event, trace: Trace, program: int) -> RecordedEvent:
     """Return an event's object, with references in place of everything that the trace holds."""
+    refer = _REFERENCES.get(type(event))
+    references = {} if refer is None else refer(event, trace, program)
+    return _compact(event, references)
+
+
+def _to_program(event: Planned, trace: Trace, program: int) -> _References:
     written = trace.programs[program] if 0 <= program < len(trace.programs) else None
-    match event:
-        case Planned(made) if written and written.source == made.source:
-            return _compact(event, program=program)
-        case Rejected(error) if written and written.error == error:
-            return _compact(event, error=program)
-        case StepStarted(step) if step < len(trace.steps):
-            return _compact(event, *_OF_STEP)
-        case StepFinished(step) if step.id < len(trace.steps):
-            return _compact(event, step=step.id)
-        case Warned(message) if message in trace.warnings:
-            return _compact(event, message=trace.warnings.index(message))
-        case Decomposed(sub_queries) if sub_queries == trace.sub_queries:
-            return _compact(event, "sub_queries")
-    return _compact(event, *_LEFT_OUT.get(type(event), ()))
+    return {"program": program} if written and written.source == event.program.source else {}
 
 
-def _compact(event: Event, *left_out: str, **references: int) -> RecordedEvent:
-    """Return an event's object without defaults and the fields that are left out."""
+def _to_rejection(event: Rejected, trace: Trace, program: int) -> _References:
+    written = trace.programs[program] if 0 <= program < len(trace.programs) else None
+    return {"error": program} if written and written.error == event.error else {}
+
+
+def _to_step(event: StepFinished, trace: Trace, _: int) -> _References:
+    return {"step": event.step.id} if event.step.id < len(trace.steps) else {}
+
+
+def _to_warning(event: Warned, trace: Trace, _: int) -> _References:
+    return {"message": trace.warnings.index(event.message)} if event.message in trace.warnings else {}
+
+
+def _left_out(*names: str) -> Callable[[Any, Trace, int], _References]:
+    left_out = dict.fromkeys(names)
+    return lambda event, trace, program: left_out
+
+
+_NONE: _References = {}
+_STEP: _References = dict.fromkeys(_OF_STEP)
+_SUB_QUERIES: _References = {"sub_queries": None}
+# Functions that return the fields of an event to which the trace is referred: with a number, or left out (None).
+_REFERENCES: dict[type[Event], Callable[[Any, Trace, int], _References]] = {
+    QuestionStarted: _left_out("question", *_OF_QUESTION),
+    FollowUp: _left_out("asked"),
+    Decomposed: lambda event, trace, program: _SUB_QUERIES if event.sub_queries == trace.sub_queries else _NONE,
+    Drafting: _left_out("source"),
+    Planned: _to_program,
+    Rejected: _to_rejection,
+    StepStarted: lambda event, trace, program: _STEP if event.step < len(trace.steps) else _NONE,
+    StepFinished: _to_step,
+    Warned: _to_warning,
+    Answered: _left_out("answer"),
+    QuestionFinished: _left_out("error"),
+}
+
+
+def _compact(event: Event, references: _References) -> RecordedEvent:
+    """Return an event's object without defaults, with references in place of fields."""
     value: RecordedEvent = {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS)}
     for name, default in _SHOWN[type(event)].items():
         if name in references:
-            value[name] = references[name]
-        elif name not in left_out and (field_value := getattr(event, name)) != default:
+            if (reference := references[name]) is not None:
+                value[name] = reference
+        elif (field_value := getattr(event, name)) != default:
             value[name] = round(field_value, _DIGITS) if isinstance(field_value, float) else field_value
     if isinstance(event, AgentFinished):
         value["usage"] = {name: spent for name, zero in _SPENT.items() if (spent := getattr(event.usage, name)) != zero}

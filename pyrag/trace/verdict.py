@@ -82,12 +82,17 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
         trace: Trace of a finished question.
         surface: Surface on which the remark will be read.
     """
-    return replace(with_confidence(trace), weak=is_weak(trace), remark=remark(trace, surface))
+    trace = with_confidence(trace)
+    weak, sentence = is_weak(trace), remark(trace, surface)
+    is_new = (weak, sentence) != (trace.weak, trace.remark)
+    return replace(trace, weak=weak, remark=sentence) if is_new else trace
 
 
 def with_confidence(trace: Trace) -> Trace:
     """Return the trace with the confidence of the weakest step that its known answer rests on."""
-    return replace(trace, answer=replace(trace.answer, confidence=confidence(trace))) if trace.answer.known else trace
+    if not trace.answer.known or (sure := confidence(trace)) == trace.answer.confidence:
+        return trace
+    return replace(trace, answer=replace(trace.answer, confidence=sure))
 
 
 def confidence(trace: Trace) -> float | None:

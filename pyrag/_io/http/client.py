@@ -113,26 +113,25 @@ class _Clock:
         self.timeout.reschedule(min(now + self._idle, self._started + _MAX_STREAM_SECONDS))
 
 
-Consume = Callable[[aiohttp.ClientResponse, _Clock], Awaitable[bytes]]
-Check = Callable[[bytes], None]
-
-
-def _unchecked(content: bytes) -> None:
-    pass
+Read = Callable[[aiohttp.ClientResponse, _Clock], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One request; `consume` reads a successful reply that may be a stream, `check` raises `ReportedError` for a whole
-    reply
-    that reports a failure.
-    """
+    """Request; `read` returns the value of a successful reply, or raises `ReportedError` if it reports a failure."""
 
     method: str
     path: str
-    body: bytes | None = None
-    consume: Consume | None = None
-    check: Check = _unchecked
+    body: bytes | None
+    read: Read
+
+
+@dataclass(frozen=True, slots=True)
+class _Malformed:
+    """Reply that its decoder refused."""
+
+    error: Exception
+    content: bytes
 
 
 class HttpService:
@@ -180,20 +179,21 @@ class HttpService:
         """The base URL without credentials and query."""
         return self._address.base
 
-    async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T], check: Check = _unchecked) -> T:
+    async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T]) -> T:
         """POST JSON and decode the reply.
 
         Args:
             path: Appended to the base URL.
             body: Value to encode.
-            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one.
-            check: Raises `ReportedError` if a reply of status 200 reports a failure.
+            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one, and `ReportedError`
+                for one of status 200 that reports a failure.
 
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        request = _Request("POST", path, msgspec.json.encode(body), check=check)
-        return self._decoded(await self._request(request), path, decode)
+        request = _Request("POST", path, msgspec.json.encode(body), self._whole(decode))
+        value: T = self._well_formed(await self._request(request), path)
+        return value
 
     async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
         """GET and decode a reply.
@@ -205,7 +205,8 @@ class HttpService:
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        return self._decoded(await self._request(_Request("GET", path)), path, decode)
+        value: T = self._well_formed(await self._request(_Request("GET", path, None, self._whole(decode))), path)
+        return value
 
     async def post_events(
         self,
@@ -213,7 +214,6 @@ class HttpService:
         body: Any,
         read: Callable[[AsyncIterator[bytes]], Awaitable[T]],
         decode: Callable[[bytes], T],
-        check: Check = _unchecked,
     ) -> T:
         """POST JSON and read the reply as server-sent events; a reply in one piece is decoded.
 
@@ -223,31 +223,30 @@ class HttpService:
             read: Makes a value of the events' data, anew in each attempt; raises `ReportedError` if the server reports
                 a
                 failure, `ConnectionError` if the events end too soon.
-            decode: Turns a reply in one piece into a value.
-            check: Raises `ReportedError` if such a reply reports a failure.
+            decode: Turns a reply in one piece into a value, as for `post_json`.
 
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        values: list[T] = []
+        read_whole = self._whole(decode)
 
-        async def consume(response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
+        async def read_reply(response: aiohttp.ClientResponse, clock: _Clock) -> Any:
             if response.content_type != "text/event-stream":
-                return await self._checked(response, check)
+                return await read_whole(response, clock)
             async with aclosing(chunks_of(response, self._limit)) as chunks:
-                values.append(await read(events_of(chunks, clock.on_line)))
-            return b""
+                return await read(events_of(chunks, clock.on_line))
 
         try:
-            content = await self._request(_Request("POST", path, msgspec.json.encode(body), consume))
+            reply = await self._request(_Request("POST", path, msgspec.json.encode(body), read_reply))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise self._malformed(path, error, b"") from error
-        return values[-1] if values else self._decoded(content, path, decode)
+        value: T = self._well_formed(reply, path)
+        return value
 
     async def aclose(self) -> None:
         await self._sessions.aclose()
 
-    async def _request(self, request: _Request) -> bytes:
+    async def _request(self, request: _Request) -> Any:
         deadline = time.monotonic() + self._total
         faults: list[Fault] = []
         while True:
@@ -273,13 +272,13 @@ class HttpService:
         busy = faults.count("busy") if self.gate else 0
         return len(faults) - busy > self._retries or busy > _BUSY_RETRIES
 
-    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, clock: _Clock) -> bytes:
+    async def _gated(self, gate: Gate | None, ticket: int, request: _Request, clock: _Clock) -> Any:
         kind: Fault | None = "other"  # what a cancelled call leaves with
         retry_after = None
         try:
-            content = await self._attempt(request, clock)
+            value = await self._attempt(request, clock)
             kind = None
-            return content
+            return value
         except FaultError as fault:
             kind, retry_after = fault.kind, fault.retry_after
             raise
@@ -287,7 +286,7 @@ class HttpService:
             if gate:
                 gate.leave(ticket, kind, retry_after)
 
-    async def _attempt(self, request: _Request, clock: _Clock) -> bytes:
+    async def _attempt(self, request: _Request, clock: _Clock) -> Any:
         try:
             async with (
                 clock.timeout,
@@ -299,7 +298,7 @@ class HttpService:
                 ) as response,
             ):
                 if response.status // 100 == 2:
-                    return await self._read(request, response, clock)
+                    return await request.read(response, clock)
                 content = await read_start(response)
         except aiohttp.ConnectionTimeoutError as error:
             what = f"could not be reached within {CONNECT_SECONDS:g} s"
@@ -312,15 +311,18 @@ class HttpService:
             raise self._status_fault(error.status, {}, error.content) from error
         raise self._status_fault(response.status, response.headers, content)
 
-    async def _read(self, request: _Request, response: aiohttp.ClientResponse, clock: _Clock) -> bytes:
-        if request.consume is None:
-            return await self._checked(response, request.check)
-        return await request.consume(response, clock)
+    def _whole(self, decode: Callable[[bytes], Any]) -> Read:
+        """Return a reader of replies in one piece, which returns `_Malformed` for those that `decode` refuses."""
 
-    async def _checked(self, response: aiohttp.ClientResponse, check: Check) -> bytes:
-        content = await read_body(response, self._limit)
-        check(content)
-        return content
+        async def read(response: aiohttp.ClientResponse, _: _Clock) -> Any:
+            content = await read_body(response, self._limit)
+            try:
+                check_values(content)
+                return decode(self.redactor.body(content))
+            except (msgspec.DecodeError, ValueError, RecursionError) as error:
+                return _Malformed(error, content)
+
+        return read
 
     def _timeout_fault(self, clock: _Clock) -> FaultError:
         more_time = f"allow it more time with {self._patience}" if self._patience else "allow it more time"
@@ -364,12 +366,10 @@ class HttpService:
         said = self.redactor.message(without_secrets(str(error)))
         return TransportError(f"{type(error).__name__}: {said}").with_traceback(error.__traceback__)
 
-    def _decoded(self, content: bytes, path: str, decode: Callable[[bytes], T]) -> T:
-        try:
-            check_values(content)
-            return decode(self.redactor.body(content))
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            raise self._malformed(path, error, content) from error
+    def _well_formed(self, reply: Any, path: str) -> Any:
+        if isinstance(reply, _Malformed):
+            raise self._malformed(path, reply.error, reply.content) from reply.error
+        return reply
 
     def _malformed(self, path: str, error: Exception, content: bytes) -> MalformedReplyError:
         service = f"{self.name} {self._address.base}{path}"

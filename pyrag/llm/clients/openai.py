@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
 from pyrag.llm.clients.refusals import read_refusal
-from pyrag.llm.clients.request_rules import MAX_REFUSALS, RequestRules
+from pyrag.llm.clients.request_rules import MAX_REFUSALS, NO_RULES, RequestRules
 from pyrag.llm.context import about_tokens, too_long
 from pyrag.llm.limiter import MAX_CALLS, EndpointGate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
@@ -107,7 +107,7 @@ class OpenAIChat:
         self._model = model
         self.streaming = True  # until the server refuses
         self._support: defaultdict[str, Support] = defaultdict(Support)
-        self._rules = RequestRules()
+        self._rules = NO_RULES
         self._estimates = False  # until the server miscounts tokens
         self._asked = False
         self._context_tokens: int | None = None
@@ -194,7 +194,7 @@ class OpenAIChat:
             return reply if text is reply.text else replace(reply, text=text)
 
         path = "/chat/completions"
-        return await self._service.post_events(path, sent, read, _reply_decoder(), _failure_check())
+        return await self._service.post_events(path, sent, read, _reply_decoder())
 
     def _may_ask_for(self, constraint: Constraint) -> bool:
         # OpenAI's own server supports schemas and no other field.
@@ -220,7 +220,7 @@ class OpenAIChat:
         async def post(sent: dict[str, Any]) -> Reply:
             if sent.get("stream"):  # some servers only reply in streams
                 return await self._post_events(sent, _Shown(_unseen))
-            return await self._service.post_json("/chat/completions", sent, _reply_decoder(), _failure_check())
+            return await self._service.post_json("/chat/completions", sent, _reply_decoder())
 
         return await self._send(body, post)
 
@@ -257,8 +257,11 @@ class OpenAIChat:
         """Remember rules that a reply has proven, and return the reply with a note on oddities of the server."""
         if "stop" in rules.dropped:
             reply = _stopped(reply, body.get("stop", ()))
-        lost = rules.lost(self._rules, body)
-        self._rules = self._rules.joined(rules).after_success(body, reply.prompt_tokens)
+        lost = []
+        if rules is not self._rules:
+            lost = rules.lost(self._rules, body)
+            self._rules = self._rules.joined(rules)
+        self._rules = self._rules.after_success(body, reply.prompt_tokens)
         refusal = f"refuses {', '.join(lost)}: requests are sent without from now on" if lost else ""
         if not reply.note:
             return self._noted(reply, refusal)
@@ -373,13 +376,6 @@ def _reply_decoder() -> Callable[[bytes], Reply]:
     from pyrag.llm.clients.openai_wire import decode_reply
 
     return decode_reply
-
-
-@functools.cache
-def _failure_check() -> Callable[[bytes], None]:
-    from pyrag.llm.clients.openai_wire import check_failure
-
-    return check_failure
 
 
 def _models_decoder() -> Callable[[bytes], list[ModelInfo]]:

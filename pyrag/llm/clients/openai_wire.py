@@ -15,7 +15,6 @@ from typing import Any
 
 import msgspec
 
-from pyrag._io.http.bodies import check_values
 from pyrag._io.http.errors import ReplyFormError, ReportedError
 from pyrag.llm.clients.usage import read_usage
 from pyrag.llm.protocol import MAX_REPLY_CHARS, ModelInfo, Reply
@@ -79,11 +78,16 @@ def decode_reply(content: bytes) -> Reply:
     """Parse a chat completion, or a stream of one that a server sent under another content type.
 
     Raises:
+        ReportedError: It reports a failure, as a complete reply or as an event of the stream.
         ValueError: The content is not a chat completion (`msgspec.DecodeError` is a ValueError).
     """
     if _is_stream(content):
         return _streamed(content)
-    whole = _object(content)
+    value = _value(content)
+    first = value[0] if isinstance(value, list) and value else value  # Gemini
+    if isinstance(first, dict) and (failure := _failure(first)) is not None:
+        raise ReportedError(_status(failure), content)
+    whole = _as_object(value)
     choice = _first(whole.get("choices")) or _of_another_api(whole)
     if choice is None:
         raise ReplyFormError("it has no choices")
@@ -120,25 +124,6 @@ def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
     names = ("response", "generated_text", "output_text")
     text = next((whole[name] for name in names if isinstance(whole.get(name), str)), None)
     return None if text is None else {"text": text, "finish_reason": whole.get("done_reason")}
-
-
-def check_failure(content: bytes) -> None:
-    """Raise `ReportedError` for an error sent under status 200, as a complete reply or as an event of a stream.
-
-    Unreadable content is left to the decoder.
-    """
-    try:
-        check_values(content)
-        if _is_stream(content):
-            _streamed(content)
-            return
-        whole = _value(content)
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        return
-    if isinstance(whole, list):  # Gemini
-        whole = whole[0] if whole else None
-    if isinstance(whole, dict) and (failure := _failure(whole)) is not None:
-        raise ReportedError(_status(failure), content)
 
 
 async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], None]) -> Reply:
@@ -274,7 +259,10 @@ def _integer(digits: str) -> int | float:
 
 
 def _object(content: bytes) -> dict[str, Any]:
-    value = _value(content)
+    return _as_object(_value(content))
+
+
+def _as_object(value: Any) -> dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:  # Gemini
         value = value[0]
     if not isinstance(value, dict):

@@ -53,6 +53,8 @@ class RequestRules:
 
     def apply(self, body: Body) -> dict[str, Any]:
         """Return the request in the form that the server accepts."""
+        if self is NO_RULES:
+            return dict(body)
         sent = self._limited(dict(body))
         if self.raised_temperature and "temperature" in sent:
             sent["temperature"] = max(sent["temperature"], _MIN_TEMPERATURE)
@@ -101,8 +103,7 @@ class RequestRules:
             body: The request as pyrag writes it.
             prompt_tokens: Tokens of the prompt by the server's count; 0 if it does not count.
         """
-        estimated = _estimated(body)
-        if self.overhead == _MARGIN or estimated < _MIN_JUDGED or not prompt_tokens:
+        if self.overhead == _MARGIN or not prompt_tokens or (estimated := _estimated(body)) < _MIN_JUDGED:
             return self
         return replace(self, overhead=max(_MARGIN, min(self.overhead, prompt_tokens - estimated)))
 
@@ -184,6 +185,9 @@ class RequestRules:
         turns: RoleRule = "alternate" if _repeat(sent["messages"]) else "system"
         rules = (turns if rule == "alternate" else rule for rule in refusal.role_rules())
         return [replace(self, role_rules=self.role_rules | {rule}) for rule in rules]
+
+
+NO_RULES = RequestRules()
 
 
 def _estimated(body: Body) -> int:
