@@ -20,6 +20,7 @@ from pyrag.llm.spending import Spending, spending
 from pyrag.trace.model import Usage
 
 T = TypeVar("T")
+_NOTHING = Usage()
 
 
 @dataclass(slots=True)
@@ -59,7 +60,7 @@ class SpeculativeCalls(Ledger):
         self.on_wait: Callable[[], None] = _nothing  # called when a program starts to wait for a speculative call
         self._real = ledger
         self._pending: dict[bytes, _SpeculativeCall] = {}
-        self._failed = Usage()  # cost of failed calls that nobody claimed
+        self._failed = _NOTHING  # cost of failed calls that nobody claimed
         ledger.speculative = self
 
     async def once(
@@ -107,6 +108,8 @@ class SpeculativeCalls(Ledger):
 
     async def unused(self) -> Usage:
         """Cancel the unused calls, and return their cost together with the cost of the failed calls."""
+        if not self._pending and self._failed == _NOTHING:
+            return _NOTHING
         unused = list(self._pending.values())
         for call in unused:
             call.task.cancel()

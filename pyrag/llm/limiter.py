@@ -28,7 +28,7 @@ from contextvars import ContextVar
 
 from pyrag._io.http.errors import Fault
 from pyrag._io.threads import PerLoop
-from pyrag.llm.spending import waiting_to_send
+from pyrag.llm.spending import sent_after
 
 MAX_CALLS = 256  # calls in flight, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
@@ -208,8 +208,7 @@ class EndpointGate:
 
     async def enter(self, *, again: bool = False) -> int:
         """Wait for a place and return its ticket; see `Limiter.enter`."""
-        with waiting_to_send():
-            return await self.limiter.enter(again=again)
+        return await sent_after(self.limiter.enter(again=again))
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
         """End a call and adapt the window.

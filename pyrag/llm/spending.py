@@ -9,16 +9,16 @@ limits.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pyrag.errors import BudgetExceededError, MalformedReplyError, ReplayError, RetryableServiceError, ServiceError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
 from pyrag.llm.wrappers import WrappedChat
 from pyrag.trace.model import Usage
 
+T = TypeVar("T")
 DEFAULT_SAMPLING = Sampling()
 
 
@@ -92,16 +92,15 @@ spending: ContextVar[Spending | None] = ContextVar("spending", default=None)
 _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
-@contextmanager
-def waiting_to_send() -> Iterator[None]:
-    """Mark the time in which a client's call waits for its turn: a call that ends inside this block was not sent."""
+async def sent_after(turn: Awaitable[T]) -> T:
+    """Wait for the turn of a client's call, and return the result: a call that ends before its turn was not sent."""
     call = _call.get()
     if call is None:
-        yield
-        return
+        return await turn
     call.sent = bool(call.sent)  # a repeated call was sent before
-    yield
+    result = await turn
     call.sent = True
+    return result
 
 
 class CountedChat(WrappedChat):

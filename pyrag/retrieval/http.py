@@ -195,8 +195,10 @@ def _small_fields(raw: msgspec.Raw, source: str) -> dict[str, Any] | None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     inner = hit if hit.document is None else hit.document
-    values = {name: getattr(inner, name) for name in (*_SHORT, *_LONG)}
-    return values | {"score": hit.score, "source": inner.source or source}
+    values = msgspec.structs.asdict(inner)
+    del values["document"]
+    values.update(score=hit.score, source=inner.source or source)
+    return values
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:

@@ -78,6 +78,7 @@ _AROUND = tuple(
     tuple(pair.split())
     for pair in ("** **", "* *", "__ __", "` `", "$ $", '" "', "“ ”", "' '", "‘ ’", "« »", "「 」", "『 』", "„ “")
 )
+_OPENINGS = frozenset(opening[0] for opening, _ in _AROUND)
 _BULLET = re.compile(r"\A\s{0,8}(?:[-*•]|\d{1,2}[.)])\s{1,4}(?=\S)")
 
 
@@ -293,7 +294,7 @@ def _tidy(text: str) -> str:
     text = " ".join(text.translate(_INVISIBLE).split())
     if text[-2:-1] in _CLOSING_QUOTES and text.endswith("."):
         text = text[:-1]
-    for opening, closing in _AROUND:
+    for opening, closing in _AROUND if text[:1] in _OPENINGS else ():
         if text.startswith(opening) and text.endswith(closing) and len(text) > 2 * len(opening):
             inner = text[len(opening) : -len(closing)]
             text = text if opening in inner or closing in inner else inner.strip()
