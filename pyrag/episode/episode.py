@@ -13,7 +13,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.episode.effects import Effects
 from pyrag.episode.ledger import Ledger
+from pyrag.episode.memo import Memo, Requests
 from pyrag.episode.recovery import Boost, Ladder
+from pyrag.episode.requests import AskingStep
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import FilterError
 from pyrag.retrieval.checked import content_id
@@ -55,6 +57,8 @@ class Episode:
         inputs: Values that programs find under these names.
         where: The caller's filter, which applies to every search. A program's own filter only narrows it.
         user_message: The user's last message, if the question was derived from a conversation.
+        memo: All requests of the question.
+        requests: Way in which the episode's requests are made: through the memo, or ahead of the question.
     """
 
     question: str
@@ -85,6 +89,26 @@ class Episode:
     variables: dict[str, Any] = field(default_factory=dict)
     where: Filter | None = None
     user_message: str = ""
+    memo: Memo = field(init=False)
+    requests: Requests = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memo = self.requests = Memo(self.ledger)
+
+    def ahead(self) -> Episode:
+        """Return an episode like this one that leaves no traces, for a program that runs ahead."""
+        aside = replace(
+            self,
+            observer=ignore,
+            effects=Effects(),
+            programs=[],
+            steps=[],
+            passages={},
+            warnings=[],
+            variables={},
+        )
+        aside.memo, aside.requests = self.memo, self.memo.speculative
+        return aside
 
     def warn(self, message: str) -> None:
         """Add a warning unless the episode already has it."""
@@ -130,10 +154,15 @@ class Episode:
 
     async def aclose(self) -> None:
         """Cancel all requests in flight."""
-        await self.ledger.aclose()
+        await self.memo.aclose()
 
     async def ask(
-        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+        self,
+        role: str,
+        request: dict[str, Any],
+        run: Callable[[], Awaitable[T]],
+        reply_type: type[T],
+        step: AskingStep | None = None,
     ) -> tuple[T, bool]:
         """Return the reply to a request, and True if an equal request had been made before.
 
@@ -142,22 +171,26 @@ class Episode:
             request: The request as plain data; equal data means the same request.
             run: Makes the request.
             reply_type: Type of the reply, for reading it from a recording.
+            step: Step that makes the request.
 
         Raises:
             BudgetExceededError: The request might cost more than the remaining budget; it is not made.
         """
-        reply, memo = await self.ledger.once(role, request, run, reply_type)
+        reply, memo = await self.requests.ask(role, request, run, reply_type, step)
         if note := getattr(reply, "note", ""):  # how the reply came about
             self.warn(note)
         return reply, memo
 
-    async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
+    async def fetch(
+        self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
+    ) -> tuple[list[Passage], bool]:
         """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
             query: Search text.
             topk: Maximum number of passages.
             where: The program's filter, which narrows the caller's.
+            step: Step that searches.
 
         Raises:
             FilterError: There is a filter but the retriever takes none, or the program's filter names fields or
@@ -171,7 +204,7 @@ class Episode:
                 await self._judge(where)
             return await passages_of(self.retriever, query, topk, where=bound)
 
-        passages, memo = await self.ask("retrieve", request, run, list[Passage])
+        passages, memo = await self.ask("retrieve", request, run, list[Passage], step)
         for note in getattr(passages, "notes", ()):  # also when the search was made ahead of time, or is replayed
             self.warn(f"the retriever {name_of(self.retriever)}: {note}")
         if bound is not None:  # checked here as well, since a recording or journal may have been edited
@@ -210,7 +243,12 @@ class Episode:
         return None if not passages and self.no_passages == "aggregate" else passages
 
     async def read(
-        self, query: str, passages: Sequence[Passage] | None, role: str = "answer", agent: Answerer | None = None
+        self,
+        query: str,
+        passages: Sequence[Passage] | None,
+        role: str = "answer",
+        agent: Answerer | None = None,
+        step: AskingStep | None = None,
     ) -> tuple[Reading, bool]:
         """Return an agent's answer to a query, and True if it came from the memo.
 
@@ -219,15 +257,21 @@ class Episode:
             passages: Passages to answer from; None to aggregate the facts in the query.
             role: Role under which the request is counted.
             agent: Agent to ask; None for the Answer agent.
+            step: Step that asks.
         """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
         answerer = agent or self.agents.answerer
         request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
-        return await self.ask(role, request, lambda: answerer.answer(query, passages), Reading)
+        return await self.ask(role, request, lambda: answerer.answer(query, passages), Reading, step)
 
     async def rewrite(
-        self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
+        self,
+        query: str,
+        tried: Sequence[str],
+        passages: Sequence[Passage],
+        missing: str,
+        step: AskingStep | None = None,
     ) -> tuple[Rewritten, bool]:
         """Return a rewritten query, and True if the same request had been made before.
 
@@ -236,6 +280,7 @@ class Episode:
             tried: Queries searched for so far.
             passages: Passages that these searches returned.
             missing: Information that the passages lack.
+            step: Step that needs the query.
         """
         ids = [passage.id for passage in passages]
         request = {"query": query, "tried": list(tried), "passages": ids, "missing": missing}
@@ -244,7 +289,7 @@ class Episode:
             assert self.agents.rewriter is not None
             return await self.agents.rewriter.rewrite(query, tried, passages, missing)
 
-        return await self.ask("rewrite", request, run, Rewritten)
+        return await self.ask("rewrite", request, run, Rewritten, step)
 
     @property
     def can_rewrite(self) -> bool:
@@ -261,7 +306,13 @@ class Episode:
         return agent is not None if recording is None else recording.holds(role)
 
     async def write(
-        self, template: str, values: Mapping[str, str], stop: tuple[str, ...], prefix: str, fault: FindFault | None
+        self,
+        template: str,
+        values: Mapping[str, str],
+        stop: tuple[str, ...],
+        prefix: str,
+        fault: FindFault | None,
+        step: AskingStep | None = None,
     ) -> tuple[Written, bool]:
         """Return the Writer's text, and True if the same request had been made before.
 
@@ -271,6 +322,7 @@ class Episode:
             stop: Strings that end the text.
             prefix: Beginning of the text, which the model continues.
             fault: Returns what is wrong with a text, so that the model is asked again; None accepts any text.
+            step: Step that the text belongs to.
         """
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}
 
@@ -278,4 +330,4 @@ class Episode:
             assert self.agents.writer is not None
             return await self.agents.writer.write(template, values, stop, prefix, fault)
 
-        return await self.ask("write", request, run, Written)
+        return await self.ask("write", request, run, Written, step)

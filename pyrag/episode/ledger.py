@@ -1,4 +1,4 @@
-"""Gate for all requests to agents and retriever: budget, usage, recording and replay of a question.
+"""Account of all requests to agents, retriever and tools: budget, usage, recording and replay of a question.
 
 Every request of an episode passes through `Ledger.call`. This makes sure that the budget holds, usage adds up and
 recordings are complete, whatever engine answers.
@@ -9,23 +9,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from pyrag.episode.recordings import Journal, Recording, as_failure, failure_of, raise_again, spent_of
-from pyrag.episode.requests import TOOL, canonical, cost_of, lost_on, request_key, spent_on
+from pyrag.episode.requests import TOOL, AskingStep, cost_of, lost_on, request_key, spent_on
 from pyrag.errors import BudgetExceededError, ReplayError
 from pyrag.llm.spending import Spending, spending
 from pyrag.retrieval.checked import Passages
 from pyrag.trace.events import AgentFinished, AgentStarted, Observer, Searched, ignore
 from pyrag.trace.model import Exchange, RoleUsage, Usage
 
-__all__ = ["AskingStep", "EarlyCalls", "Journal", "Ledger", "QuestionBudget", "Recording", "asking_step"]
+__all__ = ["Journal", "Ledger", "QuestionBudget", "Recording"]
 
 T = TypeVar("T")
 
@@ -58,33 +57,6 @@ class QuestionBudget:
             return None
         spent = usage.prompt_tokens * (self.price_in or 0.0) + usage.completion_tokens * (self.price_out or 0.0)
         return spent / 1e6
-
-
-class AskingStep(Protocol):
-    """Step that makes requests. Its `id` is None once it was dropped from the trace."""
-
-    @property
-    def id(self) -> int | None: ...
-
-
-asking_step: ContextVar[AskingStep | None] = ContextVar("asking_step", default=None)
-
-
-class EarlyCalls(Protocol):
-    """Requests made before the program asks for them."""
-
-    def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """Return a function that gives the reply to a request: the early reply if there is one, otherwise `run`.
-
-        Args:
-            key: The request's key in the memo.
-            run: Makes the request.
-        """
-        ...
-
-    async def unused(self) -> Usage:
-        """Cancel the requests that were never claimed, and return their cost."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,70 +113,23 @@ class Ledger:
         self.observer: Observer = ignore
         self.usage = Usage()
         self.roles: dict[str, RoleUsage] = {}
-        self.speculative: EarlyCalls | None = None
         self.exchanges: list[Exchange] = []
         self._calls = 0
         self._under_way: set[_OpenRequest] = set()
         self._settled = asyncio.Event()  # replaced whenever a request ends
-        self._memo: dict[bytes, asyncio.Future[Any]] = {}
 
     def elapsed(self) -> float:
         """Return the seconds spent on the question, excluding the time between processes."""
         return time.perf_counter() - self.started
 
-    async def once(
-        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
-    ) -> tuple[T, bool]:
-        """Return the reply to a request, and True if an equal request had been made before.
-
-        Failures are not remembered.
-
-        Args:
-            role: The agent's role, or `retrieve`.
-            request: The request as plain data; equal data means the same request.
-            run: Makes the request.
-            reply_type: Type of the reply, for reading it from a recording.
-        """
-        key = canonical(role, request)
-        if (asked := self.asked(key)) is not None:
-            return await asyncio.shield(asked), True
-        if self.speculative is not None:
-            run = _claimed(self.speculative, key, run)
-        task = self._memo[key] = asyncio.ensure_future(self.call(role, request, run, reply_type))
-        task.add_done_callback(lambda done: self._forget_failure(key, done))
-        # Shielded: when a program fails, its requests in flight continue, since its repair will make them again.
-        return await asyncio.shield(task), False
-
-    def asked(self, key: bytes) -> asyncio.Future[Any] | None:
-        """Return the reply to an earlier request, or None if it was not made."""
-        return self._memo.get(key)
-
-    def forget(self, role: str, request: dict[str, Any]) -> None:
-        """Forget the reply to a request, so that an equal request is made again.
-
-        Args:
-            role: The agent's or tool's role.
-            request: The request as plain data.
-        """
-        self._memo.pop(canonical(role, request), None)
-
-    async def until_certain(self) -> None:
-        """Wait until this run is final; here, return immediately."""
-
-    def _forget_failure(self, key: bytes, task: asyncio.Future[Any]) -> None:
-        if task.cancelled() or task.exception() is not None:
-            self._memo.pop(key, None)
-
-    async def aclose(self) -> None:
-        """Cancel all requests in flight, and add the cost of unused speculative calls."""
-        tasks = [task for task in self._memo.values() if not task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        if self.speculative is not None:
-            self.usage += await self.speculative.unused()
-
-    async def call(self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]) -> T:
+    async def call(
+        self,
+        role: str,
+        request: dict[str, Any],
+        run: Callable[[], Awaitable[T]],
+        reply_type: type[T],
+        step: AskingStep | None = None,
+    ) -> T:
         """Make a request, or replay it.
 
         Args:
@@ -212,6 +137,7 @@ class Ledger:
             request: The request as plain data; equal data means the same request.
             run: Makes the request.
             reply_type: Type of the reply, for reading it from a recording.
+            step: Step that makes the request, for its events.
 
         Raises:
             BudgetExceededError: The request might cost more than the remaining budget; it is not made.
@@ -222,7 +148,7 @@ class Ledger:
         self._check(cost)  # before the request is made, so that parallel requests cannot overspend together
         open_request = _OpenRequest(cost, Spending(self._admit))
         self._under_way.add(open_request)
-        report = self._report(role, request)
+        report = self._report(role, request, step)
         token = spending.set(open_request.spending)
         reply, spent, failure = None, Usage(), ""
         try:
@@ -269,14 +195,14 @@ class Ledger:
             return spent_of(open_request.exchange)
         return lost_on(error, open_request.spending)
 
-    def _report(self, role: str, request: dict[str, Any]) -> Callable[[Any, _Ended], None]:
+    def _report(self, role: str, request: dict[str, Any], step: AskingStep | None) -> Callable[[Any, _Ended], None]:
         """Report the start of a request, and return a function that reports its end.
 
         A tool's step reports its calls.
         """
         if role.startswith(TOOL):
             return lambda reply, ended: None
-        number, step = self._calls, asking_step.get()
+        number = self._calls
         self._calls += 1
 
         def searched(reply: Any, ended: _Ended) -> None:
@@ -370,15 +296,6 @@ class Ledger:
         limit = self.budget.seconds
         late = limit is not None and self.elapsed() >= limit
         self._record(role, request, as_failure(error, spent, deadline=late), open_request)
-
-
-def _claimed(early: EarlyCalls, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-    """Claim an early request only when its reply is awaited, so that a request refused by the budget stays unused."""
-
-    async def claim() -> T:
-        return await early.claim(key, run)()
-
-    return claim
 
 
 def _body_of(reply: Any) -> dict[str, Any]:

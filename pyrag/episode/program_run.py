@@ -17,7 +17,6 @@ from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.call_results import CallResults
 from pyrag.episode.episode import Episode
-from pyrag.episode.ledger import asking_step
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
     answer_text,
@@ -83,7 +82,7 @@ class ProgramRun:
         self.refuse_unknown(call, query)
         step = self.start(call, query, topk=topk, where="" if narrowed is None else str(narrowed))
         try:
-            passages, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed))
+            passages, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed, step))
         except FilterError as error:  # the program's own filter, which its planner can correct
             if narrowed is None:
                 raise
@@ -115,7 +114,7 @@ class ProgramRun:
         if passages is None and self._rests_on_unknown(call, query):
             reading, memo = Reading(UNKNOWN, known=False), False
         else:
-            reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent))
+            reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent, step))
         attempts = [attempt("first", query, passages or (), reading)]
         if docs is not None and not reading.known and recover:
             attempts += await self.watched(step, self._recover(call, step, query, passages or [], reading))
@@ -134,20 +133,25 @@ class ProgramRun:
         return self.results.keep(call.id, [answer_text(last.answer, query, self.source)])[0]
 
     async def write(
-        self, call: Call, query: str, work: Awaitable[tuple[Written, bool]], read: ReadAnswer, **fields: Any
+        self,
+        call: Call,
+        query: str,
+        work: Callable[[OpenStep], Awaitable[tuple[Written, bool]]],
+        read: ReadAnswer,
+        **fields: Any,
     ) -> Written:
         """Record a model's free text as a step. For methods; programs cannot call it.
 
         Args:
             call: Call that the step stands for.
             query: Request as the step shows it.
-            work: The request; the second value of its result is True if the reply came from the memo.
+            work: Makes the step's request; the second value of its result is True if the reply came from the memo.
             read: Parses the answer from the text; returns None if the text has none.
             fields: Further fields of the step.
         """
         step = self.start(call, query, **fields)
         written: Written
-        written, memo = await self.watched(step, work)
+        written, memo = await self.watched(step, work(step))
         answer = written_answer(written, read)
         if answer is not None:
             self._answers[call.id] = answer
@@ -163,8 +167,7 @@ class ProgramRun:
         searches = dict(self.retrieved[key][:2] for key in self.sources(call, passages))
         if not searches:
             return []
-        assert step.id is not None, "the step was dropped"
-        return await RecoveryRunner(self.episode, step.id, query, searches, passages, reading).up(self.episode.ladder)
+        return await RecoveryRunner(self.episode, step, query, searches, passages, reading).up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
         """Return the call ids of the retrievals of this run that the passages came from.
@@ -266,14 +269,11 @@ class ProgramRun:
         Raises:
             PyRAGError: The work failed; the step is finished with the error's text.
         """
-        token = asking_step.set(step)
         try:
             return await work
         except PyRAGError as error:
             self.finish(step, error=str(error))
             raise
-        finally:
-            asking_step.reset(token)
 
     def finish(self, step: OpenStep, **fields: Any) -> None:
         """End a step now and report it.

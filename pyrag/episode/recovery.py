@@ -13,6 +13,7 @@ from typing import Literal, Protocol
 
 from pyrag.agents.protocol import Reading, Rewritten
 from pyrag.episode.program_values import MAX_QUERY_BYTES, MAX_TOPK
+from pyrag.episode.requests import AskingStep
 from pyrag.errors import BadOutputError
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.events import Observer, Recovering
@@ -79,27 +80,38 @@ class RecoveryContext(Protocol):
 
     def warn(self, message: str) -> None: ...
 
-    async def fetch(self, query: str, topk: int, where: Filter | None = None) -> tuple[list[Passage], bool]:
+    async def fetch(
+        self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
+    ) -> tuple[list[Passage], bool]:
         """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
             query: Search text.
             topk: Number of passages, 1 to `MAX_TOPK`.
             where: Filter of the program's search.
+            step: Step that searches.
         """
         ...
 
-    async def read(self, query: str, passages: Sequence[Passage] | None) -> tuple[Reading, bool]:
+    async def read(
+        self, query: str, passages: Sequence[Passage] | None, *, step: AskingStep | None = None
+    ) -> tuple[Reading, bool]:
         """Return the Answer agent's reading, and True if the same request had been made before.
 
         Args:
             query: Sub-query to answer.
             passages: Passages to answer from; None to aggregate the facts in the query.
+            step: Step that asks.
         """
         ...
 
     async def rewrite(
-        self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str
+        self,
+        query: str,
+        tried: Sequence[str],
+        passages: Sequence[Passage],
+        missing: str,
+        step: AskingStep | None = None,
     ) -> tuple[Rewritten, bool]:
         """Return a rewritten query, and True if the same request had been made before.
 
@@ -108,6 +120,7 @@ class RecoveryContext(Protocol):
             tried: Queries searched for so far.
             passages: Passages that these searches returned.
             missing: Information that the passages lack.
+            step: Step that needs the query.
         """
         ...
 
@@ -125,7 +138,7 @@ class RecoveryRunner:
     """Recovery of one step. `searches` maps the searches that its passages came from to their top-k."""
 
     desk: RecoveryContext
-    step: int
+    step: AskingStep
     query: str
     searches: dict[Search, int]
     passages: list[Passage]
@@ -146,10 +159,15 @@ class RecoveryRunner:
                 break
         return self.attempts
 
+    @property
+    def _step_id(self) -> int:
+        assert self.step.id is not None, "the step was dropped"
+        return self.step.id
+
     async def _boost(self, rung: Boost) -> None:
         topks = {search: min(rung.deeper(topk), MAX_TOPK) for search, topk in self.searches.items()}
         largest = max(topks.values())
-        self.desk.observer(Recovering(self.step, "boost", largest))
+        self.desk.observer(Recovering(self._step_id, "boost", largest))
         deeper = merge(self.passages, *await self._fetched(topks))
         self.searches = topks
         if len(deeper) > len(self.passages):
@@ -167,7 +185,7 @@ class RecoveryRunner:
                 self.attempts.append(attempt("rewrite", query, self.passages, repeated, rewritten=rewritten))
                 return
             self._tried.append(query)
-            self.desk.observer(Recovering(self.step, "rewrite", topk, query))
+            self.desk.observer(Recovering(self._step_id, "rewrite", topk, query))
             filters = {str(search.where): search.where for search in self.searches}
             results = await self._fetched({Search(query, where): topk for where in filters.values()})
             # The first search's passages stay, since the analysis may need both.
@@ -178,14 +196,14 @@ class RecoveryRunner:
     async def _rewritten(self) -> Rewritten | None:
         missing = self.reading.missing or self.reading.rationale
         try:
-            return (await self.desk.rewrite(self.query, tuple(self._tried), self.passages, missing))[0]
+            return (await self.desk.rewrite(self.query, tuple(self._tried), self.passages, missing, self.step))[0]
         except BadOutputError as error:
             self.desk.warn(f"no rewritten query for {self.query!r}: {error}")
             return None
 
     async def _fetched(self, topks: Mapping[Search, int]) -> list[list[Passage]]:
         results = await asyncio.gather(
-            *(self.desk.fetch(search.query, topk, search.where) for search, topk in topks.items())
+            *(self.desk.fetch(search.query, topk, search.where, self.step) for search, topk in topks.items())
         )
         return [passages for passages, _ in results]
 
@@ -193,7 +211,7 @@ class RecoveryRunner:
         self, passages: list[Passage], policy: str, query: str, topk: int, rewritten: Rewritten | None = None
     ) -> None:
         self.passages = passages
-        self.reading, _ = await self.desk.read(self.query, passages)
+        self.reading, _ = await self.desk.read(self.query, passages, step=self.step)
         self.attempts.append(attempt(policy, query, passages, self.reading, topk, rewritten))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -15,6 +15,13 @@ from pyrag.trace.plain import jsonable
 _NOTHING = Usage()
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
 TOOL = "tool."  # prefix of the role of a tool's calls
+
+
+class AskingStep(Protocol):
+    """Step that makes requests. Its `id` is None once it was dropped from the trace."""
+
+    @property
+    def id(self) -> int | None: ...
 
 
 def cost_of(role: str) -> Usage:

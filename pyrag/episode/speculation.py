@@ -8,13 +8,13 @@ the end. `pyrag.methods.pyrag.speculative_execution` decides which calls to make
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from pyrag.episode.ledger import Ledger
-from pyrag.episode.requests import canonical, cost_of, spent_on
+from pyrag.episode.requests import AskingStep, canonical, cost_of, spent_on
 from pyrag.errors import BudgetExceededError
 from pyrag.llm.spending import Spending, spending
 from pyrag.trace.model import Usage
@@ -47,39 +47,47 @@ class _SpeculativeCall:
     claimed: bool = False
 
 
-class SpeculativeCalls(Ledger):
-    """Ledger of programs that run ahead.
+class SpeculativeCalls:
+    """Requests of programs that run ahead.
 
     A request begins only if the budget has room for it on top of everything requested and speculated so far; a
     speculative call never takes room from a real request.
+
+    Args:
+        ledger: The question's ledger.
+        replies: Replies to real requests, made or under way, by the requests' canonical forms.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        super().__init__(ledger.budget)
-        self.started = ledger.started
+    def __init__(self, ledger: Ledger, replies: Mapping[bytes, asyncio.Future[Any]]) -> None:
         self.on_wait: Callable[[], None] = _nothing  # called when a program starts to wait for a speculative call
-        self._real = ledger
+        self._ledger = ledger
+        self._replies = replies
         self._pending: dict[bytes, _SpeculativeCall] = {}
         self._failed = _NOTHING  # cost of failed calls that nobody claimed
-        ledger.speculative = self
 
-    async def once(
-        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    async def ask(
+        self,
+        role: str,
+        request: dict[str, Any],
+        run: Callable[[], Awaitable[T]],
+        reply_type: type[T],
+        step: AskingStep | None = None,
     ) -> tuple[T, bool]:
-        """Return the reply, and True if the question's own ledger already has it.
+        """Return the reply, and True if a real request had been made before.
 
         Args:
             role: The agent's role, or `retrieve`.
             request: The request as plain data; equal data means the same request.
             run: Makes the request.
             reply_type: Ignored: a speculative call is never replayed.
+            step: Ignored: a speculative call is not shown.
 
         Raises:
             BudgetExceededError: The budget has no room for a speculative call.
         """
         key = canonical(role, request)
-        if (asked := self._real.asked(key)) is not None:
-            return await asyncio.shield(asked), True
+        if (earlier := self._replies.get(key)) is not None:
+            return await asyncio.shield(earlier), True
         call = self._pending.get(key)
         if call is None:
             call = self._pending[key] = self._begin(key, cost_of(role), run)
@@ -92,19 +100,28 @@ class SpeculativeCalls(Ledger):
         self.on_wait()
         await asyncio.Event().wait()
 
-    def claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
-        """Return a function that gives the reply to a request, which counts from now on.
+    def claimed(self, key: bytes, run: Callable[[], Awaitable[T]]) -> Callable[[], Awaitable[T]]:
+        """Return a function that gives the reply to a request: the speculative reply if there is one.
+
+        The speculative call is claimed only when its reply is awaited, so that a request refused by the budget leaves
+        it unused.
 
         Args:
             key: Canonical form of the request.
-            run: Makes the request; returned if there is no speculative call, or if it failed.
+            run: Makes the request; returned if there is no speculative call.
         """
+        return partial(self._claim, key, run) if key in self._pending else run
+
+    async def _claim(self, key: bytes, run: Callable[[], Awaitable[T]]) -> T:
         call = self._pending.get(key)
         if call is None or _failed(call.task):
-            return run
+            return await run()
         del self._pending[key]
         call.claimed = True
-        return partial(_result, call)
+        if (owner := spending.get()) is not None:
+            owner.adopt(call.spending)
+        reply: T = await call.task
+        return reply
 
     async def unused(self) -> Usage:
         """Cancel the unused calls, and return their cost together with the cost of the failed calls."""
@@ -138,7 +155,7 @@ class SpeculativeCalls(Ledger):
     def _check_room(self, cost: Usage) -> None:
         """Raise `BudgetExceededError` if there is no room on top of everything requested and speculated so far."""
         pending = sum(map(_spent, self._pending.values()), start=self._failed)
-        if not self._real.has_room_for(pending + cost):
+        if not self._ledger.has_room_for(pending + cost):
             raise BudgetExceededError("there is no room in the budget for a speculative call")
 
     def _drop_failed(self, key: bytes, call: _SpeculativeCall) -> None:
@@ -150,13 +167,6 @@ class SpeculativeCalls(Ledger):
 
 def _nothing() -> None:
     pass
-
-
-async def _result(call: _SpeculativeCall) -> Any:
-    """Return the reply of a claimed call, and charge its cost to the request that claimed it."""
-    if (owner := spending.get()) is not None:
-        owner.adopt(call.spending)
-    return await call.task
 
 
 def _spent(call: _SpeculativeCall) -> Usage:

@@ -66,7 +66,7 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
     kwargs = {name: _plain(episode, call, value) for name, value in call.kwargs.items()}
     query = _shown(call.name, args, kwargs)
     program_run.refuse_unknown(call, query)
-    await episode.ledger.until_certain()
+    await episode.requests.until_certain()
     step = program_run.start(call, query)
     request = {"args": args, "kwargs": kwargs}
     work = _with_effects(episode, offered, request, query) if offered.effects else _looked_up(episode, offered, request)
@@ -84,9 +84,9 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
 async def _looked_up(episode: Episode, offered: OfferedTool, request: dict[str, Any]) -> tuple[ToolReply, bool]:
     """Return the reply of a tool without effects, and True if it came from the memo. Failures are not remembered."""
     role = f"{TOOL}{offered.name}"
-    reply, memo = await episode.ledger.once(role, request, partial(_run, offered, request), ToolReply)
+    reply, memo = await episode.requests.ask(role, request, partial(_run, offered, request), ToolReply)
     if reply.error:
-        episode.ledger.forget(role, request)
+        episode.memo.forget(role, request)
     _warn(episode, reply)
     return reply, memo
 

@@ -11,6 +11,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from pyrag.agents.conversation import COPIED
@@ -131,7 +132,7 @@ class StepRecorder:
             fault: Returns the fault of a text, or an empty text. After a fault the model is asked once more.
         """
         call = self._call("write", (), uses)
-        work = self.episode.write(template, values, stop, prefix, fault)
+        work = partial(self.episode.write, template, values, stop, prefix, fault)
         written = await self._round.write(call, query, work, read, mode=template, passages=ids_of(passages))
         return Said(written.text, call.id, written_answer(written, read))
 

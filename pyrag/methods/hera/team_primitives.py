@@ -31,7 +31,7 @@ async def _decompose(program_run: ProgramRun, call: Call) -> list[str]:
     query = check_query(pyrag_sandbox.bind(call, ("query",), {})["query"], "decompose")
     program_run.refuse_unknown(call, query)
     step, agent = program_run.start(call, query), _team(program_run.episode).decomposer
-    work = program_run.episode.ask("decompose", {"query": query}, lambda: agent.decompose(query), Decomposition)
+    work = program_run.episode.ask("decompose", {"query": query}, lambda: agent.decompose(query), Decomposition, step)
     found, memo = await program_run.watched(step, work)
     program_run.finish(step, output="\n".join(found.sub_queries), memo=memo, usage=_paid(found.usage, memo))
     return list(found.sub_queries)
@@ -45,7 +45,9 @@ async def _rewrite(program_run: ProgramRun, call: Call) -> str:
     missing, keep = _plain(values["missing"]), _plain(values["keep"])
     step = program_run.start(call, query, passages=ids_of(passages))
     try:
-        found, memo = await program_run.watched(step, program_run.episode.rewrite(query, [query], passages, missing))
+        found, memo = await program_run.watched(
+            step, program_run.episode.rewrite(query, [query], passages, missing, step)
+        )
     except BadOutputError as error:
         program_run.episode.warn(f"no rewritten query for {query!r}: {error}")
         program_run.finish(step, output=query, rationale=str(error))
@@ -63,7 +65,7 @@ async def _select(program_run: ProgramRun, call: Call) -> list[Record]:
     found, memo = Selection(()), False
     if passages:
         request = {"query": query, "passages": list(ids_of(passages))}
-        work = program_run.episode.ask("select", request, lambda: agent.select(query, passages), Selection)
+        work = program_run.episode.ask("select", request, lambda: agent.select(query, passages), Selection, step)
         found, memo = await program_run.watched(step, work)
     kept = [passages[one] for one in found.positions if one < len(passages)]
     if sources := [program_run.retrieved[one] for one in program_run.sources(call, passages)]:
@@ -82,7 +84,7 @@ async def _validate(program_run: ProgramRun, call: Call) -> Text:
     found, memo = Validation(False, rationale="no passages"), False
     if passages:
         request = {"query": query, "passages": list(ids_of(passages))}
-        work = program_run.episode.ask("validate", request, lambda: agent.validate(query, passages), Validation)
+        work = program_run.episode.ask("validate", request, lambda: agent.validate(query, passages), Validation, step)
         found, memo = await program_run.watched(step, work)
     said = "sufficient" if found.sufficient else found.missing or "insufficient"
     program_run.finish(step, output=said, memo=memo, usage=_paid(found.usage, memo), rationale=found.rationale)
@@ -95,7 +97,7 @@ async def _reflect(program_run: ProgramRun, call: Call) -> Text:
     said = _plain(values["answer"])
     step, agent = program_run.start(call, query, passages=ids_of(passages)), _team(program_run.episode).reflector
     request = {"query": query, "answer": said, "passages": list(ids_of(passages))}
-    work = program_run.episode.ask("reflect", request, lambda: agent.reflect(query, said, passages), Reflection)
+    work = program_run.episode.ask("reflect", request, lambda: agent.reflect(query, said, passages), Reflection, step)
     found, memo = await program_run.watched(step, work)
     text = "accepted" if found.accepted else found.critique or "rejected"
     program_run.finish(step, output=text, memo=memo, usage=_paid(found.usage, memo))

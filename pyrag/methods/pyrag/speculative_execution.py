@@ -11,18 +11,15 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Self
 
 from pyrag.agents.protocol import Planner
-from pyrag.episode.effects import Effects
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import names_in
 from pyrag.episode.program_run import run_program
-from pyrag.episode.speculation import SpeculativeCalls
 from pyrag.errors import PyRAGError
-from pyrag.trace.events import Drafting, ignore
+from pyrag.trace.events import Drafting
 from pyrag.trace.model import Program
 from pyrag_sandbox import SandboxError
 
@@ -43,25 +40,21 @@ class SpeculativeExecution:
     def __init__(self, episode: Episode, *, on: bool) -> None:
         self._episode = episode
         self._drafting = getattr(episode.agents.planner, "drafting", None) if on and _pays(episode) else None
+        episode.memo.speculative.on_wait = self._wait
         self._tasks: set[asyncio.Task[None]] = set()
         self._run: asyncio.Task[None] | None = None
         self._waits = False  # the running program waits for a reply
         self._searched: list[str] = []
         self._next = ""  # the program to run next
 
-    @cached_property
-    def _calls(self) -> SpeculativeCalls:
-        calls = SpeculativeCalls(self._episode.ledger)
-        calls.on_wait = self._wait
-        return calls
-
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begin the searches that a program will make word for word."""
         prefetch_stats = self._episode.prefetch_stats
         if self._drafting is not None and (prefetch_stats is None or prefetch_stats.pays):
             self._searched = self_contained(sub_queries)
+            aside = self._episode.ahead()
             for query in self._searched:
-                self._start(partial(self._aside().fetch, query, self._episode.topk))
+                self._start(partial(aside.fetch, query, aside.topk))
 
     @contextmanager
     def watching(self) -> Iterator[Planner]:
@@ -111,26 +104,12 @@ class SpeculativeExecution:
             self._stop()
             program, self._next = Program(self._next, planner="", origin="ahead"), ""
             self._waits = False
-            self._run = self._start(partial(run_program, self._aside(), program))
+            self._run = self._start(partial(run_program, self._episode.ahead(), program))
             self._run.add_done_callback(lambda _: self._advance())
 
     def _stop(self) -> None:
         if self._run is not None:
             self._run.cancel()
-
-    def _aside(self) -> Episode:
-        """Return an episode like this one that leaves no traces."""
-        return replace(
-            self._episode,
-            ledger=self._calls,
-            observer=ignore,
-            effects=Effects(),
-            programs=[],
-            steps=[],
-            passages={},
-            warnings=[],
-            variables={},
-        )
 
     def _start(self, work: Callable[[], Awaitable[object]]) -> asyncio.Task[None]:
         task = asyncio.create_task(_quietly(work))
