@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from pyrag.episode.recovery import calls_for, ladder_of
 from pyrag.methods.own_program import MAX_CALLS
 from pyrag.methods.own_program import NAME as OWN_PROGRAM
-from pyrag.methods.registry import recovery_of
+from pyrag.runtime.run import calls_allowed
 from pyrag.settings import Settings
 
 _LOWERED = ("deadline", "max_calls", "max_tokens", "max_cost", "max_tool_calls", "topk")
@@ -36,9 +35,7 @@ def _lower(bound: Any, value: Any) -> Any:
 
 
 def _bound(settings: Settings, name: str) -> Any:
-    if name == "max_calls" and settings.max_calls is None:
-        if settings.method == OWN_PROGRAM:
-            return MAX_CALLS
-        recovery = recovery_of(settings.method) if settings.recovery == "auto" else settings.recovery
-        return calls_for(ladder_of(recovery, settings.boost_topk))
+    if name == "max_calls":
+        own = settings.method == OWN_PROGRAM and settings.max_calls is None
+        return MAX_CALLS if own else calls_allowed(settings)
     return max(settings.topk, settings.boost_topk) if name == "topk" else getattr(settings, name)

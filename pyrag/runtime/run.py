@@ -16,7 +16,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
 from pyrag.episode.recordings import ReplayedDeadlineError
-from pyrag.episode.recovery import calls_for, ladder_of
+from pyrag.episode.recovery import Ladder, calls_for, ladder_of
 from pyrag.errors import (
     BudgetExceededError,
     ContextLengthError,
@@ -83,31 +83,55 @@ async def answer_question(
         UsageError: The question is empty, too long or not a text, or the method is unknown.
     """
     question = _checked(question)
-    with with_spans(settings.otel, observer) as watching:
-        return await _answer(
-            question, engines, settings, watching, recording, journal, method, extensions or {}, earlier, keep=keep
-        )
-
-
-async def _answer(
-    question: str,
-    engines: Engines,
-    settings: Settings,
-    observer: Observer,
-    recording: Recording | None,
-    journal: Journal | None,
-    method: Method | None,
-    extensions: Mapping[str, Any],
-    earlier: Sequence[Message],
-    *,
-    keep: bool,
-) -> Trace:
     method = method or get_method(settings.method)
     await engines.start()
-    recovery = method.recovery if settings.recovery == "auto" else settings.recovery
-    ladder = ladder_of(recovery, settings.boost_topk)
-    budget = QuestionBudget(
-        calls=settings.max_calls or calls_for(ladder),
+    with with_spans(settings.otel, observer) as watching:
+        ledger = Ledger(budget_of(settings, method), recording=recording, keep=keep, journal=journal)
+        started_at = _wall_clock(ledger.elapsed())
+        recorder = ledger.observer = EventRecorder(ledger.elapsed, watching)
+        episode = _episode(question, engines, settings, ledger, ladder_for(settings, method))
+        episode.extensions = dict(extensions or {})
+        recorder(
+            QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
+        )
+        result, error = await _result(episode, method, engines, settings, earlier)
+        trace = _doubted(_trace(episode, result, error, engines, settings, started_at), episode)
+        recorder(Answered(trace.answer))
+        recorder(QuestionFinished(trace.error))
+        return judged(replace(trace, events=recorded(recorder.events, trace)))
+
+
+def ladder_for(settings: Settings, method: Method | None = None) -> Ladder:
+    """Return the recovery ladder that the settings name, or the method's own.
+
+    Args:
+        settings: The settings.
+        method: Method that replaces the settings' method.
+    """
+    own = settings.recovery == "auto"
+    recovery = (method or get_method(settings.method)).recovery if own else settings.recovery
+    return ladder_of(recovery, settings.boost_topk)
+
+
+def calls_allowed(settings: Settings, method: Method | None = None) -> int:
+    """Return the maximum number of model calls of a question.
+
+    Args:
+        settings: The settings.
+        method: Method that replaces the settings' method.
+    """
+    return settings.max_calls or calls_for(ladder_for(settings, method))
+
+
+def budget_of(settings: Settings, method: Method | None = None) -> QuestionBudget:
+    """Return the limits of a question.
+
+    Args:
+        settings: The settings.
+        method: Method that replaces the settings' method.
+    """
+    return QuestionBudget(
+        calls=calls_allowed(settings, method),
         tokens=settings.max_tokens,
         seconds=settings.deadline,
         cost=settings.max_cost,
@@ -116,10 +140,10 @@ async def _answer(
         patient=bool(settings.cache),
         tool_calls=settings.max_tool_calls,
     )
-    ledger = Ledger(budget, recording=recording, keep=keep, journal=journal)
-    started_at = _wall_clock(ledger.elapsed())
-    recorder = ledger.observer = EventRecorder(ledger.elapsed, observer)
-    episode = Episode(
+
+
+def _episode(question: str, engines: Engines, settings: Settings, ledger: Ledger, ladder: Ladder) -> Episode:
+    return Episode(
         question=question,
         agents=_sized(engines.agents, settings.topk),
         retriever=engines.retriever,
@@ -131,14 +155,17 @@ async def _answer(
         no_passages=settings.no_passages,
         parallel=settings.parallel,
         prefetch_stats=engines.prefetch_stats,
-        observer=recorder,
-        extensions=dict(extensions),
+        observer=ledger.observer,
         shared=engines.shared(settings),
         where=None if settings.where is None else parsed(settings.where),
     )
-    recorder(
-        QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
-    )
+
+
+async def _result(
+    episode: Episode, method: Method, engines: Engines, settings: Settings, earlier: Sequence[Message]
+) -> tuple[Result, TraceError | None]:
+    """Run the method within the deadline, and return its result and the reason of a failure."""
+    ledger = episode.ledger
     _warn_of_language(episode, settings)
     _offer_tools(episode, engines, method)
     result, error = Result(Answer(UNKNOWN, known=False)), None
@@ -161,10 +188,7 @@ async def _answer(
         await episode.aclose()
     if error and error.kind in (BudgetExceededError.kind, "deadline"):
         result = _partial(episode)
-    trace = _doubted(_trace(episode, result, error, engines, settings, started_at), episode)
-    recorder(Answered(trace.answer))
-    recorder(QuestionFinished(trace.error))
-    return judged(replace(trace, events=recorded(recorder.events, trace)))
+    return result, error
 
 
 def _doubted(trace: Trace, episode: Episode) -> Trace:
