@@ -51,35 +51,31 @@ def guarded(command: Callable[[], None]) -> None:
 
     A reader of our output that goes away (`pyrag … | head`) is no error.
     """
-    with safe_streams():
-        _guarded(command)
-
-
-def _guarded(command: Callable[[], None]) -> None:
     from pyrag._io.redaction import without_secrets
     from pyrag.errors import PyRAGError
 
     debug = "--debug" in sys.argv
     if debug:
         sys.argv.remove("--debug")
-    try:
-        command()
-    except ReaderGone:
-        raise
-    except SystemExit as ended:
-        if ended.code == INTERRUPTED:  # typer turns Ctrl-C into this, without a word
-            _stop("interrupted; what was finished before is kept", INTERRUPTED, debug)
-        raise
-    except KeyboardInterrupt:
-        _stop("interrupted", INTERRUPTED, debug)
-    except PyRAGError as error:
-        _stop(str(error), error.exit_code, debug)
-    except OSError as error:
-        where = f" {error.filename}:" if error.filename else ""
-        _stop(f"I/O error:{where} {error.strerror or error}", 1, debug)
-    except Exception as error:
-        what = one_line(without_secrets(f"{type(error).__name__}: {error}"))[:300]
-        _stop(f"internal error ({what}): please report it with the output of --debug", _INTERNAL_ERROR, debug)
+    with safe_streams():
+        try:
+            command()
+        except ReaderGone:
+            raise
+        except SystemExit as ended:
+            if ended.code == INTERRUPTED:  # typer turns Ctrl-C into this, without a word
+                _stop("interrupted; what was finished before is kept", INTERRUPTED, debug)
+            raise
+        except KeyboardInterrupt:
+            _stop("interrupted", INTERRUPTED, debug)
+        except PyRAGError as error:
+            _stop(str(error), error.exit_code, debug)
+        except OSError as error:
+            where = f" {error.filename}:" if error.filename else ""
+            _stop(f"I/O error:{where} {error.strerror or error}", 1, debug)
+        except Exception as error:
+            what = one_line(without_secrets(f"{type(error).__name__}: {error}"))[:300]
+            _stop(f"internal error ({what}): please report it with the output of --debug", _INTERNAL_ERROR, debug)
 
 
 def _stop(message: str, code: int, debug: bool) -> None:
