@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from pyrag.agents.llm import make_llm_agents
-from pyrag.cli.views.live import cost_line, step_view
+from pyrag.cli.views.blocks import cost_line, step_view
 from pyrag.cli.views.verdict import remark
 from pyrag.embedded import embedded_agents
 from pyrag.episode.ledger import Recording

@@ -6,7 +6,7 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from pyrag.cli.views.live import (
+from pyrag.cli.views.blocks import (
     answer_view,
     engine_line,
     error_view,
