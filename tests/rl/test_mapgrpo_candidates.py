@@ -27,15 +27,13 @@ from pyrag_rl.data.rows import TrainRow, write_rows
 from pyrag_rl.mapgrpo.candidates import (
     Counts,
     Drawn,
-    PrescoreWeights,
-    efficiency,
     plan_rows,
     prescore,
-    prescored,
     recorded,
 )
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of, distinct, read_candidates
+from pyrag_rl.mapgrpo.rewards import PrescoreWeights, efficiency, prescored
 from pyrag_rl.prompting import prompt_of
 from pyrag_rl.rewards.environment import RewardEnvironment
 

@@ -4,8 +4,6 @@ Candidates of a question are drawn at a temperature, executed by the runtime wit
 five components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A finished question
 is stored at once; the next session runs the others, with the replies that their author had already written
 (`kept_replies`). Gold plans written by hand are not supported.
-
-The components' weights come from the authors' release; our text of the paper only names the components.
 """
 
 from __future__ import annotations
@@ -18,16 +16,14 @@ from typing import IO, Protocol
 
 from pyrag._io.jsonl import append, locked_lines
 from pyrag.errors import DataError
-from pyrag.evaluation.metrics import score_text, script_of
 from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.protocol import ChatModel, Sampling
-from pyrag.methods.opera.protocol import Goal
 from pyrag.retrieval.embedders.protocol import Embedder
-from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow, read_rows
-from pyrag_rl.mapgrpo.plans import completion, logic, read_plan, searches, structure
+from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
+from pyrag_rl.mapgrpo.rewards import prescored
 from pyrag_rl.rewards.agents import reason_of
 from pyrag_rl.rewards.environment import RewardEnvironment
 from pyrag_rl.rewards.roles import run_goals
@@ -35,17 +31,6 @@ from pyrag_rl.rewards.score import OUTSIDE
 
 _BEGINNING = b'{"id":'  # beginning of each line
 NEAR = 0.85  # cosine from which two candidates are near-duplicates (paper)
-
-
-@dataclass(frozen=True, slots=True)
-class PrescoreWeights:
-    """Weights of equation 14, as released. Their sum is 1."""
-
-    logic: float = 0.25
-    execution: float = 0.25
-    answer: float = 0.3
-    efficiency: float = 0.1
-    placeholders: float = 0.1
 
 
 class Author(Protocol):
@@ -145,50 +130,6 @@ class Counts:
     unscored: int = 0
     without: int = 0
     scores: list[float] = field(default_factory=list)
-
-
-def prescored(
-    candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
-) -> Candidate:
-    """Return a candidate with its five components and their weighted sum (equation 14).
-
-    Args:
-        candidate: Completion of the Plan agent.
-        row: Row of the question.
-        trace: Run of the plan; None for a plan that cannot run.
-        origin: Name of the author.
-        weights: Weights of the components.
-    """
-    read = read_plan(candidate, row.question)
-    text = trace.answer.text if trace and trace.answer.known else ""
-    parts = {
-        "logic": logic(read, row.question, row.hops),
-        "execution": completion(trace) if trace and trace.error is None else 0.0,
-        "answer": score_text(text, row.answers, script_of(row.source))[0] if text else 0.0,
-        "efficiency": efficiency(read.goals, row.hops),
-        "placeholders": structure(read),
-    }
-    score = sum(getattr(weights, name) * value for name, value in parts.items())
-    return Candidate(
-        id=row.id,
-        source=row.source,
-        question=row.question,
-        completion=candidate,
-        origin=origin,
-        score=score,
-        **parts,
-    )
-
-
-def efficiency(goals: Sequence[Goal], hops: int) -> float:
-    """Return hops divided by searches, at most 1; 0 for a plan without a search.
-
-    Args:
-        goals: Goals of the plan.
-        hops: Number of searches that the question needs; 0 if unknown, which scores 1.
-    """
-    made = searches(goals)
-    return 0.0 if not made else min(1.0, hops / made) if hops else 1.0
 
 
 async def prescore(

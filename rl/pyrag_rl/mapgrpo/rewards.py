@@ -1,4 +1,4 @@
-"""Role rewards of MAPGRPO: equations 7, 9 and 10 of OPERA with the weights of its table 6.
+"""Scores of MAPGRPO: role rewards (equations 7, 9, 10 of OPERA, weights of its table 6), pre-scores (equation 14).
 
 Each reward weighs the results of the runtime (its parsers, executor and retriever); nothing is parsed or executed
 here. All parts and sums are from 0 to 1. The `compute_score` of `pyrag_rl.rewards.environment` parses rows, runs
@@ -19,9 +19,12 @@ from pyrag.errors import BadOutputError, ConfigError, nearest
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
 from pyrag.methods.opera.judgements import Judged, parse_judged
+from pyrag.methods.opera.protocol import Goal
 from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.trace.model import Trace
-from pyrag_rl.mapgrpo.plans import ReadPlan, execution, logic, structure
+from pyrag_rl.data.rows import TrainRow
+from pyrag_rl.mapgrpo.plans import ReadPlan, completion, execution, logic, read_plan, searches, structure
+from pyrag_rl.mapgrpo.prescored import Candidate
 from pyrag_rl.rewards.score import Score
 
 WELL_FORMED, READABLE = (
@@ -54,6 +57,17 @@ class RewriteWeights:
 
     ndcg: float = 0.9
     form: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class PrescoreWeights:
+    """Weights of equation 14, from the authors' release. Their sum is 1."""
+
+    logic: float = 0.25
+    execution: float = 0.25
+    answer: float = 0.3
+    efficiency: float = 0.1
+    placeholders: float = 0.1
 
 
 W = TypeVar("W", PlanWeights, AnalysisWeights, RewriteWeights)
@@ -116,6 +130,50 @@ def plan_score(
         trace=trace,
         detail=plan.fault,
     )
+
+
+def prescored(
+    candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
+) -> Candidate:
+    """Return a candidate with its five components and their weighted sum (equation 14).
+
+    Args:
+        candidate: Completion of the Plan agent.
+        row: Row of the question.
+        trace: Run of the plan; None for a plan that cannot run.
+        origin: Name of the author.
+        weights: Weights of the components.
+    """
+    read = read_plan(candidate, row.question)
+    text = trace.answer.text if trace and trace.answer.known else ""
+    parts = {
+        "logic": logic(read, row.question, row.hops),
+        "execution": completion(trace) if trace and trace.error is None else 0.0,
+        "answer": score_text(text, row.answers, script_of(row.source))[0] if text else 0.0,
+        "efficiency": efficiency(read.goals, row.hops),
+        "placeholders": structure(read),
+    }
+    score = sum(getattr(weights, name) * value for name, value in parts.items())
+    return Candidate(
+        id=row.id,
+        source=row.source,
+        question=row.question,
+        completion=candidate,
+        origin=origin,
+        score=score,
+        **parts,
+    )
+
+
+def efficiency(goals: Sequence[Goal], hops: int) -> float:
+    """Return hops divided by searches, at most 1; 0 for a plan without a search.
+
+    Args:
+        goals: Goals of the plan.
+        hops: Number of searches that the question needs; 0 if unknown, which scores 1.
+    """
+    made = searches(goals)
+    return 0.0 if not made else min(1.0, hops / made) if hops else 1.0
 
 
 def analysis_score(
