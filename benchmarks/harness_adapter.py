@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag import PyRAG, PyRAGError
+from pyrag._io.processes import settle_collector
 from pyrag.cli.main import guarded
 
 
@@ -76,6 +77,7 @@ async def serve(concurrency: int, deadline: float, profile: str) -> None:
                 send(await ask(rag, item))
 
         await one(json.loads(sys.stdin.readline()))
+        settle_collector()  # as `pyrag serve` and `pyrag bench` do
         items = [json.loads(line) for line in sys.stdin]
         wall, cpu = time.perf_counter(), cpu_seconds()
         await asyncio.gather(*map(one, items))

@@ -16,6 +16,7 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -184,9 +185,14 @@ class Settings:
 
 def public(settings: Settings) -> dict[str, Any]:
     """Return the settings for traces and reports, with addresses stripped of user, password and query."""
+    return {**_public(settings), "request": _shown(settings.request)}
+
+
+@lru_cache(maxsize=16)  # every question has the same
+def _public(settings: Settings) -> dict[str, Any]:
     values = {name: getattr(settings, name) for name in Settings.__slots__}
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
-    return values | urls | {"proxy": settings.proxy.rpartition("@")[2], "request": _shown(settings.request)}
+    return values | urls | {"proxy": settings.proxy.rpartition("@")[2]}
 
 
 def _shown(value: Any, key: str = "") -> Any:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.excerpts import mark_excerpts
+from pyrag._io.processes import settle_collector
 from pyrag.errors import PyRAGError, UsageError, install_extra
 from pyrag.retrieval.protocol import Retriever
 from pyrag.server.config import DEFAULT_INDEX, ServerConfig
@@ -112,6 +113,7 @@ async def _run(service: SearchService, app: Any, listener: socket.socket, starte
     except PyRAGError:
         await service.aclose()
         raise
+    settle_collector()
     server = server_of(service, app)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

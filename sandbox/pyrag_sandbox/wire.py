@@ -18,7 +18,7 @@ import math
 import struct
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
@@ -180,7 +180,9 @@ class _Encoder:
         kind = type(value)
         if kind is str:
             return self.text(value)
-        self._spend(_VALUE_BYTES)
+        self.left -= _VALUE_BYTES
+        if self.left < 0:
+            self._refuse_size()
         if depth > MAX_DEPTH:
             raise ValueError(f"a value nested deeper than {MAX_DEPTH} levels (or inside itself) cannot cross")
         simple = _ENCODERS.get(kind)
@@ -198,13 +200,18 @@ class _Encoder:
     def _spend(self, size: int) -> None:
         self.left -= size
         if self.left < 0:
-            raise ValueError(f"a value larger than {self._limit} bytes cannot cross")
+            self._refuse_size()
+
+    def _refuse_size(self) -> NoReturn:
+        raise ValueError(f"a value larger than {self._limit} bytes cannot cross")
 
     def same(self, value: Any, depth: int) -> Any:
         return value
 
     def text(self, value: str) -> str:
-        self._spend(_VALUE_BYTES + len(value))  # checked before encoding, which takes memory
+        self.left -= _VALUE_BYTES + len(value)
+        if self.left < 0:  # checked before encoding, which takes memory
+            self._refuse_size()
         if not value.isascii():
             self._spend(len(value.encode()) - len(value))  # also refuses lone surrogates
         return value

@@ -21,6 +21,7 @@ def _words(text: str) -> frozenset[str]:
 
 _SHORT = 200  # maximum characters of a text that may be an answer as it is
 _MAX_BOXES = 20
+_WORD = re.compile(r"[^\W_]+")
 _MAX_LINE = 2_000  # characters of a line
 _MAX_LINES = 300  # lines at the end that are searched for a label
 
@@ -118,7 +119,7 @@ def extracted(rest: str, query: str = "") -> str | None:
 
 def is_form(text: str) -> bool:
     """Return True if a value is only the placeholder of a form, such as "your answer here"."""
-    words = re.findall(r"[^\W_]+", text.casefold())
+    words = _WORD.findall(text.casefold())
     if not words:
         return False
     bracketed = text.strip()[0] + text.strip()[-1] in ("[]", "{}", "<>", "()")

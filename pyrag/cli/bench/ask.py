@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol, Self
 
+from pyrag._io.processes import settle_collector
 from pyrag.episode.ledger import Recording
 from pyrag.errors import PyRAGError
 from pyrag.evaluation.runs.batch import QuestionJob
@@ -56,6 +57,7 @@ class LocalAsk:
             journal.close()
 
     async def __aenter__(self) -> Self:
+        settle_collector()
         return self
 
     async def __aexit__(self, *exc: object) -> None:

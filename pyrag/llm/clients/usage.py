@@ -26,6 +26,8 @@ class TokenCounts:
 
 def read_usage(usage: Any) -> tuple[TokenCounts, str]:
     """Return the counts of a `usage` object, and a note on what is wrong with it; empty if both are valid."""
+    if type(usage) is dict and _are_counts(prompt := usage.get(_PROMPT[0]), made := usage.get(_COMPLETION[0])):
+        return TokenCounts(prompt, made), ""
     if not isinstance(usage, Mapping):
         return TokenCounts(), _UNCOUNTED if usage is None else f"counts tokens in no known form ({_shown(usage)})"
     reported = [_reported(usage, _PROMPT), _reported(usage, _COMPLETION)]
@@ -33,6 +35,11 @@ def read_usage(usage: Any) -> tuple[TokenCounts, str]:
     wrong = [value for value, count in zip(reported, counts, strict=True) if count is None and value is not None]
     note = f"counts {_shown(wrong[0])} tokens" if wrong else "" if counts[0] and counts[1] is not None else _UNCOUNTED
     return TokenCounts(*(count or 0 for count in counts)), note
+
+
+def _are_counts(prompt: object, made: object) -> bool:
+    """Return True for two counts in the usual form."""
+    return type(prompt) is type(made) is int and 0 < prompt <= MAX_TOKENS and 0 <= made <= MAX_TOKENS
 
 
 def _reported(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
