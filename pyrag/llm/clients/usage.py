@@ -26,8 +26,8 @@ class TokenCounts:
 
 def read_usage(usage: Any) -> tuple[TokenCounts, str]:
     """Return the counts of a `usage` object, and a note on what is wrong with it; empty if both are valid."""
-    if type(usage) is dict and _are_counts(prompt := usage.get(_PROMPT[0]), made := usage.get(_COMPLETION[0])):
-        return TokenCounts(prompt, made), ""
+    if type(usage) is dict and (usual := _usual(usage.get(_PROMPT[0]), usage.get(_COMPLETION[0]))):
+        return usual, ""
     if not isinstance(usage, Mapping):
         return TokenCounts(), _UNCOUNTED if usage is None else f"counts tokens in no known form ({_shown(usage)})"
     reported = [_reported(usage, _PROMPT), _reported(usage, _COMPLETION)]
@@ -37,9 +37,11 @@ def read_usage(usage: Any) -> tuple[TokenCounts, str]:
     return TokenCounts(*(count or 0 for count in counts)), note
 
 
-def _are_counts(prompt: object, made: object) -> bool:
-    """Return True for two counts in the usual form."""
-    return type(prompt) is type(made) is int and 0 < prompt <= MAX_TOKENS and 0 <= made <= MAX_TOKENS
+def _usual(prompt: object, completion: object) -> TokenCounts | None:
+    """Return two counts in the usual form; None for any other form."""
+    if type(prompt) is int and type(completion) is int and 0 < prompt <= MAX_TOKENS and 0 <= completion <= MAX_TOKENS:
+        return TokenCounts(prompt, completion)
+    return None
 
 
 def _reported(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
