@@ -62,7 +62,15 @@ class Memo:
         reply_type: type[T],
         step: AskingStep | None = None,
     ) -> tuple[T, bool]:
-        """Return the reply to a request, and True if an equal request had been made before; see `Requests.ask`."""
+        """Return the reply to a request, and True if an equal request had been made before.
+
+        Args:
+            role: The agent's role, or `retrieve`.
+            request: The request as plain data; equal data means the same request.
+            run: Makes the request.
+            reply_type: Type of the reply, for reading it from a recording.
+            step: Step that makes the request.
+        """
         key = canonical(role, request)
         if (earlier := self._replies.get(key)) is not None:
             return await asyncio.shield(earlier), True

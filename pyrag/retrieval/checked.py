@@ -26,6 +26,9 @@ MAX_TEXTS = 7_000_000  # bytes of all passages of one retrieval
 _MAX_NAME = 4_096  # characters of an id, a title or a source
 _MAX_PARTS = 100
 _MAX_METADATA = 1000  # fields that are looked at
+FIELDS = ("id", "title", "text", "contents", "source", "start", "end", "parts", "metadata", "score")
+"""Fields of a document in JSON."""
+
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a byte of these takes six on its way into a sandbox
 _SHOWN = 60
 
@@ -97,7 +100,7 @@ class _Check:
             return None
 
     def _read(self, given: object) -> Passage | None:
-        passage = _from_mapping(given) if isinstance(given, Mapping) else given
+        passage = given if type(given) is Passage or not isinstance(given, Mapping) else _from_mapping(given)
         if not isinstance(passage, Passage) or not isinstance(passage.text, str):
             what = "a document without a text" if isinstance(given, Mapping) else f"no pyrag.Passage ({shown(given)})"
             self._mended[f"left out: {what}"] += 1
@@ -211,17 +214,19 @@ def _has_halves(text: str) -> bool:
 
 def _from_mapping(given: Mapping[Any, Any]) -> Passage | None:
     """A passage of an object of JSON, as servers send them."""
-    text, title = given.get("text"), given.get("title")
-    if text is None and isinstance(given.get("contents"), str):
-        title, text = split_contents(given["contents"], _name(title))
+    return passage_of(map(given.get, FIELDS))
+
+
+def passage_of(values: Iterable[Any]) -> Passage | None:
+    """Return a passage of the values of `FIELDS`, in their order and of any type; None without a text."""
+    key, title, text, contents, source, start, end, parts, metadata, score = values
+    if text is None and isinstance(contents, str):
+        title, text = split_contents(contents, _name(title))
     if not isinstance(text, str):
         return None
-    key = given.get("id")
-    place = {"start": given.get("start"), "end": given.get("end")}
-    score, parts, metadata = given.get("score"), given.get("parts"), given.get("metadata")
     return Passage(
-        "" if key is None else key, _name(title), text, 0.0 if score is None else score, _name(given.get("source")),
-        parts if isinstance(parts, dict) else {}, **place, metadata=metadata if isinstance(metadata, dict) else {},
+        "" if key is None else key, _name(title), text, 0.0 if score is None else score, _name(source),
+        parts if isinstance(parts, dict) else {}, start, end, metadata if isinstance(metadata, dict) else {},
     )  # fmt: skip
 
 

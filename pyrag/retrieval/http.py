@@ -21,9 +21,9 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag.retrieval.checked import Passages, checked
+from pyrag.retrieval.checked import FIELDS, Passages, checked, passage_of
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.trace.model import SearchedIndex
+from pyrag.trace.model import Passage, SearchedIndex
 
 _PATH = "/retrieve"
 _PATIENCE = "the setting retrieve_timeout"
@@ -53,7 +53,7 @@ class _Document(msgspec.Struct):
 
 
 class _SmallDocument(msgspec.Struct):
-    """Document that is too small for any field to be too large, so that it is decoded at once."""
+    """Document too small for any field to be too large, so that it is decoded at once; its fields are `FIELDS`."""
 
     id: Any = None
     title: Any = None
@@ -76,6 +76,7 @@ class _RetrieveReply(msgspec.Struct):
 _replies = msgspec.json.Decoder(_RetrieveReply)
 _documents = msgspec.json.Decoder(_Document)
 _small_documents = msgspec.json.Decoder(_SmallDocument)
+_SOURCE, _SCORE = FIELDS.index("source"), FIELDS.index("score")
 _LONG = ("title", "text", "contents")
 _SHORT = ("id", "source", "start", "end", "parts", "metadata", "score")
 
@@ -146,7 +147,7 @@ def _passages(content: bytes, topk: int, source: str, where: str | None) -> Pass
     result = reply.result
     if len(result) != 1:
         raise ReplyFormError(f"{len(result)} lists of documents for one query")
-    given = [_fields(raw, source) for raw in result[0][:topk]]
+    given = [_document(raw, source) for raw in result[0][:topk]]
     found = checked(given, topk)
     if given and not found:
         raise ReplyFormError("a document without contents or text")
@@ -171,10 +172,14 @@ def _reply(content: bytes) -> _RetrieveReply:
     return _replies.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
+def _document(raw: msgspec.Raw, source: str) -> object:
+    """Return a document as a passage if it is small and has a text, otherwise its fields."""
+    passage = _small_passage(raw, source) if len(memoryview(raw)) <= _MAX_SHORT else None
+    return _fields(raw, source) if passage is None else passage
+
+
 def _fields(raw: msgspec.Raw, source: str) -> object:
     """Return the readable fields of a document as a mapping; a value that is no document is returned as it is."""
-    if len(memoryview(raw)) <= _MAX_SHORT and (fields := _small_fields(raw, source)) is not None:
-        return fields
     try:
         hit = _documents.decode(raw)
         found = (
@@ -188,17 +193,15 @@ def _fields(raw: msgspec.Raw, source: str) -> object:
     return {name: value[:_MAX_CHARACTERS] if isinstance(value, str) else value for name, value in values.items()}
 
 
-def _small_fields(raw: msgspec.Raw, source: str) -> dict[str, Any] | None:
-    """Return the fields of a small document; None if a part of it cannot be read."""
+def _small_passage(raw: msgspec.Raw, source: str) -> Passage | None:
+    """Return the passage of a small document; None if a part of it cannot be read, or if it has no text."""
     try:
         hit = _small_documents.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    inner = hit if hit.document is None else hit.document
-    values = msgspec.structs.asdict(inner)
-    del values["document"]
-    values.update(score=hit.score, source=inner.source or source)
-    return values
+    values = list(msgspec.structs.astuple(hit if hit.document is None else hit.document))[: len(FIELDS)]
+    values[_SOURCE], values[_SCORE] = values[_SOURCE] or source, hit.score
+    return passage_of(values)
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:

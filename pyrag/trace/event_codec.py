@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, TypeVar, get_args
 
 from pyrag.errors import DataError
@@ -52,6 +53,14 @@ from pyrag.trace.model import Program, RecordedEvent, Trace, Usage
 
 T = TypeVar("T")
 
+
+def _values_of(names: Iterable[str]) -> Callable[[Any], Sequence[Any]]:
+    """Return a function that returns the values of an object's attributes."""
+    first, *others = names
+    get = attrgetter(first, *others)
+    return get if others else lambda value: (get(value),)
+
+
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 # Event types by name: `StepStarted` is `step_started`.
 _KINDS: dict[str, type[Event]] = {_CAPITAL.sub("_", kind.__name__).lower(): kind for kind in get_args(Event)}
@@ -61,6 +70,10 @@ _HIDDEN = ("question", "number", "at")
 _SHOWN = {kind: {field.name: field.default for field in fields(kind) if field.name not in _HIDDEN} for kind in _NAMES}
 _SHOWN[QuestionStarted]["question"] = ""
 _SPENT = {field.name: field.default for field in fields(Usage)}
+# The same fields as names and defaults side by side, with a function that returns their values.
+_DEFAULTS = {kind: (tuple(shown), tuple(shown.values())) for kind, shown in _SHOWN.items()}
+_VALUES: dict[type[Event], Callable[[Any], Sequence[Any]]] = {kind: _values_of(shown) for kind, shown in _SHOWN.items()}
+_VALUES_OF_USAGE = _values_of(_SPENT)
 _DIGITS = 5  # decimal places of seconds, 10 µs
 _OF_STEP = ("primitive", "query", "line", "round", "depends_on", "topk")
 _OF_QUESTION = ("method", "engine", "retriever", "started_at")
@@ -221,15 +234,17 @@ _REFERENCES: dict[type[Event], Callable[[Any, Trace, int], _References]] = {
 
 def _compact(event: Event, references: _References) -> RecordedEvent:
     """Return an event's object without defaults, with references in place of fields."""
-    value: RecordedEvent = {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS)}
-    for name, default in _SHOWN[type(event)].items():
+    kind = type(event)
+    value: RecordedEvent = {"event": _NAMES[kind], "at": round(event.at, _DIGITS)}
+    for name, default, field_value in zip(*_DEFAULTS[kind], _VALUES[kind](event), strict=False):
         if name in references:
             if (reference := references[name]) is not None:
                 value[name] = reference
-        elif (field_value := getattr(event, name)) != default:
-            value[name] = round(field_value, _DIGITS) if isinstance(field_value, float) else field_value
-    if isinstance(event, AgentFinished):
-        value["usage"] = {name: spent for name, zero in _SPENT.items() if (spent := getattr(event.usage, name)) != zero}
+        elif field_value != default:
+            value[name] = round(field_value, _DIGITS) if type(field_value) is float else field_value
+    if kind is AgentFinished:
+        usage = zip(_SPENT.items(), _VALUES_OF_USAGE(event.usage), strict=True)  # type: ignore[union-attr]
+        value["usage"] = {name: spent for (name, zero), spent in usage if spent != zero}
     return value
 
 

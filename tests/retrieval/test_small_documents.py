@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,22 +22,21 @@ DOCUMENTS = st.dictionaries(NAMES, VALUES, max_size=8)
 HITS = VALUES | DOCUMENTS | st.builds(lambda hit, inner: {**hit, "document": inner}, DOCUMENTS, DOCUMENTS | VALUES)
 
 
-def field_by_field(raw: msgspec.Raw) -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(http, "_small_fields", lambda raw, source: None)
-        return http._fields(raw, "a server")
+def read_both_ways(raw: msgspec.Raw) -> tuple[Passages, Passages]:
+    return checked([http._document(raw, "a server")], 1), checked([http._fields(raw, "a server")], 1)
 
 
 @given(HITS)
 @settings(max_examples=400, deadline=None)
 def test_small_documents_read_like_large_ones(hit: Any) -> None:
-    raw = msgspec.Raw(msgspec.json.encode(hit))
-    assert http._fields(raw, "a server") == field_by_field(raw)
+    small, large = read_both_ways(msgspec.Raw(msgspec.json.encode(hit)))
+    assert (small, small.notes) == (large, large.notes)
 
 
 def test_broken_fields_leave_the_others_readable() -> None:
-    raw = msgspec.Raw(b'{"id": "1", "score": NaN, "text": "x"}')
-    assert http._fields(raw, "a server") == field_by_field(raw)
+    small, large = read_both_ways(msgspec.Raw(b'{"id": "1", "score": NaN, "text": "x"}'))
+    assert small == large
+    assert [(passage.id, passage.text) for passage in small] == [("1", "x")]
 
 
 def test_a_checked_list_is_not_checked_again_unless_changed() -> None:

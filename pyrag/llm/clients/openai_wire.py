@@ -84,6 +84,8 @@ def decode_reply(content: bytes) -> Reply:
     if _is_stream(content):
         return _streamed(content)
     value = _value(content)
+    if type(value) is dict and (usual := _usual_reply(value)) is not None:
+        return usual
     first = value[0] if isinstance(value, list) and value else value  # Gemini
     if isinstance(first, dict) and (failure := _failure(first)) is not None:
         raise ReportedError(_status(failure), content)
@@ -103,6 +105,21 @@ def decode_reply(content: bytes) -> Reply:
         finish_reason=_finish(choice) or "stop",
         note=note,
     )
+
+
+def _usual_reply(whole: dict[str, Any]) -> Reply | None:
+    """Return the reply of a chat completion in the usual form; None for any other."""
+    choices = whole.get("choices")
+    choice = choices[0] if type(choices) is list and choices else None
+    if type(choice) is not dict or choice.get("error") or whole.get("error") or whole.get("object") == "error":
+        return None
+    message = choice.get("message")
+    content = message.get("content") if type(message) is dict else None
+    if type(content) is not str or not content.strip():
+        return None
+    usage, note = read_usage(whole.get("usage"))
+    finish = _finish(choice) or "stop"
+    return Reply(content, usage.prompt_tokens, usage.completion_tokens, finish_reason=finish, note=note)
 
 
 def _is_stream(content: bytes) -> bool:
