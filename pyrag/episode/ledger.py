@@ -250,7 +250,9 @@ class Ledger:
 
     def _check(self, cost: Usage) -> None:
         """Raise `BudgetExceededError` if this cost, everything spent and everything under way exceed a limit."""
-        total, budget = self.usage + self._reserved() + cost, self.budget
+        total, budget = self.usage + cost, self.budget
+        if self._under_way:
+            total += self._reserved()
         for wanted, limit, what in (
             (total.model_calls, budget.calls, "model calls"),
             (total.retrievals, budget.retrievals, "retrievals"),

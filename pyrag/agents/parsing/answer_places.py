@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from pyrag._io.lines import lines_of
@@ -117,6 +118,7 @@ def extracted(rest: str, query: str = "") -> str | None:
     return _bold(plain, query)
 
 
+@lru_cache(maxsize=32)  # each answer is looked at several times
 def is_form(text: str) -> bool:
     """Return True if a value is only the placeholder of a form, such as "your answer here"."""
     words = _WORD.findall(text.casefold())

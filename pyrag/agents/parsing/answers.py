@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted, is_form, without_label
@@ -289,6 +290,7 @@ def _first_paragraph(answer: str) -> str:
     return first if first.strip() and len(first) <= _SHORT and remark and not _BULLET.match(first) else answer
 
 
+@lru_cache(maxsize=32)
 def _tidy(text: str) -> str:
     """Return a text on one line, without Markdown emphasis or quotes around the whole."""
     text = " ".join(text.translate(_INVISIBLE).split())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 _DOC = r"(?:\bdoc(?:ument)?s?|文档|文件|文書|dokumente?n?|documento?s?)[.#:_]?\s{0,3}#?"
 _OTHER = (
@@ -84,6 +85,7 @@ def find_citations(text: str, documents: int) -> tuple[int, ...]:
     return ()
 
 
+@lru_cache(maxsize=32)  # an answer is stripped again after it was tidied, mostly unchanged
 def strip_citations(text: str, documents: int = 0) -> str:
     """Return an answer without its citations.
 
