@@ -108,8 +108,9 @@ def ladder_for(settings: Settings, method: Method | None = None) -> Ladder:
         settings: The settings.
         method: Method that replaces the settings' method.
     """
-    own = settings.recovery == "auto"
-    recovery = (method or get_method(settings.method)).recovery if own else settings.recovery
+    recovery = settings.recovery
+    if recovery == "auto":
+        recovery = (method or get_method(settings.method)).recovery
     return ladder_of(recovery, settings.boost_topk)
 
 
