@@ -1,4 +1,4 @@
-"""The distribution `pyrag-runtime`: its version, and the command's entry point.
+"""The distribution `pyrag-runtime` and its version.
 
 It lies outside of the package `pyrag`, because the distribution has another name than the package: a package index
 offers another project's distribution `pyrag`.
@@ -17,10 +17,3 @@ def version() -> str:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return "0.0.0"
-
-
-def main() -> None:
-    """Run the command `pyrag`."""
-    from pyrag.cli.main import main as run
-
-    run()

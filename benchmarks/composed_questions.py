@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.cli.main import guarded
+from pyrag.embedded.planner.goals import goals_of
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base
 from pyrag.embedded.planner.planner import parse
 from pyrag.evaluation.agent_behaviour import depths
 from pyrag.evaluation.reports.tables import depth_table
-from pyrag.methods.opera.embedded import goals_of
 
 _NAME = r"[A-Z][\w.'-]*(?: (?:of |the |de )?[A-Z][\w.'-]*)*"
 _NOUN = r"(?!kind|type|year|percent|name|part|person|other|is|was|are|were|did|does|do)[a-z]+"

@@ -2,9 +2,11 @@
 
     [project.entry-points."pyrag.methods"]      NAME = "module:METHOD"  a pyrag.extend.Method
     [project.entry-points."pyrag.retrievers"]   NAME = "module:open"    open(rest) -> Retriever, for NAME or NAME:REST
-    [project.entry-points."pyrag.engines"]      NAME = "module:open"    open(rest) -> ChatModel, for --llm NAME:REST
+    [project.entry-points."pyrag.engines"]      NAME = "module:open"    open(rest) -> ChatModel, for --llm NAME:REST;
+                                                                        or a pyrag.extend.Engine
     [project.entry-points."pyrag.documents"]    SUFFIX = "module:read"  read(data, name) -> text or records
     [project.entry-points."pyrag.tools"]        NAME = "module:tool"    a function or a list of functions
+    [project.entry-points."pyrag.commands"]     NAME = "module:command" a function with Typer's options, or a Typer
 
 Nothing is imported before it is used. A name of pyrag's own stays pyrag's, and one that two packages claim is nobody's;
 `problems` says so. What cannot be loaded is an error for who uses it, and for nobody else.
@@ -22,7 +24,7 @@ from pyrag_runtime import DISTRIBUTION
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-Kind = Literal["methods", "retrievers", "engines", "documents", "tools"]
+Kind = Literal["methods", "retrievers", "engines", "documents", "tools", "commands"]
 OWN: Mapping[Kind, Collection[str]] = {
     "methods": frozenset((
         "adaptive", "cot", "decompose-only", "direct", "hera", "ircot", "iter-retgen", "opera", "plan-only", "pyrag",
@@ -39,6 +41,10 @@ OWN: Mapping[Kind, Collection[str]] = {
         )
     ),
     "tools": frozenset(("sql", "table")),
+    "commands": (
+        "ask", "chat", "index", "trace", "models", "doctor", "serve", "mcp", "serve-retriever", "serve-model", "bench",
+        "data", "evolve", "experience", "reproduce", "train", "cache", "sandbox",
+    ),
 }  # fmt: skip
 
 
@@ -62,6 +68,11 @@ def load(kind: Kind, name: str) -> Any:
     Raises:
         ConfigError: It is not registered, or it cannot be loaded, whatever the package's code raised.
     """
+    return _loaded(kind, name)
+
+
+@cache
+def _loaded(kind: Kind, name: str) -> Any:
     entry = _found(kind)[0].get(name)
     if entry is None:
         raise ConfigError(
@@ -110,23 +121,29 @@ def package_of(entry: EntryPoint) -> str:
 
 def forget() -> None:
     """Look for packages again, as tests do that install some."""
-    _found.cache_clear()
+    for cached in (_loaded, _found, _installed):
+        cached.cache_clear()
 
 
 _SINGULAR: Mapping[Kind, str] = {
     "methods": "method", "retrievers": "retriever", "engines": "engine", "documents": "reader of documents",
-    "tools": "tool",
+    "tools": "tool", "commands": "command",
 }  # fmt: skip
 
 
 @cache
-def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
+def _installed() -> Any:  # Python 3.11 and 3.12 give it different types
     from importlib.metadata import entry_points
 
+    return entry_points()
+
+
+@cache
+def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
     found: dict[str, EntryPoint] = {}
     wrong: list[str] = []
     claimed: set[str] = set()
-    for entry in entry_points(group=f"pyrag.{kind}"):
+    for entry in _installed().select(group=f"pyrag.{kind}"):
         name = entry.name.lower().removeprefix(".") if kind == "documents" else entry.name
         if name in OWN[kind] and package_of(entry) != DISTRIBUTION:
             wrong.append(f"the {_SINGULAR[kind]} {name} of {package_of(entry)} is left out: the name is pyrag's own")

@@ -234,7 +234,7 @@ class Writer(Protocol):
 class RoleEngines:
     """Engine of each role, from which methods build agents of their own.
 
-    Each is a `PromptedEngine`, an `EmbeddedEngine`, or another object that a method may know.
+    Each is a `PromptedEngine`, a `RuleEngine`, or another object that a method may know.
     """
 
     answer: Any
@@ -254,6 +254,7 @@ class Agents:
         follow_up: Agent that resolves follow-up questions; None if the engine has none.
         engines: Engines from which `team` builds agents; None if nothing can be built.
         teams: Agents of single methods, by the function that builds them.
+        calls_model: Whether agents call a language model; without one, a question costs no model calls.
     """
 
     name: str
@@ -265,6 +266,17 @@ class Agents:
     engines: RoleEngines | None = None
     follow_up: FollowUpAgent | None = None
     teams: dict[Any, Any] = field(default_factory=dict, compare=False)
+    calls_model: bool = True
+
+    @property
+    def can_write(self) -> bool:
+        """True if the agents include a writer of free text."""
+        return self.writer is not None
+
+    @property
+    def calls_tools(self) -> bool:
+        """True if programs of the planner may call tools."""
+        return hasattr(self.planner, "with_tools")
 
     def team(self, build: Callable[[RoleEngines], T | None]) -> T | None:
         """Return a method's own agents, built at the first call; None if the engine cannot provide them."""

@@ -50,3 +50,14 @@ def asks_for(schema: Schema, prompt: str) -> bool:
 
 SUB_QUERIES = closed("sub_queries", {"sub_queries": TEXTS})  # an object around the list, which the parser finds inside
 REWRITE = closed("rewrite", {"strategy": TEXT, "query": TEXT, "keywords": TEXTS})
+JUDGEMENT = closed(
+    "judgement",
+    {
+        "analysis": TEXT,
+        "decision": DECISION,
+        "answer": TEXT,
+        "confidence": {"type": "number"},
+        "documents": NUMBERS,
+        "missing": TEXT,
+    },
+)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import pyrag
 from pyrag._io import plugins
+from pyrag.agents.engine import about_engine
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
 from pyrag.errors import ConfigError, PyRAGError, UsageError, install_extra
 from pyrag.llm.protocol import ModelInfo, ModelLister
 from pyrag.retrieval.protocol import searched_index
-from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, about_embedded, model_options, open_engines
+from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, model_options, open_engines
 from pyrag.settings import Settings
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
@@ -143,7 +144,7 @@ async def _sandbox(engines: Engines) -> str:
 
 
 async def _engine(spec: str, settings: Settings) -> str:
-    if about := about_embedded(spec):
+    if about := about_engine(spec):
         return f"{spec}: {about}; good for trying things out"
     if spec.startswith(REPLAY):
         return f"{spec}: answers from a recording"
@@ -195,7 +196,7 @@ async def _offered(settings: Settings) -> list[ModelInfo]:
     from pyrag.llm.spec import open_chat_model
 
     spec = settings.llm
-    if not (about_embedded(spec) or spec.startswith(REPLAY)):
+    if not (about_engine(spec) or spec.startswith(REPLAY)):
         model = open_chat_model(spec, model_options(settings))
         try:
             if isinstance(model, ModelLister):

@@ -7,19 +7,10 @@ and for small corpora; a language model reads better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pyrag.agents.protocol import Agents, RoleEngines
 from pyrag.errors import ConfigError
-
-
-@dataclass(frozen=True, slots=True)
-class EmbeddedEngine:
-    """The parts from which a method makes agents without a language model; the answerer also rates passages."""
-
-    answerer: Any
 
 
 def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | None = None) -> Agents:
@@ -33,6 +24,8 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
     Raises:
         ConfigError: The folder holds no reader.
     """
+    from pyrag.agents.goals.rules import RuleEngine
+    from pyrag.embedded.engine import EmbeddedRules
     from pyrag.embedded.follow_up import EmbeddedFollowUp
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
@@ -44,13 +37,14 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
     answerer = NeuralAnswerer(Path(folder), least=least) if folder else NeuralAnswerer(least=least)
-    engine = EmbeddedEngine(answerer)
+    engine = RuleEngine(answerer, EmbeddedDecomposer(), EmbeddedRewriter(), EmbeddedRules())
     return Agents(
         name,
-        EmbeddedDecomposer(),
+        engine.decomposer,
         EmbeddedPlanner(),
         answerer,
-        rewriter=EmbeddedRewriter(),
+        rewriter=engine.rewriter,
         engines=RoleEngines(engine, engine, engine, engine),
+        calls_model=False,
         follow_up=EmbeddedFollowUp(),
     )

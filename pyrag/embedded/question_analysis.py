@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from pyrag.agents.goals.goal_types import YES_NO
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.relations.table import RELATIONS
-from pyrag.embedded.words import UPPER_CLASS, fold, tidy
+from pyrag.embedded.words import fold
+from pyrag.trace.sentences import UPPER_CLASS, tidy
 
 _ASKED = tuple((each.name, each.kind, re.compile(each.asked, re.IGNORECASE)) for each in RELATIONS if each.asked)
 _YESNO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.I)
@@ -231,3 +233,22 @@ _HEAD = re.compile(
     r"\b(?:what|which|whose)\s+((?:(?!is\b|are\b|was\b|were\b|do\b|does\b|did\b|has\b|had\b|have\b)[\w'’-]+\s+){0,3}?[\w'’-]+?)(?:\s+(?:is|are|was|were|do|does|did|has|had|have|of|in|on|that|who|can|would|will|for|from|to|at|by|with)\b|\s+\w+(?:ed|s)\b|\?|$)",
     re.I,
 )
+
+
+_KIND_OF_WORD = {"who": "person", "whom": "person", "when": "date", "where": "place", "how many": "number"}
+
+
+def asked_for(question: str) -> str:
+    """Return the kind of the answer in a word; empty if the question does not tell.
+
+    It is the noun after "which" or "what"; for other question words, their meaning.
+    """
+    analysis = analyse(question)
+    if analysis.kind == "yesno":
+        return YES_NO
+    if analysis.wh not in ("what", "which"):
+        return _KIND_OF_WORD.get(analysis.wh, "")
+    named = analysis.head and re.search(
+        rf"\b{analysis.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{analysis.head}\b", question, re.IGNORECASE
+    )
+    return analysis.head if named else ""

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag._io.files import write_atomic, write_json
+from pyrag.agents.engine import can_write
 from pyrag.errors import BudgetExceededError, ConfigError, ServiceError, UsageError
 from pyrag.evaluation.runs import provenance
 from pyrag.evaluation.runs.folder import SUMMARY, locked, open_folder
@@ -33,7 +34,7 @@ from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.cache import ReplyStore
 from pyrag.llm.wrappers import Meter
 from pyrag.methods.hera.experience.library import Library
-from pyrag.runtime.engines import about_embedded, open_engines
+from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, public
 
 LIBRARY, REPLIES, REPORT = "experience.db", "replies.sqlite", "report.html"
@@ -119,7 +120,7 @@ def evolve(
 
 def _check_model(settings: Settings, config: EvolveConfig) -> None:
     """Raise `ConfigError` for an engine that cannot learn: without a language model, only topologies can be learned."""
-    if about_embedded(settings.llm) and not config.topologies:
+    if not can_write(settings.llm) and not config.topologies:
         raise ConfigError(
             "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "
             "only learn which topology suits which kind of question: pass --topologies for that"

@@ -9,7 +9,7 @@
     scripted:FILE                       replies from a file, see `pyrag.llm.clients.scripted`
     NAME:REST                           a model of an installed package (entry points of the group `pyrag.engines`)
 
-`embedded` and `replay:FILE` are engines but not chat models, and are handled before this.
+Engines without a language model, such as `embedded`, and `replay:FILE` are handled before this.
 """
 
 from __future__ import annotations

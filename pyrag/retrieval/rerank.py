@@ -20,6 +20,7 @@ from typing import Any
 from pyrag._io.excerpts import excerpt
 from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
+from pyrag.agents.engine import default_engine
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError, install_extra
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
@@ -127,9 +128,9 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
         return RerankingRetriever(retriever, cross_encoder(spec), name=f"{PART}:{spec}")
     if spec != READER:
         raise ConfigError(f"there is no reranker {spec!r}: write {READER}, {ONNX}DIR or {SENTENCE_TRANSFORMERS}NAME")
-    from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
-
-    return RerankingRetriever(retriever, NeuralAnswerer().evidence, name=f"{PART}:{spec}", depth=READER_DEPTH)
+    open_reader = default_engine().open_reader
+    assert open_reader is not None
+    return RerankingRetriever(retriever, open_reader().evidence, name=f"{PART}:{spec}", depth=READER_DEPTH)
 
 
 def cross_encoder(model: str) -> Scorer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag.agents.engine import default_engine, engine_of
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Reading, RoleEngines
 from pyrag.episode.speculation import PrefetchStats
@@ -30,17 +31,9 @@ if TYPE_CHECKING:
     from pyrag.llm.spec import ModelOptions
     from pyrag.tools.tool import Tool
 
-EMBEDDED = "embedded"
 REPLAY = "replay:"
 LOCAL_ENGINES = ("vllm", "transformers")
 OWN_MODEL = "object:"  # spec of a model that the caller passed as an object
-
-
-def about_embedded(spec: str) -> str:
-    """Return a description of the embedded engine that a spec names, or an empty text for another engine."""
-    if spec == EMBEDDED:
-        return "rules and a small trained reader, no language model"
-    return "rules and a reader of one's own, no language model" if spec.startswith(f"{EMBEDDED}:") else ""
 
 
 @dataclass(slots=True)
@@ -160,6 +153,7 @@ def _with_own(agents: Agents, answerer: Answerer | None, description: str) -> Ag
             )
         name = type(answerer).__name__
         agents = replace(agents, name=f"{agents.name} (answer: {name})", answerer=_OwnAnswerer(answerer, name))
+        agents = replace(agents, calls_model=True)  # for all that is known
     with_tools = getattr(agents.planner, "with_tools", None) if description else None
     return agents if with_tools is None else replace(agents, planner=with_tools(description))
 
@@ -265,6 +259,7 @@ def _open_agents(settings: Settings, models: _Models, prompts: Prompts | None) -
         rewriter.rewriter,
         _role_engines(answerer, planner, decomposer, rewriter),
         base.follow_up,
+        calls_model=any(part.calls_model for part in (base, *roles.values())),
     )
 
 
@@ -280,26 +275,26 @@ def _role_engines(answerer: Agents, planner: Agents, decomposer: Agents, rewrite
 def _checked(answerer: Answerer, settings: Settings) -> Answerer:
     if not settings.least_evidence:
         return answerer
-    from pyrag.embedded.evidence import CheckedAnswerer
-
-    return CheckedAnswerer(answerer, settings.least_evidence)
+    check = default_engine().check_answers
+    assert check is not None
+    return check(answerer, settings.least_evidence)
 
 
 def _is_prompted(spec: str) -> bool:
-    return not about_embedded(spec) and not spec.startswith(REPLAY)
+    return not spec.startswith(REPLAY) and engine_of(spec) is None
 
 
 def _agents_of(
     spec: str, settings: Settings, models: _Models, prompts: Prompts | None, options: RequestOptions
 ) -> Agents:
     if not _is_prompted(spec):
-        from pyrag.embedded import embedded_agents
-
         if settings.prompts:
             load_prompts(settings.prompts)  # these agents use no prompts, but a wrong folder is still an error
+        engine = engine_of(spec)
+        if engine is not None:
+            return engine.open(spec.partition(":")[2], settings)
         # A replayed question never reaches its agents, since the ledger answers.
-        folder = spec.partition(":")[2] if spec.startswith(f"{EMBEDDED}:") else ""
-        return embedded_agents(spec, folder=folder, least=settings.least_evidence)
+        return replace(default_engine().open("", settings), name=spec, calls_model=True)
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 

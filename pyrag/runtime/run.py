@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 import pyrag_runtime
+from pyrag.agents.engine import engine_of
 from pyrag.agents.protocol import Agents, Standalone
-from pyrag.embedded.language import is_english
 from pyrag.episode.episode import Episode
 from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
@@ -34,7 +34,7 @@ from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import filter_verdict, searched_index
 from pyrag.runtime.citations import citations_of
-from pyrag.runtime.engines import Engines, about_embedded
+from pyrag.runtime.engines import Engines
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
@@ -43,10 +43,6 @@ from pyrag.trace.model import UNKNOWN, Answer, Exchange, Passage, Trace, TraceEr
 from pyrag.trace.verdict import judged, with_confidence
 from pyrag_sandbox import SandboxError
 
-ENGLISH_ONLY = (
-    "the embedded engine reads English only, which this question does not seem to be: ask in English, "
-    "or name a language model with --llm"
-)
 MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # queries of programs hold the question and facts before it
 
 
@@ -272,9 +268,11 @@ def _checked(question: str) -> str:
 
 
 def _warn_of_language(episode: Episode, settings: Settings) -> None:
-    engines = (settings.llm, settings.answer_llm or settings.llm)
-    if any(map(about_embedded, engines)) and not is_english(episode.question):
-        episode.warn(ENGLISH_ONLY)
+    """Warn of a question in a language that an engine does not read."""
+    for spec in (settings.llm, settings.answer_llm or settings.llm):
+        engine = engine_of(spec)
+        if engine is not None and (warning := engine.language_warning(episode.question)):
+            episode.warn(warning)
 
 
 def _sized(agents: Agents, topk: int) -> Agents:
@@ -294,7 +292,7 @@ def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
         episode.warn(f"the method {method.name} calls no tools: use pyrag")
     elif recording is not None:
         offer(episode, recorded_tools(recording.tools))
-    elif method.plans and getattr(engines.agents.planner, "with_tools", None) is None:
+    elif method.plans and not engines.agents.calls_tools:
         episode.warn(f"the planner of {engines.agents.name} calls no tools: name a language model with --llm")
     else:
         offer(episode, offered_tools(engines.tools))
@@ -349,7 +347,7 @@ def _trace(
     citations, numbers = citations_of(episode.steps, result)
     ledger = episode.ledger
     usage = replace(ledger.usage, seconds=ledger.elapsed(), cost=ledger.budget.price(ledger.usage))
-    if about_embedded(engines.agents.name):  # its agents count against the budget, but call no model
+    if not engines.agents.calls_model:  # its agents count against the budget, but call no model
         usage = replace(usage, model_calls=0, unused_calls=0)
     return Trace(
         question=episode.question,

@@ -11,9 +11,9 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 import pyrag_runtime
+from pyrag.agents.engine import about_engine
 from pyrag.errors import ConfigError
 from pyrag.methods.registry import check_writer, get_method, method_names
-from pyrag.runtime.engines import about_embedded
 from pyrag.server.config import Access
 from pyrag.server.errors import public_text
 from pyrag.server.replies import access_of, json_reply
@@ -67,11 +67,11 @@ def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
 def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
     """Return the choices of a request: indexes, methods, the engine, and questions that the bundled corpus answers."""
     served = service.index(None, access)
-    can_write = served.engines.agents.writer is not None
+    can_write = served.engines.agents.can_write
     return {
         "version": pyrag_runtime.version(),
         "engine": public_text(served.engines.agents.name),
-        "engine_note": about_embedded(served.engines.agents.name),
+        "engine_note": about_engine(served.engines.agents.name),
         "index": served.name,
         "indexes": [name for name in service.indexes if access.allows(name)],
         "method": served.settings.method,

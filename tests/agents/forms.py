@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyrag.agents import schemas
+from pyrag.agents.goals.goal import Goal
 from pyrag.agents.llm import make_llm_agents
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.protocol import Agents
 from pyrag.agents.rewriter import parse_rewrite
@@ -32,8 +34,6 @@ from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
-from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import Passage
 
 QUESTION = "Who directed Alpha?"
@@ -70,7 +70,7 @@ FORMS: dict[str, Form] = {
         shown=False,
     ),
     "opera.analyse": Form(
-        lambda a: _of(_of(a.team(opera_agents)).analyst).answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
+        lambda a: _of(_of(a.team(opera_agents)).analyst).answer(QUESTION, DOCS), schemas.JUDGEMENT, _two
     ),
     "rewrite": Form(lambda a: _of(a.rewriter).rewrite(QUESTION, ["Alpha"], DOCS, ""), schemas.REWRITE, parse_rewrite),
     "hera.characterise": Form(
@@ -101,18 +101,16 @@ FORMS: dict[str, Form] = {
         lambda text: parse_verdict(text, "missing"),
     ),
     "hera.answer_generator": Form(
-        lambda a: _of(a.team(hera_team)).answerer.answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
+        lambda a: _of(a.team(hera_team)).answerer.answer(QUESTION, DOCS), schemas.JUDGEMENT, _two
     ),
     "hera.reflect": Form(
         lambda a: _of(a.team(hera_team)).reflector.reflect(QUESTION, "Ada Berg", DOCS),
         hera_schemas.REVIEW,
         lambda text: parse_verdict(text, "critique"),
     ),
-    "hera.conclude": Form(
-        lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, DOCS), opera_schemas.JUDGEMENT, _two
-    ),
+    "hera.conclude": Form(lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, DOCS), schemas.JUDGEMENT, _two),
     "hera.conclude of facts": Form(
-        lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, None), opera_schemas.JUDGEMENT, _two
+        lambda a: _of(a.team(hera_team)).concluder.answer(QUESTION, None), schemas.JUDGEMENT, _two
     ),
     "evolve.reflect": Form(
         lambda a: _of(_of(a.team(hera_team)).coach).reflect(Characterisation(), GROUP),

@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 from pyrag.agents.parsing.answers import find_citations, parse_answer, read_answer, salvage_answer, strip_citations
 from pyrag.agents.parsing.draft import DraftReader
 from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, split_thinking
+from pyrag.agents.parsing.judgements import parse_judged, salvage_judged
 from pyrag.agents.parsing.programs import parse_draft, parse_program, repaired_quotes
 from pyrag.agents.parsing.spans import is_wordy, shortened
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.reply_room import closes_answer
 from pyrag.agents.rewriter import parse_rewrite
-from pyrag.agents.schemas import TAGGED_ANSWER
+from pyrag.agents.schemas import JUDGEMENT, TAGGED_ANSWER
 from pyrag.errors import BadOutputError
 from pyrag.llm.schema import fits, matches
 from pyrag.methods.baselines.ircot import first_sentence
@@ -32,8 +33,6 @@ from pyrag.methods.hera.coach.agent import parse_blame, parse_guidance, parse_in
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged, salvage_judged
-from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.methods.search_agent import DIALECTS, boxed, read_turn
 from pyrag_helpers.unknown import is_unknown
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from pyrag.agents.parsing.answers import parse_answer, read_answer, salvage_answer
+from pyrag.agents.parsing.judgements import Judged, parse_judged, salvage_judged
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.prompts import placeholders
 from pyrag.agents.rewriter import parse_rewrite, salvage_rewrite
 from pyrag.errors import BadOutputError
-from pyrag.methods.opera.judgements import Judged, parse_judged, salvage_judged
 
 QUERY = "In which town was Ines Valdoria born?"
 

@@ -10,9 +10,10 @@ import pytest
 
 from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.rewriter import parse_rewrite
-from pyrag.agents.schemas import REWRITE, Schema
+from pyrag.agents.schemas import JUDGEMENT, REWRITE, Schema
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.schema import fits
@@ -20,8 +21,7 @@ from pyrag.methods.hera import schemas as hera_schemas
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
-from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
+from pyrag.methods.opera.schemas import GOALS
 from pyrag.trace.model import Passage
 from tests.agents.forms import FORMS, all_keys, examples, heard, keys_in_order
 

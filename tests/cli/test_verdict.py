@@ -15,7 +15,6 @@ from pyrag.agents.protocol import Reading
 from pyrag.cli.views import verdict
 from pyrag.cli.views.excerpt import excerpt
 from pyrag.embedded.language import is_english
-from pyrag.runtime.run import ENGLISH_ONLY
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Answer, Citation, Passage, SearchedIndex, Step, Trace, TraceError, Usage
 from tests.cli.conftest import Run, in_terminal
@@ -23,6 +22,10 @@ from tests.cli.conftest import Run, in_terminal
 SURE = "Who directed Gravity?"
 NOWHERE = "What is the colour of the moon called Fooqux?"
 UNREAD = "The flag of Orsk has which colour, please?"
+ENGLISH_ONLY = (
+    "the embedded engine reads English only, which this question does not seem to be: ask in English, "
+    "or name a language model with --llm"
+)
 GERMAN = "Wer hat den Film Gravity gedreht?"
 PASSAGES = {key: Passage(key, f"Page {key}", "text") for key in "abcde"}
 BUNDLED = "bm25:bundled corpus"

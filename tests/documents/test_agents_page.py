@@ -11,12 +11,12 @@ import pytest
 
 from pyrag.agents import llm, rewriter, writer
 from pyrag.agents.parsing.answers import read_answer
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.agents.parsing.programs import parse_program
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.rewriter import parse_rewrite
 from pyrag.agents.schemas import REWRITE, SUB_QUERIES, TAGGED_ANSWER
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
 
 from .blocks import ROOT
 from .prompt_table import table

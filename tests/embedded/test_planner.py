@@ -6,11 +6,12 @@ import ast
 
 import pytest
 
+from pyrag.embedded.engine import EmbeddedRules
 from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
 from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
-from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
+from pyrag.methods.opera.rule_planner import RuleGoalPlanner
 from pyrag_helpers import HELPERS
 
 PLANNER = EmbeddedPlanner()
@@ -270,7 +271,7 @@ async def test_a_claim_is_said_to_need_a_language_model(claim: str) -> None:
     question = f"Is this true? {claim}"
     plans = (
         await EmbeddedPlanner().plan(question, None),
-        await EmbeddedGoalPlanner().plan(question),
+        await RuleGoalPlanner(EmbeddedRules()).plan(question),
         await EmbeddedOrchestrator().orchestrate(question, ()),
     )
     assert all("rules cannot weigh a claim" in plan.note for plan in plans)

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pyrag.embedded.planner.goals import goals_of
 from pyrag.embedded.planner.planner import note_of, parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program
 from pyrag.episode.plan_checks import check_plan
-from pyrag.methods.opera.embedded import goals_of
 from pyrag_helpers import HELPERS
 
 NAMES = {

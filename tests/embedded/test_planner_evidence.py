@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from pyrag.embedded.planner.goals import goals_of
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program
 from pyrag.episode.plan_checks import check_plan
-from pyrag.methods.opera.embedded import goals_of
 from pyrag_helpers import HELPERS
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from pyrag.embedded.question_analysis import analyse, split_aggregation
 from pyrag.embedded.reader.spans import dates, name_run, names, numbers
-from pyrag.embedded.words import sentence, sentences, stem, tidy
+from pyrag.embedded.words import sentence, sentences, stem
+from pyrag.trace.sentences import tidy
 
 
 @pytest.mark.parametrize(

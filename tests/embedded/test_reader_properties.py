@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from pyrag.embedded.question_analysis import analyse, split_aggregation
 from pyrag.embedded.reader.reader import read
-from pyrag.embedded.words import fold, sentences, split_sentences, tidy
+from pyrag.embedded.words import fold, sentences
 from pyrag.trace.model import Passage
+from pyrag.trace.sentences import split_sentences, tidy
 
 _VOCABULARY = (
     "Who directed was born in the film Ida Brandt of ( ) , . ; – 1881 March 14 and or 's \" Paris Danish is a painter "

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pyrag.embedded.engine import EmbeddedRules
 from pyrag.methods.hera.coach.protocol import Seen
 from pyrag.methods.hera.embedded.coach import EmbeddedCoach
 from pyrag.methods.hera.embedded.orchestrator import STYLES, EmbeddedOrchestrator, style_of
@@ -23,7 +24,7 @@ PROFILE = Characterisation("comparison")
 
 async def group(question: str, best: int) -> list[Seen]:
     """All styles of topology, one of them right."""
-    orchestrator = EmbeddedOrchestrator()
+    orchestrator = EmbeddedOrchestrator(EmbeddedRules())
     samples = [(await orchestrator.orchestrate(question, (), sample)).topology for sample in range(len(STYLES))]
     seen = [Seen(topology, float(place == best), "") for place, topology in enumerate(samples)]
     return sorted(seen, key=lambda one: -one.f1)
@@ -31,7 +32,7 @@ async def group(question: str, best: int) -> list[Seen]:
 
 async def followed(question: str, insights: tuple[str, ...]) -> Topology:
     lessons = [Experience(number, PROFILE, insight) for number, insight in enumerate(insights, start=1)]
-    return (await EmbeddedOrchestrator().orchestrate(question, lessons)).topology
+    return (await EmbeddedOrchestrator(EmbeddedRules()).orchestrate(question, lessons)).topology
 
 
 async def test_every_style_that_did_best_is_followed_from_then_on() -> None:

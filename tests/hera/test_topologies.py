@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.embedded.planner.planner import read_question
+from pyrag.embedded.engine import EmbeddedRules
 from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of
@@ -33,6 +33,7 @@ from tests.hera.conftest import agent, topology
 # it is, on whom it depends and what it is asked.
 WRITTEN = [json.loads(line) for line in Path(__file__).with_name("topologies.jsonl").read_text("utf-8").splitlines()]
 DOCS = agent("docs", "retriever", "Who directed Alpha?")
+RULES = EmbeddedRules()
 SAID = agent("said", "answer_generator", "Who directed Alpha?", "docs")
 
 
@@ -314,12 +315,16 @@ QUESTIONS = (
 
 @pytest.mark.parametrize(("question", "type_", "asks"), QUESTIONS)
 def test_the_embedded_orchestrator_reads_the_papers_types(question: str, type_: str, asks: str) -> None:
-    profile = profile_of(question)
+    profile = profile_of(question, RULES)
     assert (profile.type, profile.asks) == (type_, asks)
     for style in STYLES:
-        made = topology_of(question, read_question(question), style)
+        made = made_of(question, style)
         assert check_topology(made, question) == []
         ast.parse(compile_topology(made, question))
+
+
+def made_of(question: str, style: Style) -> Topology:
+    return topology_of(question, next(RULES.readings(question)).goals, profile_of(question, RULES), style)
 
 
 @given(st.builds(Style, st.booleans(), st.booleans(), st.booleans(), st.booleans()))
@@ -327,4 +332,4 @@ def test_the_embedded_orchestrator_follows_its_own_advice(style: Style) -> None:
     lesson = Experience(1, Characterisation(), advice(style))
     assert hinted([lesson]) == style
     question = "When was the director of Alpha born?"
-    assert style_of(topology_of(question, read_question(question), style)) == style
+    assert style_of(made_of(question, style)) == style

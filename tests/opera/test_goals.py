@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag.agents.goals.goal import PLACEHOLDER, Goal
+from pyrag.agents.goals.goal_types import same_type
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.agents import written_goal
 from pyrag.methods.opera.goal_program import compile_goals
-from pyrag.methods.opera.goal_types import same_type
 from pyrag.methods.opera.goals import malformed, read_goals
-from pyrag.methods.opera.protocol import Goal, planned_goals
-from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.methods.opera.protocol import planned_goals
 from pyrag_helpers import HELPERS
 from tests.opera.conftest import Case, goal, no, plan, yes
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pyrag.methods.opera.protocol import STATE, Goal, OperaState
+from pyrag.agents.goals.goal import Goal
+from pyrag.methods.opera.protocol import STATE, OperaState
 from pyrag.trace.codec import to_json
 from pyrag.trace.html import to_frame, to_html
 from pyrag.trace.model import Answer, Trace

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from pyrag.agents import schemas
 from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.parsing.answers import parse_answer
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.agents.parsing.programs import parse_program
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.rewriter import parse_rewrite
@@ -31,7 +32,6 @@ from pyrag.llm.protocol import Message
 from pyrag.llm.schema import fits
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.runtime.engines import Engines
 from pyrag.runtime.run import answer_question
@@ -180,7 +180,7 @@ class TestRepliesHaveTheFormThatTheAgentAsksFor:
         run, _ = opera
         for task, schema in (
             ("goals", opera_schemas.GOALS),
-            ("analysis", opera_schemas.JUDGEMENT),
+            ("analysis", schemas.JUDGEMENT),
             ("rewrite", schemas.REWRITE),
         ):
             learnt = replies(run, tmp_path / task, task)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyrag.agents.schemas import REWRITE, SUB_QUERIES, TAGGED_ANSWER
-from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
+from pyrag.agents.schemas import JUDGEMENT, REWRITE, SUB_QUERIES, TAGGED_ANSWER
+from pyrag.methods.opera.schemas import GOALS
 from pyrag_rl.config import load_config
 from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.rows import Document, TrainRow

@@ -13,10 +13,10 @@ pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
 
 from pyrag.agents.parsing.answers import parse_answer
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.errors import UsageError
 from pyrag.evaluation.datasets.suite import Given
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage

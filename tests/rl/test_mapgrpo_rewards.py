@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.errors import ConfigError
 from pyrag.evaluation.metrics import ndcg
 from pyrag.methods.opera.goal_program import compile_goals
-from pyrag.methods.opera.protocol import STATE, Goal, OperaState, planned_goals
+from pyrag.methods.opera.protocol import STATE, OperaState, planned_goals
 from pyrag.trace.model import Answer, Program, Step, Trace
 from pyrag_rl.mapgrpo.plans import completion, execution, logic, read_plan, structure
 from pyrag_rl.mapgrpo.rewards import (

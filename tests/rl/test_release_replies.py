@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from pyrag.agents.goals.goal import Goal
+from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.rewriter import parse_rewrite
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import parse_judged
-from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 from pyrag_rl.data.examples import Ask, ask_analysis, ask_decomposition, ask_goals, ask_joint_program, ask_rewrite
 from pyrag_rl.data.release_replies import in_asked_form

@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.cli.traces import load_traces, replay_trace
 from pyrag.cli.views.saved import trace_view
 from pyrag.errors import DataError
 from pyrag.methods.hera.topology import STATE as HERA
 from pyrag.methods.hera.topology import Node, Topology
 from pyrag.methods.opera.protocol import STATE as OPERA
-from pyrag.methods.opera.protocol import Goal, OperaState, planned_goals
+from pyrag.methods.opera.protocol import OperaState, planned_goals
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.event_codec import events_of
 from pyrag.trace.model import Answer, SearchedIndex, Trace

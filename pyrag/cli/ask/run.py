@@ -141,7 +141,7 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
 
 def _shown_warnings(trace: Trace) -> list[str]:
     """Return the warnings that say why a question cannot be answered as it was asked."""
+    from pyrag.agents.engine import OTHER_LANGUAGE
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
-    from pyrag.runtime.run import ENGLISH_ONLY
 
-    return [warning for warning in trace.warnings if warning == ENGLISH_ONLY or warning.startswith(ABOUT_FILTER)]
+    return [warning for warning in trace.warnings if OTHER_LANGUAGE in warning or warning.startswith(ABOUT_FILTER)]

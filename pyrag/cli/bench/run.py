@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag._io.files import write_json
+from pyrag.agents.engine import can_write
 from pyrag.cli.bench.ask import LocalAsk, PooledAsk
 from pyrag.cli.bench.view import BenchProgress, export, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
@@ -35,7 +36,7 @@ from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.runs.provenance import session
 from pyrag.evaluation.scoring import score
 from pyrag.methods.registry import check_writer, get_method, method_names
-from pyrag.runtime.engines import about_embedded, open_engines, retriever_of
+from pyrag.runtime.engines import open_engines, retriever_of
 from pyrag.settings import Settings, public
 from pyrag.trace.model import Trace
 
@@ -90,12 +91,12 @@ class PreparedSet:
 
 def run(request: BenchRequest) -> None:
     """Answer the open questions; exit with code 3 or 1 if some failed for reasons outside their method."""
-    usual = EMBEDDED_METHODS if about_embedded(request.settings.llm) else MODEL_METHODS
+    usual = MODEL_METHODS if can_write(request.settings.llm) else EMBEDDED_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
     engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
     for name in methods:
         get_method(name)
-        check_writer(get_method(name), can_write=not all(map(about_embedded, engines)))
+        check_writer(get_method(name), can_write=any(map(can_write, engines)))
     out = request.out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
     sets = _open_sets(request, out)
     about = session(

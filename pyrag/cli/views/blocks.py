@@ -8,10 +8,10 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from pyrag._io.lines import lines_of
+from pyrag.agents.engine import about_engine
 from pyrag.cli.views.excerpt import evidence_of
 from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.cli.views.words import counted, field_words
-from pyrag.runtime.engines import about_embedded
 from pyrag.trace.model import Passage, Program, Step, Trace, shorten
 from pyrag.trace.reducer import StepState
 from pyrag.trace.verdict import is_embedded
@@ -39,7 +39,7 @@ def engine_line(engine: str, retriever: str) -> Text:
         engine: Spec of the engine.
         retriever: Name of the retriever.
     """
-    note = f" ({about})" if (about := about_embedded(engine)) else ""
+    note = f" ({about})" if (about := about_engine(engine)) else ""
     return Text(f"engine: {engine}{note} · retriever: {retriever}", style="dim")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.words import split_sentences, tidy
 from pyrag.trace.model import Citation, Trace, shorten
+from pyrag.trace.sentences import split_sentences, tidy
 
 _WIDTH = 160  # characters
 _WORD = re.compile(r"\w{3,}")

@@ -8,7 +8,7 @@ import re
 
 from pyrag.embedded.lexicon import MONTHS
 from pyrag.embedded.reader.spans import DATE, YEAR
-from pyrag.embedded.words import UPPER_CLASS
+from pyrag.trace.sentences import UPPER_CLASS
 
 ALL_DATES = re.compile(f"{DATE.pattern}|{YEAR.pattern}")
 NAME = rf"[{UPPER_CLASS}][\w'’.-]*(?:(?: (?:of|the|de|la|le|du|des|del|di|da|do|dos|von|van|der|den|am|an|upon|on|sur|y|and))* [{UPPER_CLASS}][\w'’-]*)*(?:\. (?=[{UPPER_CLASS}])[{UPPER_CLASS}][\w'’-]*)*"

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import HONORIFICS
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences, tidy
+from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences
 from pyrag.trace.model import Passage
+from pyrag.trace.sentences import tidy
 
 _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from pyrag.agents.engine import about_engine
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.datasets.suite import REPAIRED_CORPUS
 from pyrag.evaluation.failures import KINDS
@@ -251,7 +252,7 @@ def _run_cells(run: Run) -> list[str]:
 
 
 def _engine(settings: dict[str, object]) -> str:
-    note = ", no language model" if str(settings["llm"]).startswith("embedded") else ""
+    note = ", no language model" if about_engine(str(settings["llm"])) else ""
     others = [
         f"{role}: {settings[f'{role}_llm']}" for role in ("plan", "decompose", "answer") if settings.get(f"{role}_llm")
     ]

@@ -8,14 +8,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from pyrag._io.lines import lines_of
+from pyrag.agents.analyst import LLMAnalyst
 from pyrag.agents.context_window import ContextWindow, WindowedAnswerer, WindowedRewriter
+from pyrag.agents.goals.rules import RuleEngine
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompted_agent import PromptedAgent, PromptedEngine
 from pyrag.agents.protocol import Decomposition, RoleEngines
 from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES
-from pyrag.embedded import EmbeddedEngine
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.coach.agent import LLMCoach
 from pyrag.methods.hera.protocol import (
@@ -34,7 +35,6 @@ from pyrag.methods.hera.schemas import DOCUMENTS, PROFILE, REVIEW, TOPOLOGY, VER
 from pyrag.methods.hera.team_replies import parse_profile, parse_selection, parse_verdict
 from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
 from pyrag.methods.hera.topology_replies import read_topology, written_topology
-from pyrag.methods.opera.agents import LLMAnalyst
 from pyrag.trace.model import Passage
 
 RETRIES = 2
@@ -226,10 +226,10 @@ def hera_team(engines: RoleEngines) -> HeraTeam | None:
 def _team_of(engine: object) -> HeraTeam | None:
     if isinstance(engine, PromptedEngine):
         return _prompted_team(engine)
-    if isinstance(engine, EmbeddedEngine):
+    if isinstance(engine, RuleEngine):
         from pyrag.methods.hera.embedded.team import embedded_team
 
-        return embedded_team(engine.answerer)
+        return embedded_team(engine)
     return None
 
 
@@ -240,7 +240,15 @@ def _prompted_team(engine: PromptedEngine) -> HeraTeam:
         return engine.context_window_of(agent.replace("_", " "), f"hera.{agent}", user)
 
     def answerer(agent: Agent) -> WindowedAnswerer:
-        inner = LLMAnalyst(*parts, None, f"hera.{agent}", "hera.documents", _RETRY, "hera.facts")
+        inner = LLMAnalyst(
+            model=engine.model,
+            prompts=engine.prompts,
+            sampling=engine.sampling,
+            system=f"hera.{agent}",
+            template="hera.documents",
+            retry=_RETRY,
+            facts="hera.facts",
+        )
         return WindowedAnswerer(inner, fitted(agent))
 
     rewriter = LLMRewriter(*parts, "hera.query_rewriter", _RETRY)

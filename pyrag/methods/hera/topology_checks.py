@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from pyrag.agents.engine import default_rules
+from pyrag.agents.goals.goal_types import YES_NO, same_type
 from pyrag.episode.plan_checks import Problem
-from pyrag.methods.hera.embedded.profile import asked_for
 from pyrag.methods.hera.topology import Node, Topology
 from pyrag.methods.hera.topology_graph import Graph
-from pyrag.methods.opera.goal_types import YES_NO, same_type
 
 _COMPUTED = ("date", "number")
 _COMPUTING = ("comparison", "temporal")
@@ -26,7 +26,7 @@ def check_topology(topology: Topology, question: str) -> list[Problem]:
         topology: A topology that keeps the rules.
         question: The question; where it does not tell the kind of its answer, the topology's profile does.
     """
-    asked = asked_for(question) or topology.profile.asks
+    asked = default_rules().asked_for(question) or topology.profile.asks
     graph = Graph(topology.nodes)
     return [*_wrong_kind(topology, asked), *_not_computed(topology, graph), *_other_property(topology, graph, asked)]
 

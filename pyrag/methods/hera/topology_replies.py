@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from pyrag.agents.goals.expressions import NAMED, check_expression
 from pyrag.agents.parsing.spellings import line
 from pyrag.errors import BadOutputError, nearest
 from pyrag.methods.hera.node_references import (
@@ -35,7 +36,6 @@ from pyrag.methods.hera.topology import AGENTS, Agent, Node, Topology
 from pyrag.methods.hera.topology_graph import ANSWERS, PASSAGES, VERDICTS, Graph
 from pyrag.methods.hera.topology_nodes import AGENT_KEYS, RawNode, first, listed_nodes, plain
 from pyrag.methods.hera.topology_repair import mended
-from pyrag.methods.opera.goals import NAMED, check_expression
 
 MAX_NODES = 24
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){REFERENCE.pattern}(?P=quote)")

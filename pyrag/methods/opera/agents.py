@@ -8,27 +8,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pyrag._io.lines import lines_of
+from pyrag.agents.analyst import LLMAnalyst
 from pyrag.agents.context_window import WindowedAnswerer
 from pyrag.agents.conversation import Conversation
+from pyrag.agents.goals.goal import Goal
+from pyrag.agents.goals.rules import RuleEngine
 from pyrag.agents.llm import LLMAnswerer
-from pyrag.agents.passages import fenced_passages
 from pyrag.agents.prompted_agent import PromptedAgent, PromptedEngine
-from pyrag.agents.protocol import Answerer, Reading, RoleEngines
-from pyrag.embedded import EmbeddedEngine
+from pyrag.agents.protocol import Answerer, RoleEngines
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.judgements import Judged, parse_judged, salvage_judged
-from pyrag.methods.opera.protocol import Goal, GoalPlan, GoalPlanner, OperaAgents
-from pyrag.methods.opera.schemas import GOALS, JUDGEMENT
-from pyrag.trace.model import UNKNOWN, Passage
+from pyrag.methods.opera.protocol import GoalPlan, GoalPlanner, OperaAgents
+from pyrag.methods.opera.rule_planner import RuleGoalPlanner
+from pyrag.methods.opera.schemas import GOALS
 
+_ANALYSIS = "opera.analyse"
 _SYNTHESIS = "opera.synthesise"
 PLAN_RETRIES = 3
-RETRIES = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,66 +81,6 @@ def written_goal(goal: Goal) -> dict[str, Any]:
     return {**head, "search": searched, "compute": goal.compute}
 
 
-@dataclass(frozen=True, slots=True)
-class LLMAnalyst(PromptedAgent):
-    """Analysis-Answer Agent: judges whether the passages suffice, and answers if so. Out of form twice, they do not.
-
-    Facts without passages are judged by the template `facts`, or are the answerer's, whose aggregation mode has nothing
-    to judge. `question` is the user's, shown beside a query that is a step towards it.
-    """
-
-    answerer: Answerer | None = None
-    system: str = "opera.analyse"
-    template: str = "opera.analyse"
-    retry: str = "opera.analyse.retry"
-    facts: str = ""
-    question: str = ""
-
-    def about(self, question: str) -> LLMAnalyst:
-        """This analyst, told which question its queries belong to."""
-        return replace(self, question=question)
-
-    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return an answer where the evidence suffices, else an unknown one that says what is missing.
-
-        Args:
-            query: The question; without passages, with the facts to answer from.
-            passages: The evidence; empty gives an unknown answer without a call, None answers from facts.
-        """
-        if passages is None and not self.facts:
-            assert self.answerer is not None
-            return await self.answerer.answer(query, None)
-        if passages is not None and not passages:
-            return Reading(UNKNOWN, known=False, rationale="no passages were given")  # not worth a call
-        talk = self._opened(query, passages)
-        count, note = len(passages or ()), ""
-        try:
-            said = await self.asked(talk, lambda reply: parse_judged(reply, count, query), self.retry, RETRIES)
-        except BadOutputError as error:
-            fault = f"the model's replies had no usable judgement: {error}"
-            salvaged = (salvage_judged(reply, count, query) for reply in reversed(talk.whole))
-            said = next(filter(None, salvaged), None) or Judged(UNKNOWN, False, (), None, fault, "")
-            note = "" if said.known else talk.cut_off
-        return Reading(
-            said.text,
-            said.known,
-            said.citations,
-            said.analysis,
-            said.confidence,
-            said.missing,
-            usage=talk.usage,
-            raw=talk.raw,
-            note="; ".join(filter(None, (said.note, note))),
-        )
-
-    def _opened(self, query: str, passages: Sequence[Passage] | None) -> Conversation:
-        if passages is None:
-            return self.talk(self.facts, {"query": query}, JUDGEMENT, system=self.system)
-        fence, documents = fenced_passages(passages)
-        values = {"query": query, "documents": documents, "fence": fence, "question": self.question or query}
-        return self.talk(self.template, values, JUDGEMENT, system=self.system, optional=("question",))
-
-
 def opera_agents(engines: RoleEngines) -> OperaAgents | None:
     """Return OPERA's agents over the engines of the roles; None where these are of an unknown kind."""
     plan, answer = engines.plan, engines.answer
@@ -148,10 +88,8 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
     if isinstance(plan, PromptedEngine):
         composed = isinstance(answer, PromptedEngine)  # rules conclude nothing beyond what a goal asked
         planner = LLMGoalPlanner(plan.model, plan.prompts, plan.sampling, composed)
-    elif isinstance(plan, EmbeddedEngine):
-        from pyrag.methods.opera.embedded import EmbeddedGoalPlanner
-
-        planner = EmbeddedGoalPlanner()
+    elif isinstance(plan, RuleEngine):
+        planner = RuleGoalPlanner(plan.rules)
     else:
         return None
     return OperaAgents(planner, _analyst(answer) if isinstance(answer, PromptedEngine) else None)
@@ -161,16 +99,29 @@ def _synthesiser(engine: PromptedEngine) -> Answerer:
     """Return the agent that concludes from answers: the Answer agent, unless the prompts have one for OPERA."""
     if not engine.prompts.has_method(_SYNTHESIS):
         return LLMAnswerer(engine.model, engine.prompts, engine.sampling)
-    return LLMAnalyst(
-        engine.model,
-        engine.prompts,
-        engine.sampling,
-        system=_SYNTHESIS,
-        retry=f"{_SYNTHESIS}.retry",
-        facts=_SYNTHESIS,
-    )
+    return _llm_analyst(engine, system=_SYNTHESIS, retry=f"{_SYNTHESIS}.retry", facts=_SYNTHESIS)
 
 
 def _analyst(engine: PromptedEngine) -> WindowedAnswerer:
-    analyst = LLMAnalyst(engine.model, engine.prompts, engine.sampling, _synthesiser(engine))
+    analyst = _llm_analyst(engine, answerer=_synthesiser(engine))
     return WindowedAnswerer(analyst, engine.context_window_of("Analysis-Answer", analyst.system, analyst.template))
+
+
+def _llm_analyst(
+    engine: PromptedEngine,
+    *,
+    system: str = _ANALYSIS,
+    retry: str = f"{_ANALYSIS}.retry",
+    facts: str = "",
+    answerer: Answerer | None = None,
+) -> LLMAnalyst:
+    return LLMAnalyst(
+        model=engine.model,
+        prompts=engine.prompts,
+        sampling=engine.sampling,
+        system=system,
+        template=_ANALYSIS,
+        retry=retry,
+        facts=facts,
+        answerer=answerer,
+    )

@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from pyrag.agents.goals.goal import EVIDENCE, PLACEHOLDER, Goal
+from pyrag.agents.goals.goal_types import is_check
 from pyrag.agents.passages import given
 from pyrag.agents.python_text import interpolated, literal
-from pyrag.methods.opera.goal_types import is_check
-from pyrag.methods.opera.goals import EVIDENCE, in_code
-from pyrag.methods.opera.protocol import Goal
-from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.methods.opera.goals import in_code
 from pyrag.methods.program_text import attempted
 
 _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|how)\b", re.IGNORECASE)

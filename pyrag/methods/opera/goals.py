@@ -13,24 +13,20 @@ or one that only compares what is known, is drawn from the answers it needs, by 
 
 from __future__ import annotations
 
-import ast
-import builtins
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pyrag.agents.goals.expressions import NAMED, check_expression
+from pyrag.agents.goals.goal import EVIDENCE, PLACEHOLDER, Goal
+from pyrag.agents.goals.goal_types import concludes, is_final, kind_of, mentions, same_type
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.goal_fields import WrittenGoal, written_goal_of
 from pyrag.methods.opera.goal_replies import listed_goals
-from pyrag.methods.opera.goal_types import concludes, is_final, kind_of, mentions, same_type
-from pyrag.methods.opera.protocol import Goal
-from pyrag.methods.opera.step_references import ANSWER, PLACEHOLDER, Steps, normalised, normalised_code
-from pyrag_helpers import HELPERS
+from pyrag.methods.opera.step_references import ANSWER, Steps, normalised, normalised_code
 
 MAX_GOALS = 12
-EVIDENCE = "evidence"
-NAMED = "answer_of_a_step"  # stands in code for whatever a placeholder names
 _QUOTABLE = re.compile(rf"(?P<quote>[\"']?){PLACEHOLDER.pattern}(?P=quote)", re.IGNORECASE)
 _NEARLY = re.compile(r"\[(?=[^\[\]]*+\])[^\[\]]*\bstep\b[^\[\]]*\]", re.IGNORECASE)
 _OF_A_STEP = re.compile(r"\b(?:from|of|in|to|at|by) (?:the )?steps?\b", re.IGNORECASE)
@@ -222,29 +218,6 @@ def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
         any(number == 0 for _, number in said) or re.search(r"\bstep[\s_]?0\b", references, re.IGNORECASE) is not None
     )
     return zero and all(number + 1 < step for step, number in said)
-
-
-def check_expression(code: str, owner: str) -> None:
-    """Check that code is one Python expression over known names.
-
-    Args:
-        code: The expression, with `NAMED` in place of its placeholders.
-        owner: The goal or agent that it belongs to, for the error.
-
-    Raises:
-        BadOutputError: it is no expression, uses an unknown name, or has a placeholder inside a text.
-    """
-    try:
-        tree = ast.parse(code, mode="eval")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadOutputError(f'"compute" of {owner} is no Python expression: {error}') from error
-    nodes = list(ast.walk(tree))
-    if any(NAMED in str(node.value) for node in nodes if isinstance(node, ast.Constant)):
-        raise BadOutputError(f'"compute" of {owner} has a placeholder inside a text: write it outside the quotes')
-    bound = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
-    known = {NAMED, *HELPERS, *bound, *dir(builtins)}
-    if unknown := [node.id for node in nodes if isinstance(node, ast.Name) and node.id not in known]:
-        raise BadOutputError(f'"compute" of {owner} uses the unknown name {unknown[0]}')
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:

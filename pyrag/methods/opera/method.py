@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.agents.protocol import Agents, Answerer
 from pyrag.episode.episode import Episode
 from pyrag.errors import BadOutputError, ConfigError
 from pyrag.methods.method import Method
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goal_program import compile_goals
-from pyrag.methods.opera.protocol import STATE, Goal, GoalPlan, GoalPlanner, OperaState, planned_goals
+from pyrag.methods.opera.protocol import STATE, GoalPlan, GoalPlanner, OperaState, planned_goals
 from pyrag.methods.opera.trajectory import view
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, announce, run_repaired

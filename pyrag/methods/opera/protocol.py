@@ -6,24 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.agents.protocol import AgentReply, Answerer
 from pyrag.trace.extensions import Extended, Extension
-
-
-@dataclass(frozen=True, slots=True)
-class Goal:
-    """A sub-goal of a plan. Its texts hold placeholders such as `[city from step 2]` for the answers it needs.
-
-    `search` is what to search for; empty where the answers in `needs` are all that it takes. `compute` is then a Python
-    expression over them, if the answer can be computed.
-    """
-
-    step: int
-    text: str
-    type: str = "answer"  # what is to be found: "city", "person", "yes/no"
-    needs: tuple[int, ...] = ()
-    search: str = ""
-    compute: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from pyrag.agents.schemas import DECISION, NUMBERS, TEXT, closed
+from pyrag.agents.schemas import NUMBERS, TEXT, closed
 
-JUDGEMENT = closed(
-    "judgement",
-    {
-        "analysis": TEXT,
-        "decision": DECISION,
-        "answer": TEXT,
-        "confidence": {"type": "number"},
-        "documents": NUMBERS,
-        "missing": TEXT,
-    },
-)
 GOALS = closed(
     "goals",
     {

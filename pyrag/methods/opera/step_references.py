@@ -11,10 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MAX_TYPE = 60  # characters of a type inside a placeholder
-PLACEHOLDER = re.compile(
-    rf"\[(?P<type>[^\W\d][^\[\]\n]{{0,{MAX_TYPE}}}?) from step (?P<step>[1-9]\d?)\]", re.IGNORECASE
-)
+from pyrag.agents.goals.goal import MAX_TYPE, PLACEHOLDER
+
 ANSWER = "answer"  # the type of a reference that names none
 
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

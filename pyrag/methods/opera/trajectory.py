@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pyrag._io.lines import lines_of
-from pyrag.methods.opera.protocol import Goal, planned_goals
+from pyrag.agents.goals.goal import Goal
+from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace, shorten
 from pyrag.trace.view import Line, ViewItem, line
 

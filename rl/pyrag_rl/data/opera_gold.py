@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.errors import BadOutputError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.methods.opera.goals import read_goals
-from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage
 from pyrag_rl.data.replies import goals_reply, judgement_reply
 

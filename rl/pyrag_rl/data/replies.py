@@ -9,9 +9,9 @@ import json
 import re
 from collections.abc import Sequence
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.agents.prompts import load_prompts
 from pyrag.methods.opera.agents import written_goal
-from pyrag.methods.opera.protocol import Goal
 from pyrag.trace.model import Answer, Attempt
 
 _THINKING = re.compile(r"\A<redacted_thinking>.*?</redacted_thinking>\n", re.DOTALL)

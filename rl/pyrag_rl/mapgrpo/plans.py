@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pyrag.agents.goals.goal import EVIDENCE, PLACEHOLDER, Goal
 from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.evaluation.agent_behaviour import completed
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goal_replies import listed_goals
-from pyrag.methods.opera.goals import EVIDENCE, MAX_GOALS, checked, malformed
-from pyrag.methods.opera.protocol import Goal, planned_goals
-from pyrag.methods.opera.step_references import PLACEHOLDER
+from pyrag.methods.opera.goals import MAX_GOALS, checked, malformed
+from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import Trace
 from pyrag_helpers import HELPERS
 

@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
+from pyrag.agents.goals.goal import Goal
+from pyrag.agents.parsing.judgements import Judged, parse_judged
 from pyrag.agents.rewriter import parse_rewrite
-from pyrag.agents.schemas import REWRITE, Schema
+from pyrag.agents.schemas import JUDGEMENT, REWRITE, Schema
 from pyrag.episode.recovery import plain
 from pyrag.errors import BadOutputError, ConfigError, nearest
 from pyrag.evaluation.metrics import ndcg, score_text, script_of
 from pyrag.llm.schema import fits
-from pyrag.methods.opera.judgements import Judged, parse_judged
-from pyrag.methods.opera.protocol import Goal
-from pyrag.methods.opera.schemas import JUDGEMENT
 from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.mapgrpo.plans import ReadPlan, completion, execution, logic, read_plan, searches, structure

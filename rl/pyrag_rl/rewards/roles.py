@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from pyrag.agents.goals.goal import Goal
 from pyrag.errors import BadOutputError, DataError
 from pyrag.methods.opera.agents import opera_agents
-from pyrag.methods.opera.protocol import Goal, GoalPlan, OperaAgents
+from pyrag.methods.opera.protocol import GoalPlan, OperaAgents
 from pyrag.trace.model import Trace
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.mapgrpo.plans import read_plan

@@ -11,7 +11,8 @@ from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
 from pyrag.embedded.reader.claims.opposites import DENIALS, has_opposite, plain_verbs
 from pyrag.embedded.reader.claims.values import Amount, Values, When, is_unit, values_of
-from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, tidy
+from pyrag.embedded.words import STOPWORDS
+from pyrag.trace.sentences import UPPER_CLASS, tidy
 
 _TRUE = re.compile(r"^is it (?:true|correct|right|the case) that (?P<claim>.+)$", re.IGNORECASE)
 _AUXILIARY = re.compile(

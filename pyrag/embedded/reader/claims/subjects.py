@@ -12,7 +12,8 @@ from pyrag.embedded.reader.claims.clauses import Clause
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name, values_of
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, Sentence
+from pyrag.embedded.words import STOPWORDS, Sentence
+from pyrag.trace.sentences import UPPER_CLASS
 
 _OPENING = re.compile(
     rf"(?:(?:In|On|At|By|Since|After|From) [^,]{{1,40}}, )?(?:The |A |An )?(?P<name>[{UPPER_CLASS}][\w'’.-]*(?: (?:of |the |de |von )*[{UPPER_CLASS}0-9][\w'’.-]*)*)"

@@ -10,7 +10,8 @@ from functools import lru_cache
 
 from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS, words
 from pyrag.embedded.reader.spans import DATE, YEAR
-from pyrag.embedded.words import STOPWORDS, UPPER_CLASS, fold, stem
+from pyrag.embedded.words import STOPWORDS, fold, stem
+from pyrag.trace.sentences import UPPER_CLASS
 from pyrag_helpers.numbers import parse_number
 
 _MONTH_NAMES = [name.lower() for name in MONTHS.split("|")]

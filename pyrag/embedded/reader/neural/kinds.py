@@ -12,7 +12,8 @@ import re
 from pyrag.embedded.lexicon import CONTINENTS, COUNTRIES, HONORIFICS, MONTHS, NUMBER_WORDS, ROLES, STATES, words
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
+from pyrag.embedded.words import Sentence, fold
+from pyrag.trace.sentences import UPPER_CLASS
 
 _PLACES = frozenset(fold(name) for name in (*COUNTRIES, *STATES, *CONTINENTS))
 _DATED = re.compile(

@@ -15,7 +15,8 @@ from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.kinds import other_kind
 from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
+from pyrag.embedded.words import Sentence, fold
+from pyrag.trace.sentences import UPPER_CLASS
 
 _NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")

@@ -8,7 +8,8 @@ import re
 from functools import lru_cache
 
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import UPPER_CLASS, Sentence, fold
+from pyrag.embedded.words import Sentence, fold
+from pyrag.trace.sentences import UPPER_CLASS
 
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d{2}(?![\d]|[.,]\d)(?!s\b)")
 _LIMITED = re.compile(

@@ -10,19 +10,14 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from pyrag.embedded.planner.meaning import Meaning, Whole
-from pyrag.embedded.planner.planner import is_doubt, note_of, read_question
-from pyrag.embedded.planner.readings import other_readings
+from pyrag.agents.goals.goal import EVIDENCE, PLACEHOLDER, Goal
+from pyrag.agents.goals.rules import QuestionRules
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.profile import profile_of
 from pyrag.methods.hera.node_references import REFERENCE
 from pyrag.methods.hera.protocol import Characterised, Lesson, Orchestration
-from pyrag.methods.hera.topology import Agent, Node, Topology
+from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
 from pyrag.methods.hera.topology_replies import checked
-from pyrag.methods.opera.embedded import goals_of
-from pyrag.methods.opera.goals import EVIDENCE
-from pyrag.methods.opera.protocol import Goal
-from pyrag.methods.opera.step_references import PLACEHOLDER
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +72,12 @@ def style_of(topology: Topology) -> Style:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class EmbeddedOrchestrator:
+    rules: QuestionRules
+
     async def characterise(self, question: str) -> Characterised:
-        return Characterised(profile_of(question))
+        return Characterised(profile_of(question, self.rules))
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
         """Return the reading of a question in a style: sample 0 follows experience, the others go through `STYLES`.
@@ -87,11 +85,11 @@ class EmbeddedOrchestrator:
         Args: those of `Orchestrator.orchestrate`.
         """
         style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
-        meaning = read_question(question)
+        reading = next(self.rules.readings(question))
         followed = () if sample else tuple(one.id for one in experience)
-        topology = replace(topology_of(question, meaning, style), experience=followed)
-        note = note_of(question, meaning)
-        return Orchestration(topology, note=note, doubt=is_doubt(note))
+        profile = profile_of(question, self.rules)
+        topology = replace(topology_of(question, reading.goals, profile, style), experience=followed)
+        return Orchestration(topology, note=reading.note, doubt=reading.doubt)
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
         """Return the next reading in the same style, then the other styles.
@@ -101,7 +99,7 @@ class EmbeddedOrchestrator:
         Raises:
             BadOutputError: none is left.
         """
-        others = list({one.nodes: one for one in _topologies(question, style_of(topology))}.values())
+        others = list({one.nodes: one for one in _topologies(question, self.rules, style_of(topology))}.values())
         tried = [one.nodes for one in others]
         position = tried.index(topology.nodes) if topology.nodes in tried else -1
         if position + 1 >= len(others):
@@ -110,26 +108,27 @@ class EmbeddedOrchestrator:
         return Orchestration(found, note="the topology failed, so another one is tried")
 
 
-def _topologies(question: str, style: Style) -> Iterator[Topology]:
-    meaning = read_question(question)
-    own = replace(style, whole=False)
-    for reading in (meaning, *other_readings(question, meaning), Whole()):
-        yield topology_of(question, reading, own)
-    yield from (topology_of(question, meaning, one) for one in STYLES)
+def _topologies(question: str, rules: QuestionRules, style: Style) -> Iterator[Topology]:
+    readings = [reading.goals for reading in rules.readings(question)]
+    profile, own = profile_of(question, rules), replace(style, whole=False)
+    for goals in readings:
+        yield topology_of(question, goals, profile, own)
+    yield from (topology_of(question, readings[0], profile, other) for other in STYLES)
 
 
-def topology_of(question: str, meaning: Meaning, style: Style) -> Topology:
-    """Return a reading as a topology that keeps the rules.
+def topology_of(question: str, goals: Sequence[Goal], profile: Characterisation, style: Style) -> Topology:
+    """Return a reading of a question as a topology that keeps the rules.
 
     Args:
         question: The question.
-        meaning: Its reading; passed over where the style asks for the question as a whole.
-        style: The form of each look-up.
+        goals: Reading of the question; ignored if the style asks for the question as a whole.
+        profile: Kind of the question.
+        style: Form of each look-up.
     """
-    goals = goals_of(question, Whole() if style.whole else meaning)
+    goals = (Goal(1, question, search=question),) if style.whole else goals
     ids = {goal.step: _id_of(goal) for goal in goals}
     nodes = [node for goal in goals for node in _nodes(goal, question, ids, style)]
-    return checked(Topology(tuple(nodes), profile_of(question)))
+    return checked(Topology(tuple(nodes), profile))
 
 
 def _id_of(goal: Goal) -> str:

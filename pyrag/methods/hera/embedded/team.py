@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from pyrag.agents.protocol import Answerer, Reading
-from pyrag.embedded.planner.planner import EmbeddedDecomposer
-from pyrag.embedded.question_analysis import analyse, split_aggregation
-from pyrag.embedded.rewriter import EmbeddedRewriter
+from pyrag.agents.goals.rules import EvidenceReader, QuestionRules, RuleEngine
+from pyrag.agents.protocol import Reading
 from pyrag.methods.hera.embedded.coach import EmbeddedCoach
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator
 from pyrag.methods.hera.protocol import HeraTeam, Reflection, Selection, Validation
@@ -23,20 +20,6 @@ from pyrag_helpers.numbers import parse_number
 
 KEPT = 3  # passages that a selection holds at most
 _READERS: dict[str, Callable[[str], object]] = {"date": parse_date, "number": parse_number}
-
-
-class EvidenceReader(Answerer, Protocol):
-    def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how likely each passage answers the question.
-
-        Args:
-            query: The question.
-            passages: Any number.
-
-        Returns:
-            One rating in [0, 1] for each passage, in their order.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +40,7 @@ class EmbeddedSelector:
 @dataclass(frozen=True, slots=True)
 class EmbeddedValidator:
     reader: EvidenceReader
+    rules: QuestionRules
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
         """Accept passages in which the reader finds an answer; else name the kind of answer that is missing.
@@ -64,10 +48,13 @@ class EmbeddedValidator:
         Args: those of `Validator.validate`.
         """
         found = await self.reader.answer(query, passages)
-        return Validation(found.known, "" if found.known else analyse(query).kind, found.rationale)
+        return Validation(found.known, "" if found.known else self.rules.answer_kind(query), found.rationale)
 
 
+@dataclass(frozen=True, slots=True)
 class EmbeddedReflector:
+    rules: QuestionRules
+
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
         """Accept an answer of the kind that the question asks for: yes or no, a date, a number.
 
@@ -75,7 +62,7 @@ class EmbeddedReflector:
         """
         if answer == UNKNOWN:
             return Reflection(False, "there is no answer yet")
-        kind = analyse(query).kind
+        kind = self.rules.answer_kind(query)
         if kind == "yesno" and answer.casefold() not in ("yes", "no"):
             return Reflection(False, "the question asks for yes or no")
         try:
@@ -90,22 +77,25 @@ class EmbeddedConcluder:
     """From facts alone; from passages where facts are lacking, or could not be computed with."""
 
     reader: EvidenceReader
+    rules: QuestionRules
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Answer from facts, or from passages by the question without its facts. Args: those of `Answerer.answer`."""
-        _, question = split_aggregation(query)
+        question = self.rules.without_facts(query)
         return await self.reader.answer(query if passages is None else question, passages)
 
 
-def embedded_team(reader: EvidenceReader) -> HeraTeam:
+def embedded_team(engine: RuleEngine) -> HeraTeam:
+    """Return the team of an engine without a language model."""
+    reader, rules = engine.answerer, engine.rules
     return HeraTeam(
-        orchestrator=EmbeddedOrchestrator(),
-        decomposer=EmbeddedDecomposer(),
+        orchestrator=EmbeddedOrchestrator(rules),
+        decomposer=engine.decomposer,
         answerer=reader,
-        rewriter=EmbeddedRewriter(),
+        rewriter=engine.rewriter,
         selector=EmbeddedSelector(reader),
-        validator=EmbeddedValidator(reader),
-        reflector=EmbeddedReflector(),
-        concluder=EmbeddedConcluder(reader),
+        validator=EmbeddedValidator(reader, rules),
+        reflector=EmbeddedReflector(rules),
+        concluder=EmbeddedConcluder(reader, rules),
         coach=EmbeddedCoach(),
     )

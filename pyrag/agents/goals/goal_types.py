@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyrag.methods.opera.protocol import Goal
+from pyrag.agents.goals.goal import Goal
 
 YES_NO = "yes/no"
 _ANY = frozenset(("answer", "entity", "thing", "name", "item", "result", "value", "information", "fact"))

@@ -1,4 +1,4 @@
-"""The embedded planner's reading of a question as sub-goals, for methods that plan by goals.
+"""The planner's readings of a question as sub-goals, for methods that plan by goals.
 
 The reading is the planner's own; only the form differs. What a program computes from two values (which is earlier,
 whether they are the same) becomes a last goal over the answers, with the same expression.
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+from pyrag.agents.goals.goal import EVIDENCE, Goal, placeholder
+from pyrag.agents.goals.rules import QuestionReading, Shape
 from pyrag.agents.python_text import literal
 from pyrag.embedded.planner.meaning import (
     Chain,
@@ -28,45 +30,41 @@ from pyrag.embedded.planner.planner import is_doubt, note_of, read_question
 from pyrag.embedded.planner.program_text import computed
 from pyrag.embedded.planner.readings import other_readings
 from pyrag.embedded.planner.wording import fill, name, search_name
-from pyrag.errors import BadOutputError
-from pyrag.methods.opera.goals import EVIDENCE
-from pyrag.methods.opera.protocol import Goal, GoalPlan
 
 
-class EmbeddedGoalPlanner:
-    async def plan(self, question: str) -> GoalPlan:
-        meaning = read_question(question)
-        note = note_of(question, meaning)
-        return GoalPlan(goals_of(question, meaning), note=note, doubt=is_doubt(note))
-
-    async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return the next reading after the one that failed; the first after a plan that is none of this planner's.
-
-        Args: those of `GoalPlanner.revise`.
-
-        Raises:
-            BadOutputError: none is left.
-        """
-        plans = list(dict.fromkeys(_plans(question)))
-        position = plans.index(tuple(goals)) if tuple(goals) in plans else -1
-        if position + 1 >= len(plans):
-            raise BadOutputError("the embedded planner has no further plan for this question: ask it in simpler words")
-        return GoalPlan(plans[position + 1], note="the plan failed, so another reading is tried")
-
-
-def _plans(question: str) -> Iterator[tuple[Goal, ...]]:
+def readings_of(question: str) -> Iterator[QuestionReading]:
+    """Yield the planner's reading, its other readings, and the question as its only goal."""
     meaning = read_question(question)
-    yield goals_of(question, meaning)
-    yield from (goals_of(question, other) for other in other_readings(question, meaning))
-    yield goals_of(question, Whole())
+    note = note_of(question, meaning)
+    yield QuestionReading(goals_of(question, meaning), _shape_of(meaning), note, is_doubt(note))
+    for other in (*other_readings(question, meaning), Whole()):
+        yield QuestionReading(goals_of(question, other), _shape_of(other))
+
+
+def _shape_of(meaning: Meaning) -> Shape:
+    match meaning:
+        case Choice() | Verdict() | Same():
+            return "comparison"
+        case Difference():
+            return "difference"
+        case Shared(by="period"):
+            return "period"
+        case Shared():
+            return "shared"
+        case Gather():
+            return "gathering"
+        case Chain():
+            return "chain"
+        case Whole():
+            return "whole"
 
 
 def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
-    """Return one goal for each step of the reading, in the order of the program's steps.
+    """Return one goal per step of a reading, in the order of the program's steps.
 
     Args:
-        question: The question; it is the only goal where the reading has no steps.
-        meaning: Its reading.
+        question: The question; it is the only goal if the reading has no steps.
+        meaning: Reading of the question.
     """
     made = _Goals()
     match meaning:
@@ -94,37 +92,45 @@ class _Goals:
         self._steps: dict[tuple[int, Step], Goal] = {}  # by branch: a step used twice in a branch is one goal
 
     def value(self, node: Node, branch: int = 0) -> str:
-        """A node's value as an expression over the goals: a name, or a placeholder for the goal that finds it."""
-        return literal(node.text) if isinstance(node, Entity) else placeholder(self._found(node, branch))
+        """Return a node's value as an expression over the goals: a name, or the placeholder of the goal that finds it.
 
-    def _found(self, step: Step, branch: int) -> Goal:
-        """The goal that finds a step's value, after those that it needs."""
+        Args:
+            node: Node of the reading.
+            branch: Number of the branch that the node belongs to.
+        """
+        return literal(node.text) if isinstance(node, Entity) else placeholder(self._goal_of(node, branch))
+
+    def _goal_of(self, step: Step, branch: int) -> Goal:
+        """Return the goal that finds a step's value, after adding the goals that it needs."""
         if (branch, step) not in self._steps:
-            needed = [self._found(arg, branch) if isinstance(arg, Step) else arg for arg in step.args]
+            needed = [self._goal_of(arg, branch) if isinstance(arg, Step) else arg for arg in step.args]
             self._steps[branch, step] = self.add(_goal(step, needed))
         return self._steps[branch, step]
 
     def add(self, goal: Goal) -> Goal:
+        """Add a goal and return it with its number."""
         numbered = replace(goal, step=len(self.goals) + 1)
         self.goals.append(numbered)
         return numbered
 
     def conclude(self, question: str, compute: str = "") -> None:
+        """Add a goal that draws the answer from all goals.
+
+        Args:
+            question: The question.
+            compute: Expression that computes the answer; empty if there is none.
+        """
         self.add(Goal(0, question, "answer", tuple(goal.step for goal in self.goals), compute=compute))
-
-
-def placeholder(goal: Goal) -> str:
-    return f"[{goal.type} from step {goal.step}]"
 
 
 def _goal(step: Step, needed: Sequence[Goal | Entity]) -> Goal:
     def filled(template: str, named: Callable[[Entity], str]) -> str:
-        return fill(template, [named(one) if isinstance(one, Entity) else placeholder(one) for one in needed])
+        return fill(template, [named(item) if isinstance(item, Entity) else placeholder(item) for item in needed])
 
     return Goal(
         0,
         filled(step.question, name),
         step.variable.replace("_", " "),
-        tuple(one.step for one in needed if isinstance(one, Goal)),
+        tuple(item.step for item in needed if isinstance(item, Goal)),
         filled(step.query, search_name),
     )
