@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pyrag.agents.engine import Engine
     from pyrag.agents.protocol import Agents, Answerer, Decomposer, Planner, Reading, Rewriter, Writer
     from pyrag.episode.episode import Episode
     from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
@@ -25,6 +26,7 @@ __all__ = [
     "Answerer",
     "ChatModel",
     "Decomposer",
+    "Engine",
     "Episode",
     "Filter",
     "Message",
@@ -45,6 +47,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "pyrag.agents.engine": ("Engine",),
     "pyrag.agents.protocol": ("Agents", "Answerer", "Decomposer", "Planner", "Reading", "Rewriter", "Writer"),
     "pyrag.episode.episode": ("Episode",),
     "pyrag.llm.protocol": ("ChatModel", "Message", "Reply", "Sampling"),

@@ -77,5 +77,5 @@ def test_every_named_extra_exists() -> None:
 
 def test_command_and_import_keep_their_names() -> None:
     assert PROJECT["name"] == pyrag_runtime.DISTRIBUTION == "pyrag-runtime"
-    assert PROJECT["scripts"] == {"pyrag": "pyrag_runtime:main"}
+    assert PROJECT["scripts"] == {"pyrag": "pyrag.cli.main:main"}
     assert pyrag.__version__ == pyrag_runtime.version()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from pyrag._io import plugins
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [*sorted((ROOT / "docs").glob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md"))]
 PACKAGES = {
@@ -25,7 +27,8 @@ FILE = re.compile(rf"`((?:{TOP})(?:/[\w.-]+)+/?)`")
 PART = re.compile(r"`([\w/]+\.py)`")  # the end of a module's path, as in `opera/goals.py`
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 MODULE = re.compile(rf"(?<![\w./-])((?:{'|'.join(PACKAGES)})(?:\.[A-Za-z_]\w*)+)(?![\w/]|\.\w)")
-NO_MODULES = {"pyrag.toml", "pyrag.retrievers"}  # a file of a user, and a group of entry points
+NO_MODULES = {"pyrag.toml", *(f"pyrag.{kind}" for kind in plugins.OWN)}  # a file of a user; groups of entry points
+COMMANDS = (ROOT / "pyrag/cli", ROOT / "rl/pyrag_rl/cli")
 OPTION = re.compile(r"(?<![\w-])(--[a-z][a-z0-9-]+)")
 MAKE = re.compile(r"`make ([a-z][a-z0-9-]+)|^\$ make ([a-z][a-z0-9-]+)", re.MULTILINE)
 # Options of mypy, pip, gunicorn, tensorboard, typer, docker and vf-eval.
@@ -103,7 +106,7 @@ def test_the_search_finds_names() -> None:
 @cache
 def all_modules() -> list[str]:
     folders = (*PACKAGES.values(), ROOT / "tests", ROOT / "tools")
-    return [f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py")]
+    return ["/pyrag_runtime.py", *(f"/{path.relative_to(ROOT)}" for folder in folders for path in folder.rglob("*.py"))]
 
 
 @cache
@@ -125,5 +128,5 @@ def options(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from OPTION.findall(node.value) if node.value.startswith("-") else ()
-        elif isinstance(node, ast.arg) and path.is_relative_to(ROOT / "pyrag/cli"):
+        elif isinstance(node, ast.arg) and any(map(path.is_relative_to, COMMANDS)):
             yield f"--{node.arg.replace('_', '-')}"

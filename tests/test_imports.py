@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,42 +21,48 @@ FORBIDDEN = {
     "rl/pyrag_rl": {"benchmarks", "tests"},
     "benchmarks": {"tests"},
 }
-# The doors from the command line to training: their functions may import what its start-up may not.
-DOORS = {f"pyrag/cli/train/{name}.py": {"pyrag_rl"} for name in ("app", "data")}
-# Layers of pyrag, lowest first: a module may import its own layer and those below it.
+# Layers of pyrag, lowest first: a module may import its own layer and those below it. The first of all layers are the
+# packages of FORBIDDEN that pyrag may import. `docs/architecture.md` has the same table.
 LAYERS = [
     {"errors", "_io"},
     {"networks", "trace"},
     {"llm"},
     {"settings"},
     {"agents"},
-    {"embedded"},
     {"retrieval"},
     {"tools"},
     {"episode"},
     {"methods"},
-    {"evaluation"},
     {"runtime", "api", "extend"},
+    {"embedded", "evaluation"},
     {"evolve", "reproduce"},
     {"server"},
     {"testing", "integrations"},
-    {"cli"},
-    {"__main__"},
+    {"cli", "__main__"},
 ]
-# Plug-ins: core imports none of them, lazily or for typing.
-PLUGINS = (
-    "pyrag.embedded", "pyrag.methods.opera", "pyrag.methods.hera", "pyrag.evolve", "pyrag.server", "pyrag.evaluation",
-    "pyrag.reproduce", "pyrag.integrations", "pyrag.testing", "pyrag.cli", "pyrag_rl",
-)  # fmt: skip
-# Imports from core that remain, to be removed: the test fails as well if one of them is gone and still listed.
-REMAINING = {
-    ("pyrag.__main__", "pyrag.cli"),  # `python -m pyrag` is the command line
-    ("pyrag.retrieval.rerank", "pyrag.embedded"),
-    ("pyrag.runtime.engines", "pyrag.embedded"),
-    ("pyrag.runtime.run", "pyrag.embedded"),
+# Plug-ins with their commands, by their packages and modules. All other modules of pyrag, and pyrag_runtime, are core.
+PLUGINS = {
+    "embedded engine": ("pyrag.embedded",),
+    "opera": ("pyrag.methods.opera",),
+    "hera": ("pyrag.methods.hera", "pyrag.evolve", "pyrag.cli.evolve"),
+    "evaluation": ("pyrag.evaluation", "pyrag.cli.bench", "pyrag.cli.data"),
+    "reproduction": ("pyrag.reproduce", "pyrag.cli.reproduce"),
+    "server": ("pyrag.server", "pyrag.cli.server"),
+    "integrations": ("pyrag.integrations",),
+    "testing": ("pyrag.testing",),
+    "training": ("pyrag_rl",),
+    "command line": ("pyrag.cli", "pyrag.__main__"),
+}
+# Plug-ins that a plug-in builds upon, lazily or not.
+BUILT_UPON = {
+    "hera": {"evaluation"},  # pyrag evolve scores answers
+    "integrations": {"evaluation"},  # inspect_ai asks the questions of sets
+    "reproduction": {"evaluation"},
+    "training": {"embedded engine", "opera", "evaluation"},
 }
 PACKAGES = {
     "pyrag": "pyrag",
+    "pyrag_runtime": "pyrag_runtime.py",
     "pyrag_helpers": "pyrag_helpers",
     "pyrag_sandbox": "sandbox/pyrag_sandbox",
     "pyrag_rl": "rl/pyrag_rl",
@@ -77,11 +86,10 @@ HEAVY = {
 }
 
 
-def imported(path: Path, *, at_start: bool = False) -> set[str]:
-    """Names of imported modules; `at_start`, of those alone that importing the module imports."""
+def imported(path: Path) -> set[str]:
+    """Return the names of imported modules, imported lazily or not."""
     found: set[str] = set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in tree.body if at_start else ast.walk(tree):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -94,14 +102,8 @@ def test_packages_import_one_way(folder: str) -> None:
     files = list((ROOT / folder).rglob("*.py"))
     assert files
     for path in files:
-        forbidden = FORBIDDEN[folder] - DOORS.get(str(path.relative_to(ROOT)), set())
         roots = {name.split(".")[0] for name in imported(path)}
-        assert not roots & forbidden, f"{path} imports {roots & forbidden}"
-
-
-def test_doors_are_closed_at_start() -> None:
-    for path, behind in DOORS.items():
-        assert not {name.split(".")[0] for name in imported(ROOT / path, at_start=True)} & behind
+        assert not roots & FORBIDDEN[folder], f"{path} imports {roots & FORBIDDEN[folder]}"
 
 
 def layer_of(part: str) -> int | None:
@@ -123,22 +125,29 @@ def test_layers_of_pyrag_import_downwards() -> None:
                 assert other <= own, f"{path} (layer {own}) imports {name} (layer {other})"
 
 
-def test_nothing_of_pyrag_imports_its_testing_package() -> None:
-    for folder in PACKAGES.values():
-        for path in (ROOT / folder).rglob("*.py"):
-            inside = path.is_relative_to(ROOT / "pyrag/testing")
-            assert inside or not any(name.startswith("pyrag.testing") for name in imported(path)), path
+def test_layers_are_those_of_the_documentation() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table: dict[int, set[str]] = {}
+    for number, packages in re.findall(r"^\| (\d+) \| ((?:`[\w/.]+`(?:, )?)+) \|", text, re.MULTILINE):
+        table.setdefault(int(number), set()).update(re.findall(r"`([\w/.]+)`", packages))
+    lowest = {f"sandbox/{one}" if "sandbox" in one else one for one in ("pyrag_sandbox", "pyrag_helpers")}
+    assert table.pop(1) == {*lowest, "prompts/pyrag_prompts", "pyrag_runtime.py"}
+    parts = {number: {Path(one).stem for one in packages} for number, packages in table.items()}
+    assert parts == dict(enumerate(LAYERS, start=2))
 
 
 def modules() -> dict[str, Path]:
     found = {}
-    for package, folder in PACKAGES.items():
-        for path in (ROOT / folder).rglob("*.py"):
-            parts = [package, *path.relative_to(ROOT / folder).with_suffix("").parts]
+    for package, place in PACKAGES.items():
+        if place.endswith(".py"):
+            found[package] = ROOT / place
+        for path in (ROOT / place).rglob("*.py"):
+            parts = [package, *path.relative_to(ROOT / place).with_suffix("").parts]
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
+@cache
 def import_graph() -> dict[str, set[str]]:
     """For each module those it imports, lazily and for typing too."""
     known, graph = modules(), {}
@@ -154,14 +163,44 @@ def import_graph() -> dict[str, set[str]]:
     return graph
 
 
-def plugin_of(module: str) -> str | None:
-    return next((plugin for plugin in PLUGINS if f"{module}.".startswith(f"{plugin}.")), None)
+def plugin_of(module: str) -> str:
+    """Return the plug-in that a module belongs to, by the longest prefix; empty for core."""
+    prefixes = {prefix: plugin for plugin, all_of_them in PLUGINS.items() for prefix in all_of_them}
+    matching = [prefix for prefix in prefixes if f"{module}.".startswith(f"{prefix}.")]
+    return prefixes[max(matching, key=len)] if matching else ""
 
 
-def test_core_imports_no_further_plugin() -> None:
-    core = {module: names for module, names in import_graph().items() if f"{module}.".startswith("pyrag.")}
-    imports = {(module, plugin_of(name)) for module, names in core.items() if not plugin_of(module) for name in names}
-    assert {pair for pair in imports if pair[1]} == REMAINING
+def imports_of_plugins() -> set[tuple[str, str, str, str]]:
+    """Return importing module and its plug-in, imported module and its plug-in, where the plug-ins differ."""
+    pairs = ((module, name) for module, names in import_graph().items() for name in names)
+    found = {(module, plugin_of(module), name, plugin_of(name)) for module, name in pairs}
+    return {one for one in found if one[3] and one[1] != one[3]}
+
+
+def test_core_imports_no_plugin() -> None:
+    assert [one for one in imports_of_plugins() if not one[1]] == []
+
+
+def test_command_line_imports_no_plugin() -> None:
+    assert [one for one in imports_of_plugins() if one[1] == "command line"] == []
+
+
+def test_plugins_import_only_those_they_build_upon() -> None:
+    others = [one for one in imports_of_plugins() if one[1] not in ("", "command line")]
+    commands = [one for one in others if one[3] == "command line"]
+    assert {one[0].split(".")[1] for one in commands} <= {"cli", "embedded"}  # commands, and scripts of training
+    assert {(one[1], one[3]) for one in others if one not in commands} == {
+        (plugin, other) for plugin, all_of_them in BUILT_UPON.items() for other in all_of_them
+    }
+
+
+def test_every_plugin_is_registered_by_entry_points() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = [value.partition(":")[0] for group in project["entry-points"].values() for value in group.values()]
+    named += [value.partition(":")[0] for value in project["scripts"].values()]
+    registered = {plugin_of(module) for module in named}
+    # Integrations are imported by their users, checks by their tests.
+    assert registered - {""} == PLUGINS.keys() - {"integrations", "testing"}
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
@@ -217,3 +256,23 @@ def test_public_names_are_what_all_says() -> None:
     import pyrag
 
     assert all(hasattr(pyrag, name) for name in pyrag.__all__)
+
+
+def test_help_lists_all_commands_and_imports_nothing_heavy() -> None:
+    from pyrag._io.plugins import OWN
+
+    code = """
+import sys
+sys.path[:0] = sys.argv[1:]
+sys.argv[:] = ["pyrag", "--help"]
+from pyrag.cli.main import main
+try:
+    main()
+finally:
+    print(*sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)
+"""
+    paths = [str(ROOT), *(str(ROOT / one) for one in ("sandbox", "rl", "prompts"))]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    commands = re.findall(r"^  ([a-z-]+)  ", done.stdout.partition("Commands:")[2], re.MULTILINE)
+    assert sorted(commands) == sorted(OWN["commands"])
+    assert not set(done.stderr.split()) & HEAVY

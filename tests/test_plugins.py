@@ -16,10 +16,12 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag._io import plugins
+from pyrag.agents.engine import about_engine, can_write
 from pyrag.agents.protocol import Reading
+from pyrag.cli.commands import PackageCommands
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.spec import open_chat_model
-from pyrag.methods.registry import MODULES
+from pyrag.methods.registry import MODULES, check_writer
 from pyrag.retrieval.documents.model import SUFFIXES
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -46,6 +48,10 @@ bad = town_broken.good:raises
 txt = town_broken.good:raises
 [pyrag.tools]
 sql = town_broken.good:nothing
+[pyrag.commands]
+lost = town_broken.missing:command
+number = town_broken.good:NUMBER
+serve = town_broken.good:nothing
 """
 
 
@@ -118,6 +124,7 @@ def test_each_kind_works_from_the_command_line(site: Path, tmp_path: Path) -> No
     assert asked.stdout.strip() == "Rome", asked.stderr
     (tmp_path / "council.minutes").write_text("2024-05-02 Ann: The mill is sold.\n2024-05-03 Bo: The mill burns.\n")
     assert run(site, tmp_path, "index", "council.minutes", "--out", "ix").returncode == 0
+    assert run(site, tmp_path, "inhabitants", "Alpha").stdout == "1200\n"
     searched = run(site, tmp_path, "index", "search", "ix", "mill", "--where", 'speaker = "Bo"', "--json")
     assert [one["metadata"]["date"] for one in json.loads(searched.stdout)] == ["2024-05-03"]
 
@@ -131,7 +138,7 @@ def test_the_doctor_names_packages(site: Path, tmp_path: Path) -> None:
 def test_names_are_found_without_an_import(installed: Path) -> None:
     assert {kind: plugins.names(kind) for kind in plugins.OWN} == {
         "methods": ("best-passage",), "retrievers": ("shelf",), "engines": ("parrot",), "documents": ("minutes",),
-        "tools": ("population",),
+        "tools": ("population",), "commands": ("inhabitants",),
     }  # fmt: skip
     assert is_remote("shelf:books.json")
     assert not is_remote("shelf-of-mine")
@@ -157,6 +164,72 @@ def test_broken_parts_are_named_and_break_nothing() -> None:
         with pytest.raises(ConfigError, match=says):
             open_part()
     assert [one.name for one in open_tools(["population", "people=population"])] == ["population", "people"]
+
+
+@pytest.mark.usefixtures("broken")
+def test_a_broken_command_is_listed_and_fails_if_used() -> None:
+    commands = PackageCommands({})
+    assert {"inhabitants", "bench", "lost", "number"} <= set(commands)
+    for name, says in (
+        ("lost", r"the command lost of town-broken cannot be loaded \(ModuleNotFoundError"),
+        ("number", "the command number of town-broken is neither a function nor a typer.Typer"),
+    ):
+        assert commands[name].get_short_help_str().startswith("Cannot be used:")
+        with pytest.raises(ConfigError, match=says):
+            commands[name].main(["--any", "thing"], standalone_mode=False)
+    assert plugins.problems("commands") == ["the command serve of town-broken is left out: the name is pyrag's own"]
+    assert commands["serve"].get_short_help_str(80) == "Serve questions, passages and traces over HTTP."
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_command_is_loaded_when_it_is_used() -> None:
+    commands = PackageCommands({"ask": "its own"})
+    assert (commands["ask"], "inhabitants" in commands) == ("its own", True)
+    sys.modules.pop("town_plugin.inhabitants", None)
+    assert set(commands) >= {"inhabitants"}
+    assert "town_plugin.inhabitants" not in sys.modules
+    assert commands["inhabitants"].name == "inhabitants"
+    assert "town_plugin.inhabitants" in sys.modules
+
+
+FIXED = """
+from dataclasses import replace
+
+from pyrag.extend import Engine, Reading
+
+
+class Reader:
+    async def answer(self, query, passages):
+        return Reading("Ada", known=True, citations=(0,))
+
+
+def open_agents(rest, settings):
+    from pyrag.embedded import embedded_agents
+
+    return replace(embedded_agents(), name=f"fixed:{rest}", answerer=Reader())
+
+
+ENGINE = Engine(name="fixed", open=open_agents, about="always {}".format, languages=("Latin",), reads=str.isupper)
+"""
+
+
+def test_an_engine_of_a_package_needs_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_dist(tmp_path, "fixed-engine", "[pyrag.engines]\nfixed = fixed_engine:ENGINE\n")
+    (tmp_path / "fixed_engine.py").write_text(FIXED)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugins.forget()
+    try:
+        assert (about_engine("fixed:Ada"), can_write("fixed:Ada")) == ("always Ada", False)
+        shelf = InMemoryRetriever([Passage("1", "Mill", "The mill was built by Ada Berg.")])
+        with PyRAG("fixed:Ada", retriever=shelf) as rag:
+            trace = rag.ask("Who built the mill?")
+        with pytest.raises(ConfigError, match="method direct needs a language model"):
+            check_writer("direct", can_write=can_write("fixed"))
+    finally:
+        monkeypatch.undo()
+        plugins.forget()
+    assert (trace.engine, trace.answer.text, trace.usage.model_calls) == ("fixed:Ada", "Ada", 0)
+    assert any("the fixed engine reads Latin only" in warning for warning in trace.warnings)
 
 
 @pytest.mark.usefixtures("broken")

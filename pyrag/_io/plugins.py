@@ -42,7 +42,7 @@ OWN: Mapping[Kind, Collection[str]] = {
     ),
     "tools": frozenset(("sql", "table")),
     "commands": (
-        "ask", "chat", "index", "trace", "models", "doctor", "serve", "mcp", "serve-retriever", "serve-model", "bench",
+        "ask", "chat", "run", "index", "trace", "models", "doctor", "serve", "mcp", "serve-retriever", "serve-model", "bench",
         "data", "evolve", "experience", "reproduce", "train", "cache", "sandbox",
     ),
 }  # fmt: skip

@@ -1,4 +1,7 @@
-"""All commands and their options. Each command's work is in its own module, imported when it runs."""
+"""Commands of the core with their options. A command's work is in its own module, imported when it runs.
+
+The commands of plug-ins, pyrag's own ones too, are found by entry points (`pyrag.cli.commands`).
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,12 @@ import typer
 
 from pyrag.cli import options
 from pyrag.cli.ask.program_app import add_run
-from pyrag.cli.bench.app import bench_app
 from pyrag.cli.cache import cache_app
-from pyrag.cli.data import data_app
-from pyrag.cli.evolve.app import evolve_app
-from pyrag.cli.evolve.experience import experience_app
+from pyrag.cli.commands import CommandGroup
 from pyrag.cli.index.app import index_app
-from pyrag.cli.reproduce.app import add_reproduce
-from pyrag.cli.train.app import train_app
 
 app = typer.Typer(
+    cls=CommandGroup,
     name="pyrag",
     help="Answer multi-hop questions: a question becomes a Python program over retrieve() and answer().",
     no_args_is_help=True,
@@ -29,15 +28,10 @@ app = typer.Typer(
 )
 trace_app = typer.Typer(help="Show and replay saved traces.", no_args_is_help=True, rich_markup_mode=None)
 sandbox_app = typer.Typer(help="Test the sandbox that runs programs.", no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(bench_app, name="bench")
 app.add_typer(cache_app, name="cache")
-app.add_typer(data_app, name="data")
-app.add_typer(evolve_app, name="evolve")
-app.add_typer(experience_app, name="experience")
 app.add_typer(index_app, name="index")
 app.add_typer(trace_app, name="trace")
 app.add_typer(sandbox_app, name="sandbox")
-app.add_typer(train_app, name="train")
 
 
 def _version(wanted: bool) -> None:
@@ -131,127 +125,6 @@ def chat(
     run(options.chosen(locals()), Form(as_json=json, quiet=quiet), trace_file=trace)
 
 
-@app.command()
-def serve(
-    index: Annotated[
-        list[str] | None,
-        typer.Option(help="Index to serve, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
-    ] = None,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    profile: options.Profile = None,
-    method: options.Method = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    deadline: options.Deadline = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    sandbox: options.SandboxMode = None,
-    concurrency: options.Concurrency = None,
-    cache: options.Cache = None,
-    tools: options.Tools = None,
-    otel: options.Otel = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; other than loopback needs a key.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8010,
-    api_key_file: options.ApiKeyFile = None,
-    allow_anonymous: options.AllowAnonymous = False,
-    max_waiting: Annotated[int, typer.Option(help="Questions that may wait; further ones get 429.", min=0)] = 64,
-    traces: options.TraceFile = None,
-    max_traces: Annotated[int, typer.Option(help="Traces to keep.", min=1)] = 1000,
-    trace_days: Annotated[
-        float | None, typer.Option(help="Days to keep a trace.", min=0.0, show_default="no limit")
-    ] = None,
-    max_trace_mb: Annotated[float, typer.Option(help="Megabytes that the traces may take.", min=1.0)] = 256.0,
-    max_per_address: Annotated[
-        int, typer.Option(help="Connections of one address; 0 for no limit, as behind a proxy.", min=0)
-    ] = 256,
-    config: options.Config = None,
-) -> None:
-    """Serve questions, passages and traces over HTTP."""
-    from pyrag.cli.serve import serve
-
-    serve(
-        options.chosen(locals(), index=None),
-        index or (),
-        api_key_file,
-        host=host,
-        port=port,
-        allow_anonymous=allow_anonymous,
-        max_waiting=max_waiting,
-        traces=traces,
-        max_traces=max_traces,
-        trace_days=trace_days,
-        max_trace_mb=max_trace_mb,
-        max_per_address=max_per_address or None,
-    )
-
-
-@app.command()
-def mcp(
-    index: Annotated[
-        list[str] | None,
-        typer.Option(help="Index to offer, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
-    ] = None,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    profile: options.Profile = None,
-    method: options.Method = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    deadline: options.Deadline = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    sandbox: options.SandboxMode = None,
-    concurrency: options.Concurrency = None,
-    cache: options.Cache = None,
-    otel: options.Otel = None,
-    http: Annotated[bool, typer.Option("--http", help="Speak streamable HTTP instead of stdin and stdout.")] = False,
-    host: Annotated[str, typer.Option(help="Address for --http; other than loopback needs a key.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port for --http; 0 picks a free one.", min=0, max=65535)] = 8011,
-    api_key_file: options.ApiKeyFile = None,
-    allow_anonymous: options.AllowAnonymous = False,
-    traces: options.TraceFile = None,
-    config: options.Config = None,
-) -> None:
-    """Serve an assistant by MCP: tools and resources."""
-    from pyrag.cli.serve import serve_mcp
-
-    serve_mcp(
-        options.chosen(locals(), index=None),
-        index or (),
-        api_key_file,
-        http=http,
-        host=host,
-        port=port,
-        allow_anonymous=allow_anonymous,
-        traces=traces,
-    )
-
-
-@app.command("serve-retriever")
-def serve_retriever(
-    spec: Annotated[str, typer.Argument(help="Index folder, qdrant:COLLECTION@URL or pgvector:TABLE@URL.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
-    embedder: options.Embedder = None,
-    dense_weight: options.DenseWeight = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Refuse an index whose vectors are searched approximately.")
-    ] = False,
-    rerank: options.Rerank = None,
-    where: options.Where = None,
-    config: options.Config = None,
-) -> None:
-    """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
-    from pyrag.cli.serve import serve_retriever
-
-    serve_retriever(spec, host, port, options.chosen(locals()), exact=exact)
-
-
 @app.command("serve-model")
 def serve_model(
     model: Annotated[str, typer.Argument(help="Folder of a model, or its name on the hub.")],
@@ -276,7 +149,7 @@ def serve_model(
     json: Annotated[bool, typer.Option("--json", help="With --dry-run, print JSON.")] = False,
 ) -> None:
     """Serve a model and its LoRA adapters with vLLM. Set PYRAG_API_KEY to require a key."""
-    from pyrag.cli.serve import serve_model
+    from pyrag.cli.serve_model import serve_model
     from pyrag.llm.clients.adapters import read_adapter
     from pyrag.llm.clients.serve_line import Serving
 
@@ -297,7 +170,6 @@ def serve_model(
     serve_model(serving, dry_run=dry_run, as_json=json)
 
 
-add_reproduce(app)
 add_run(app)
 
 

@@ -25,12 +25,12 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
         ConfigError: The folder holds no reader.
     """
     from pyrag.agents.goals.rules import RuleEngine
-    from pyrag.embedded.engine import EmbeddedRules
     from pyrag.embedded.follow_up import EmbeddedFollowUp
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
     from pyrag.embedded.reader.neural.network import NETWORK
     from pyrag.embedded.rewriter import EmbeddedRewriter
+    from pyrag.embedded.rules import EmbeddedRules
 
     if folder == "lexical" and not Path(folder).is_dir():
         raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")

@@ -6,7 +6,6 @@ Works for every method that retries steps. Scores and their intervals are in `su
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -16,11 +15,10 @@ from pyrag.evaluation.metrics import is_claim
 from pyrag.evaluation.retrieval_recall import accepted_of
 from pyrag.evaluation.runs.folder import Run
 from pyrag.evaluation.scoring import ResultRow
-from pyrag.methods.opera.protocol import planned_goals
-from pyrag.methods.opera.trajectory import Role, actions, goal_of
+from pyrag.methods.registry import counts_of
 from pyrag.trace.model import Attempt, Step, Trace
 
-ROLES: tuple[Role, ...] = ("plan", "analysis", "rewrite")
+ROLES = ("plan", "analysis", "rewrite")
 _SEARCH = re.compile(r"\bretrieve\(")
 PATTERNS = ("direct", "one rewrite", "several rewrites")
 
@@ -111,7 +109,7 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
     """Return the statistics of outcomes. Raises `ValueError` if there are none."""
     if not outcomes:
         raise ValueError("there are no outcomes to describe")
-    roles = [Counter(action.role for action in actions(outcome.trace)) for outcome in outcomes]
+    counts = [counts_of(outcome.trace) for outcome in outcomes]
     right = [outcome for outcome in outcomes if outcome.em == 1.0]
     rewritten = [(outcome, step) for outcome in outcomes for step in tried_again(outcome.trace) if rewrites(step)]
     failed = [pair for outcome in outcomes for pair in _recalls(outcome)]
@@ -119,12 +117,12 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
         n=len(outcomes),
         em=fmean(outcome.em for outcome in outcomes),
         calls=fmean(outcome.trace.usage.model_calls for outcome in outcomes),
-        roles={role: fmean(count[role] for count in roles) for role in ROLES},
+        roles={role: fmean(count.requests.get(role, 0) for count in counts) for role in ROLES},
         patterns={name: _mean([pattern(outcome.trace) == name for outcome in right]) or 0.0 for name in PATTERNS},
         efficiency=_mean([_known(step) for _, step in rewritten]),
         efficient=_mean([_known(step) and step_known.em == 1.0 for step_known, step in rewritten]),
-        goals=fmean(len(planned_goals(outcome.trace)) or len(outcome.trace.sub_queries) for outcome in outcomes),
-        hops=fmean(completed(outcome.trace) for outcome in outcomes),
+        goals=fmean(count.goals for count in counts),
+        hops=fmean(count.completed for count in counts),
         failed=len(failed),
         before=_mean([first for first, _ in failed]),
         after=_mean([last for _, last in failed]),
@@ -150,11 +148,7 @@ def rewrites(step: Step) -> list[Attempt]:
 
 def completed(trace: Trace) -> int:
     """Return the number of hops completed: goals with an answer, or answered steps of methods without goals."""
-    known = [step for step in trace.steps if step.mode == "evidence" and _known(step)]
-    if not planned_goals(trace):
-        return len(known)
-    goals = (goal_of(trace, step) for step in known)
-    return len({goal.step for goal in goals if goal is not None})
+    return counts_of(trace).completed
 
 
 def noise(question: Question, trace: Trace) -> float | None:

@@ -79,7 +79,7 @@ def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Ma
 def _failure(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
     if trace.error is not None:
         return _of_error(trace.error)
-    if not any(is_retrieval(step) for step in trace.steps) and planned_retrievals(trace) == 0:
+    if not any(is_retrieval(step, trace) for step in trace.steps) and planned_retrievals(trace) == 0:
         return WrongAnswerCause("no_retrieval")
     if _missing(question, trace, hops):
         return _of_missing(question, trace, hops, titles)
@@ -135,7 +135,7 @@ def _said_somewhere(golds: Sequence[str], texts: Sequence[str]) -> bool:
 
 def planned_retrievals(trace: Trace) -> int:
     """Return the number of retrievals of the last program: as written or as run (loops), whichever is larger."""
-    queries = {step.query for step in trace.steps if is_retrieval(step)}
+    queries = {step.query for step in trace.steps if is_retrieval(step, trace)}
     return max(len(queries), _written(trace.program))
 
 
@@ -150,7 +150,7 @@ def _written(source: str) -> int:
 
 def _lost_on_the_way(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
     """Return True if an answer that had its evidence led the queries away from the missing passages."""
-    queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step)))
+    queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step, trace)))
     named = [_page(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
     if named and all(f" {name} " in f" {queries} " for name in named if name):
         return False  # the right pages were searched for, so the retriever missed them
@@ -200,4 +200,4 @@ def _wrong_before_the_end(question: Question, trace: Trace) -> bool:
 
 
 def _feeds_a_query(step: Step, trace: Trace) -> bool:
-    return any(step.id in later.depends_on and is_retrieval(later) for later in trace.steps)
+    return any(step.id in later.depends_on and is_retrieval(later, trace) for later in trace.steps)

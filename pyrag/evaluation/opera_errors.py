@@ -60,7 +60,7 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
     """Return True if no search of several depends on an answer, and the question does not name a missing page."""
-    searches = [step for step in _last_round(trace) if is_retrieval(step)]
+    searches = [step for step in _last_round(trace) if is_retrieval(step, trace)]
     answered = {step.id for step in trace.steps if step.answer is not None}
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
         return False

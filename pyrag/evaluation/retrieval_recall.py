@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyrag.evaluation.datasets.layout import Question
-from pyrag.methods.hera.topology import PRIMITIVE_OF
+from pyrag.methods.registry import reading_primitives
 from pyrag.trace.model import Step, Trace
 
 
@@ -91,17 +91,24 @@ def retrievals(trace: Trace) -> Iterator[Retrieval]:
     """Yield retrievals in the order of the steps; a recovery's retrievals belong to its step."""
     number = 0
     for step in trace.steps:
-        if is_retrieval(step):
+        if is_retrieval(step, trace):
             number += 0 if step.memo else 1
             yield Retrieval(step.id, max(number, 1), step.passages)
         for attempt in step.attempts[1:]:
             yield Retrieval(step.id, max(number, 1), attempt.passages, recovery=True)
 
 
-def is_retrieval(step: Step) -> bool:
-    """Return True for steps that search: `retrieve`, also without a result, or another method's primitive."""
-    if step.primitive in PRIMITIVE_OF.values():  # agents beside the retriever only read
+def is_retrieval(step: Step, trace: Trace) -> bool:
+    """Return True for steps that search: `retrieve`, also without a result, or another method's primitive.
+
+    Args:
+        step: Step of the trace.
+        trace: Trace, whose method knows which of its primitives only read.
+    """
+    if step.primitive in ("retrieve", "answer"):
         return step.primitive == "retrieve"
+    if step.primitive in reading_primitives(trace):
+        return False
     return step.answer is None and bool(step.passages) and step.mode != "data"  # "data" passages are a tool's sources
 
 

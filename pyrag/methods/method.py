@@ -8,6 +8,7 @@ from typing import Any
 
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery import Recovery
+from pyrag.methods.agent_counts import AgentCounts
 from pyrag.methods.program_result import Result
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
@@ -27,6 +28,8 @@ class Method:
         calls_tools: Whether the method runs programs that may call tools.
         plans: Whether the engine's planner writes the programs.
         view: Returns a trace as the method displays it; None for the general view.
+        count: Returns the counts of the method's agents in a trace; None to count programs, steps and attempts.
+        reading_primitives: Names of further primitives of the method that read passages without searching.
         open_shared: Returns what the method keeps open between questions, as `episode.shared`, or None. The engines
             call its `close()`.
     """
@@ -40,3 +43,5 @@ class Method:
     plans: bool = True
     view: Callable[[Trace], Sequence[ViewItem]] | None = None
     open_shared: Callable[[Settings], Any] | None = None
+    count: Callable[[Trace], AgentCounts] | None = None
+    reading_primitives: frozenset[str] = frozenset()

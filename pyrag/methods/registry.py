@@ -17,6 +17,7 @@ from typing import Any
 from pyrag._io import plugins
 from pyrag.episode.recovery import Recovery
 from pyrag.errors import ConfigError
+from pyrag.methods.agent_counts import AgentCounts, count_agents
 from pyrag.methods.method import Method
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
@@ -89,6 +90,19 @@ def view_of(trace: Trace) -> Sequence[ViewItem]:
     base = trace.method.partition(":")[0]
     shown = _method(base).view if base in method_names() else None
     return () if shown is None else shown(trace)
+
+
+def counts_of(trace: Trace) -> AgentCounts:
+    """Return the counts of a trace's agents, as its method counts them."""
+    base = trace.method.partition(":")[0]
+    count = _method(base).count if base in method_names() else None
+    return (count or count_agents)(trace)
+
+
+def reading_primitives(trace: Trace) -> frozenset[str]:
+    """Return the names of the primitives of a trace's method that read passages without searching."""
+    base = trace.method.partition(":")[0]
+    return _method(base).reading_primitives if base in method_names() else frozenset()
 
 
 def check_writer(method: Method, *, can_write: bool) -> None:

@@ -1,4 +1,4 @@
-"""Training. It may import `pyrag`; of `pyrag`, the command `pyrag train` alone opens it, when it runs.
+"""Training, a plug-in of pyrag: the entry point `train` of `pyrag.commands` opens it.
 
 config, start, folder, report    a run, from its settings to what it leaves behind
 prompting, data                  training sets, in the very words of the runtime's agents

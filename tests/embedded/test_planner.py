@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from pyrag.embedded.engine import EmbeddedRules
 from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
+from pyrag.embedded.rules import EmbeddedRules
 from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.orchestrator import EmbeddedOrchestrator

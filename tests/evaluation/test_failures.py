@@ -235,7 +235,8 @@ def test_chance_answers_questions_of_two_options(question: str, gold: str, binar
 def test_agents_that_only_read_are_no_retrievals() -> None:
     """HERA's evidence selector puts passages in another order: where they were found is the retriever's rank."""
     kept = Step(1, "select", "?", passages=("film",), depends_on=(0,))
-    (first, _) = hops_of(QUESTION, trace(found(0, "Who directed Alpha?", "noise", "film"), kept))
+    asked = trace(found(0, "Who directed Alpha?", "noise", "film"), kept)
+    (first, _) = hops_of(QUESTION, replace(asked, method="hera"))
     assert first.rank == 2
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.embedded.engine import EmbeddedRules
+from pyrag.embedded.rules import EmbeddedRules
 from pyrag.methods.hera.coach.protocol import Seen
 from pyrag.methods.hera.embedded.coach import EmbeddedCoach
 from pyrag.methods.hera.embedded.orchestrator import STYLES, EmbeddedOrchestrator, style_of

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyrag.embedded.engine import EmbeddedRules
+from pyrag.embedded.rules import EmbeddedRules
 from pyrag.episode.plan_checks import check_plan
 from pyrag.errors import BadOutputError
 from pyrag.methods.hera.embedded.orchestrator import STYLES, Style, advice, hinted, style_of, topology_of

@@ -143,7 +143,7 @@ def test_other_protocols_are_refused_in_one_sentence(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_only_the_option_complains(tmp_path: Path) -> None:
-    start = "import sys; sys.modules['opentelemetry'] = None; import pyrag_runtime; pyrag_runtime.main()"
+    start = "import sys; sys.modules['opentelemetry'] = None; from pyrag.cli.main import main; main()"
     quiet = run("-c", start, "ask", QUESTION, cwd=tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
     assert (quiet.returncode, quiet.stdout.strip(), quiet.stderr) == (0, "John William Henry II", "")
     loud = run("-c", start, "ask", QUESTION, "--otel", cwd=tmp_path)

@@ -11,12 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from pyrag.agents.protocol import Decomposition
-from pyrag.cli.train.app import train_app
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.datasets.suite import open_set
 from pyrag.evaluation.scoring import score
 from pyrag.trace.model import Answer, Program, Trace
+from pyrag_rl.cli.app import train_app
 from pyrag_rl.data import sets, traces
 from pyrag_rl.data.build import Request, build
 from pyrag_rl.data.gate import write_gate

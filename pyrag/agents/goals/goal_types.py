@@ -1,4 +1,4 @@
-"""Types of what goals find: which words mean the same kind, and what can be concluded from answers of which kinds."""
+"""Types of answers: which words mean the same type, and what can be concluded from answers of given types."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ _MENTIONED = re.compile(
 )
 
 
-def same_type(one: str, other: str) -> bool:
+def same_type(first: str, second: str) -> bool:
     """Return True if a value of one type may stand where the other is asked for; the order does not matter.
 
     Args:
-        one: A type in lower case, of which the last word counts; empty means any.
-        other: Another.
+        first: Type in lower case, of which the last word counts; empty means any.
+        second: Another type.
     """
-    heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (one, other)]
+    heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (first, second)]
     if heads[0] == heads[1] or _ANY & set(heads):
         return True
     return any(set(heads) <= kind for kind in _KINDS)
@@ -76,20 +76,20 @@ def _singular(word: str) -> str:
 
 
 def is_check(goals: Sequence[Goal], goal: Goal) -> bool:
-    """Return True if a goal only asks if something found before is so.
+    """Return True if a goal only asks whether an earlier answer is right.
 
     Args:
-        goals: The whole plan; an only goal checks nothing.
-        goal: One of them.
+        goals: The whole plan; a goal without others checks nothing.
+        goal: Goal of the plan.
     """
     return len(goals) > 1 and bool(goal.needs) and same_type(goal.type, YES_NO) and goal.type not in _ANY
 
 
 def kind_of(type_: str, text: str) -> str:
-    """Return the type of a goal, from its text where the type says nothing; "answer" where neither does.
+    """Return the type of a goal, from its text if the type is general; "answer" if both are.
 
     Args:
-        type_: The type as written; may be empty.
+        type_: Type as written; may be empty.
         text: The goal's question.
     """
     if type_ and type_.split()[-1] not in _ANY:
@@ -98,12 +98,12 @@ def kind_of(type_: str, text: str) -> str:
 
 
 def concludes(text: str, needed: Sequence[str], *, says_where: bool) -> bool:
-    """True for a goal that only compares or computes with what is known, so that a search could add nothing.
+    """Return True for a goal that only compares or computes with known answers, so that a search could add nothing.
 
     Args:
-        text: what the goal asks.
-        needed: the kinds of the answers that it needs.
-        says_where: whether its text has a place for them.
+        text: The goal's question.
+        needed: Types of the answers that the goal needs.
+        says_where: Whether its text has placeholders for them.
     """
     if len(needed) < 2 or not _COMPARES.search(text):
         return False
@@ -112,7 +112,7 @@ def concludes(text: str, needed: Sequence[str], *, says_where: bool) -> bool:
 
 
 def is_final(text: str) -> bool:
-    """True for a goal that asks for nothing of its own, but for the answer: "Provide the final answer"."""
+    """Return True for a goal that only asks for the answer, such as "Provide the final answer"."""
     return _FINAL.match(text) is not None
 
 
@@ -122,14 +122,14 @@ def _says_something(kind: str) -> bool:
 
 
 def mentions(text: str, kind: str) -> bool:
-    """Return True if a text speaks of something found before: "he", "the company", "that city".
+    """Return True if a text refers to an earlier answer: "he", "the company", "that city".
 
     Args:
         text: A goal's question.
-        kind: The type of what was found; "answer" is matched by pronouns only.
+        kind: Type of the earlier answer; "answer" is matched by pronouns only.
     """
-    for found in _MENTIONED.finditer(text):
-        word = found["word"]
+    for mention in _MENTIONED.finditer(text):
+        word = mention["word"]
         if word is None or (kind != "answer" and word not in _ANY and same_type(word, kind)):
             return True
     return False

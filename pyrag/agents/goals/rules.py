@@ -56,7 +56,7 @@ class EvidenceReader(Answerer, Protocol):
     """Answerer that also rates passages."""
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how likely each passage answers a query.
+        """Return how likely each passage answers a query.
 
         Args:
             query: The query.

@@ -1,6 +1,7 @@
-"""Parser of the Analysis-Answer agent's reply: a judged answer, one JSON object.
+"""Parser of an analyst's reply: a judged answer, one JSON object.
 
-A server that enforces a schema makes these checks idle; the others get asked again."""
+If a server enforces the schema, these checks never fail; otherwise the model is asked again.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +27,14 @@ from pyrag_helpers.unknown import is_unknown
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """`citations` count from 0; `missing` is empty where the documents suffice; `note` names fields that were "
-    "ignored."""
+    """Judged answer.
+
+    Attributes:
+        citations: Positions in the documents, from 0.
+        confidence: Confidence in [0, 1]; None if the reply has none that can be read.
+        missing: Information that the documents lack; empty if they suffice.
+        note: Fields that were ignored, as a remark.
+    """
 
     text: str
     known: bool
@@ -39,21 +46,21 @@ class Judged:
 
 
 def parse_judged(text: str, documents: int, query: str = "") -> Judged:
-    """Read a judgement.
+    """Parse a judgement.
 
     Args:
         text: The reply.
-        documents: How many documents it may cite.
-        query: What was asked. Yes or no to a question for something else, and a sentence for a span, are out of form.
+        documents: Number of documents that it may cite.
+        query: The query. Yes or no to a question for something else, and a sentence instead of a span, are malformed.
 
     Raises:
-        BadOutputError: the reply is not in form, or decides one thing and says another.
+        BadOutputError: The reply is malformed, or its decision and its answer contradict each other.
     """
     value = _judgement(text)
     answer = cleaned(loose_line_of(value, "answer"), documents, query)
-    said = is_unknown(answer)
-    known = decision_of(value["decision"]) if "decision" in value else not said
-    if known and (said or is_form(answer)):
+    refuses = is_unknown(answer)
+    known = decision_of(value["decision"]) if "decision" in value else not refuses
+    if known and (refuses or is_form(answer)):
         raise BadOutputError('the decision is YES, but there is no answer in "answer"')
     if known and query:
         checked_span(answer, query)
@@ -66,15 +73,15 @@ def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
 
     Args:
         text: The reply.
-        documents: How many documents it may cite.
-        query: The question, by which the answer is shortened; its form is not enforced.
+        documents: Number of documents that it may cite.
+        query: The query, by which the answer is shortened; its form is not enforced.
     """
     try:
         judged = parse_judged(text, documents)
     except BadOutputError:
         rest = split_thinking(text, r"(?i)<answer>")[1]
-        found = salvage_answer(text, documents, query) if extracted(rest, query) is not None else None
-        return Judged(found.text, found.known, found.citations, None, found.rationale, "") if found else None
+        answer = salvage_answer(text, documents, query) if extracted(rest, query) is not None else None
+        return Judged(answer.text, answer.known, answer.citations, None, answer.rationale, "") if answer else None
     short = shortened(query, judged.text) if judged.known else judged.text
     return Judged(
         short, judged.known, judged.citations, judged.confidence, judged.analysis, judged.missing, judged.note
@@ -82,7 +89,7 @@ def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
 
 
 def _judgement(text: str) -> dict[str, Any]:
-    """The object with the decision; one with an answer decides by it."""
+    """Return the object with the decision; an object with an answer decides by it."""
     try:
         return object_with(text, "decision")
     except BadOutputError:
@@ -96,9 +103,9 @@ def _judgement(text: str) -> dict[str, Any]:
 def _with_status(value: dict[str, Any]) -> dict[str, Any]:
     """Return an object whose decision is its status, as in OPERA's release; unchanged if that is not yes or no.
 
-    Its analysis then says what is missing.
+    Its analysis then names what is missing.
     """
-    status = next((said for key, said in value.items() if str(key).strip().casefold() == "status"), None)
+    status = next((text for key, text in value.items() if str(key).strip().casefold() == "status"), None)
     try:
         decision_of(status)
     except BadOutputError:

@@ -157,4 +157,10 @@ def _without_steps(node: Node, trace: Trace) -> Line:
     return line("not needed", "dim", 5)
 
 
-METHOD = Method(name="hera", answer=answer, view=view, open_shared=open_shared)
+METHOD = Method(
+    name="hera",
+    answer=answer,
+    view=view,
+    open_shared=open_shared,
+    reading_primitives=frozenset(PRIMITIVES),
+)

@@ -21,7 +21,7 @@ from pyrag.methods.method import Method
 from pyrag.methods.opera.agents import opera_agents
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.protocol import STATE, GoalPlan, GoalPlanner, OperaState, planned_goals
-from pyrag.methods.opera.trajectory import view
+from pyrag.methods.opera.trajectory import count, view
 from pyrag.methods.program_result import Result
 from pyrag.methods.repair import Draft, announce, run_repaired
 from pyrag.settings import Settings
@@ -106,4 +106,4 @@ def _draft(episode: Episode, plan: GoalPlan, origin: str, *, synthesis: bool) ->
     )
 
 
-METHOD = Method(name="opera", answer=answer, variants=VARIANTS, recovery="rewrite", view=view)
+METHOD = Method(name="opera", answer=answer, variants=VARIANTS, recovery="rewrite", view=view, count=count)

@@ -13,6 +13,7 @@ from typing import Literal
 
 from pyrag._io.lines import lines_of
 from pyrag.agents.goals.goal import Goal
+from pyrag.methods.agent_counts import AgentCounts, answered_steps, count_agents
 from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import UNPLANNED, Attempt, Passage, Program, Step, Trace, shorten
 from pyrag.trace.view import Line, ViewItem, line
@@ -106,6 +107,16 @@ def _analysed(one: Attempt, step: Step, goal: Goal | None, role: Role) -> Action
         goal=goal,
         step=step.id,
     )
+
+
+def count(trace: Trace) -> AgentCounts:
+    """Return the counts of OPERA's agents; a goal is completed once, however many steps answer it."""
+    if not planned_goals(trace):
+        return count_agents(trace)
+    requests = Counter[str](action.role for action in actions(trace))
+    answered = (goal_of(trace, step) for step in answered_steps(trace))
+    completed = {goal.step for goal in answered if goal is not None}
+    return AgentCounts(requests, len(planned_goals(trace)), len(completed))
 
 
 def goal_of(trace: Trace, step: Step) -> Goal | None:

@@ -27,7 +27,7 @@ from pyrag._io.redaction import without_secrets
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
-from pyrag.retrieval.stores.qdrant_engines import Engine, Found, LocalEngine, Payload, Point, Query, RemoteEngine
+from pyrag.retrieval.stores.qdrant_engines import Found, LocalEngine, Payload, Point, QdrantEngine, Query, RemoteEngine
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
@@ -52,7 +52,7 @@ class QdrantStore(Store):
         collection, _, place = spec.removeprefix("qdrant:").partition("@")
         if not collection or not place:
             raise ConfigError(f"{spec!r} names no collection: write qdrant:COLLECTION@http://host:6333 or a folder")
-        self._engine: Engine
+        self._engine: QdrantEngine
         if place == ":memory:" or place.startswith(("http://", "https://")):
             self._engine = RemoteEngine(collection, place, timeout)
         else:

@@ -47,7 +47,7 @@ class Query:
     """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
 
 
-class Engine(Protocol):
+class QdrantEngine(Protocol):
     """Operations on a Qdrant, however it is reached. Synchronous."""
 
     def create(self, dimension: int, *, normalised: bool) -> None:
@@ -85,7 +85,7 @@ class RemoteEngine:
         )
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the collection if it is missing. Args: those of `Engine.create`."""
+        """Create the collection if it is missing. Args: those of `QdrantEngine.create`."""
         from qdrant_client import models
 
         distance = models.Distance.COSINE if normalised else models.Distance.DOT
@@ -161,7 +161,7 @@ class LocalEngine:
         self._new = 0
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the shard if it is missing. Args: those of `Engine.create`."""
+        """Create the shard if it is missing. Args: those of `QdrantEngine.create`."""
         if self._shard is not None:
             return
         edge = self._edge

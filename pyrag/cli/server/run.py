@@ -1,23 +1,19 @@
-"""`pyrag serve`, `mcp`, `serve-retriever` and `serve-model`: servers, with their options read and checked."""
+"""`pyrag serve`, `mcp` and `serve-retriever`: servers, with their options read and checked."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.cli.output import print_json, tell
-from pyrag.errors import UsageError, install_extra
 from pyrag.settings import Settings
 
 if TYPE_CHECKING:
-    from pyrag.llm.clients.serve_line import Serving
     from pyrag.server.config import ApiKeys, ServerConfig
 
 
@@ -113,54 +109,3 @@ def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exac
             lambda: open_retriever(spec, options=options), folder if folder.is_dir() else None, config, started
         )
     )
-
-
-def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
-    """Replace this process by vLLM's server, with the flags that pyrag needs, or print its command.
-
-    Args:
-        serving: Model, adapters and resources.
-        dry_run: Print the command only.
-        as_json: Print it as JSON.
-
-    Raises:
-        ConfigError: The options contradict each other.
-        DataError: The model's folder is incomplete.
-        UsageError: vLLM is not installed.
-    """
-    from pyrag.llm.clients.local_spec import model_folder
-    from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, serve_line, shown
-
-    serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
-    line = serve_line(serving)
-    if dry_run:
-        print_json({"line": line, "llm": _specs(serving)}) if as_json else print(shown(line))
-        return
-    program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
-    if program is None:
-        raise UsageError(
-            f"vLLM is not installed: {install_extra('vllm')}, or copy the line of --dry-run to where it is"
-        )
-    key = _key(os.environ)
-    if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
-        tell(f"who can reach {serving.host} can use this model: set PYRAG_API_KEY to a key that it asks for")
-    tell(shown(line))
-    tell(f"use it with --llm {' or --llm '.join(_specs(serving))}")
-    environment = {"VLLM_NO_USAGE_STATS": "1", **os.environ, **({KEY_VARIABLE: key} if key else {})}
-    # In place of this process, so that signals and exit codes are vLLM's own.
-    os.execve(program, line, environment)  # noqa: S606
-
-
-def _key(environ: Mapping[str, str]) -> str | None:
-    """Return vLLM's own key variable, else pyrag's. OpenAI's key belongs to another server."""
-    from pyrag.llm.clients.openai import key_from_environment
-    from pyrag.llm.clients.serve_line import KEY_VARIABLE
-
-    given = environ.get(KEY_VARIABLE, "").strip()
-    return given or key_from_environment({name: text for name, text in environ.items() if name != "OPENAI_API_KEY"})
-
-
-def _specs(serving: Serving) -> list[str]:
-    host = f"[{serving.host}]" if ":" in serving.host else serving.host
-    names = [serving.served_name or serving.model, *(adapter.name for adapter in serving.adapters)]
-    return [f"openai:{name}@http://{host}:{serving.port}/v1" for name in names]

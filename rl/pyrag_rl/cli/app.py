@@ -1,4 +1,4 @@
-"""The options of `pyrag train`. The work is `pyrag_rl`'s, imported when a command runs."""
+"""The options of `pyrag train`. Its work is imported when a command runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pyrag.cli.output import print_json
-from pyrag.cli.train import data as train_data
+from pyrag_rl.cli import data as train_data
 
 if TYPE_CHECKING:
     from pyrag_rl.curriculum.stages import Curriculum

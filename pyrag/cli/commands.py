@@ -1,0 +1,91 @@
+"""Commands of installed packages, found by the entry points of the group `pyrag.commands` and loaded when used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from copy import copy
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from pyrag._io import plugins
+from pyrag.errors import ConfigError
+
+
+class CommandGroup(TyperGroup):
+    """Command with subcommands: its own, then the commands of packages."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = PackageCommands(self.commands)
+
+
+class PackageCommands(MutableMapping[str, Any]):
+    """Commands by name; the command of a package is loaded at its first use."""
+
+    def __init__(self, own: MutableMapping[str, Any]) -> None:
+        registered = (*plugins.OWN["commands"], *plugins.names("commands"))
+        self._commands: dict[str, Any] = {**own, **{name: None for name in registered if name not in own}}
+
+    def __getitem__(self, name: str) -> Any:
+        if self._commands[name] is None:
+            self._commands[name] = _load(name)
+        return self._commands[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._commands[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        del self._commands[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._commands)
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._commands
+
+
+def _load(name: str) -> Any:
+    """Return the command of a package; if it cannot be loaded, a command that says so."""
+    try:
+        part = plugins.load("commands", name)
+        if not (isinstance(part, typer.Typer) or callable(part)):
+            package = plugins.package_of_part("commands", name)
+            raise ConfigError(f"the command {name} of {package} is neither a function nor a typer.Typer")
+    except ConfigError as error:
+        return _made(name, _failing(error))
+    return _made(name, part)
+
+
+def _failing(error: ConfigError) -> typer.Typer:
+    app = typer.Typer()
+    passing = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+    @app.command(help=f"Cannot be used: {error}.", context_settings=passing)
+    def fail() -> None:
+        raise error
+
+    return app
+
+
+def _made(name: str, part: Any) -> Any:
+    """Return a function or a Typer application as a command.
+
+    Args:
+        name: Name of the command.
+        part: The function, or the application, which becomes a group unless it has one command only.
+    """
+    app = typer.Typer(rich_markup_mode=None)
+    if not isinstance(part, typer.Typer):
+        app.command(name)(part)
+    elif part.registered_groups or part.registered_callback or len(part.registered_commands) != 1:
+        app.add_typer(part, name=name)
+    else:
+        command = copy(part.registered_commands[0])
+        command.name = name
+        app.registered_commands.append(command)
+    return typer.main.get_group(app).commands[name]

@@ -1,0 +1,1 @@
+"""`pyrag serve`, `pyrag mcp` and `pyrag serve-retriever`."""

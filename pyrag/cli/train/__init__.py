@@ -1,1 +1,0 @@
-"""`pyrag train`: options and the doors to `pyrag_rl`."""

@@ -1,0 +1,1 @@
+"""`pyrag train`: its options, and the work of its commands."""
