@@ -51,7 +51,7 @@ FINISHED = (
 VERBS = frozenset(
     """
     Add Admit Answer Ask Await Begin Block Build Call Cancel Check Claim Clear Close Conclude Convert Copy Count
-    Create Cut Decompose Delete Discard Do Download Draw Drop End Exclude Execute Find Forget Format Free Generate
+    Create Cut Decompose Delete Discard Do Download Draw Drop Embed End Exclude Execute Find Forget Format Free Generate
     Give Go Group Handle Have Hold Ignore Import Join Keep Let Lift Load Lock Log Look Lower Make Mark Name Number
     Observe Open Parse Place Plot Print Put Raise Read Record Refuse Release Remember Remove Replace Report Request
     Resume Return Run Schedule Score Search Send Serve Set Shorten Show Shut Skip Split Start Stop Store Suspend Take

@@ -14,7 +14,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 from pyrag.errors import DataError, PermanentServiceError, UsageError, install_extra
 
@@ -37,6 +36,8 @@ def unreachable(endpoint: str = "") -> bool:
 
     A slow hub, one behind a proxy, and the client's offline mode are left to the client.
     """
+    from urllib.request import getproxies  # imports an HTTP client, which the command line's help does not need
+
     address = urlsplit(endpoint or os.environ.get("HF_ENDPOINT") or HUB)
     if os.environ.get("HF_HUB_OFFLINE") or not address.hostname or getproxies().keys() & {address.scheme, "all"}:
         return False

@@ -19,6 +19,7 @@ NAME = f"bm25:{BUNDLED_CORPUS}"
 
 
 def bundled_passages() -> list[Passage]:
+    """Return the passages of the bundled corpus."""
     import msgspec
 
     return [msgspec.json.decode(line, type=Passage) for line in _corpus().splitlines()]

@@ -26,12 +26,16 @@ class InMemoryRetriever:
 
     @property
     def name(self) -> str:
+        """Name of the retriever in traces."""
         return self._name
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the scripted passages, or those that share words with the query.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass; None for all.
         """
         self.queries.append((query, topk))
         if self._script is not None:
@@ -43,7 +47,7 @@ class InMemoryRetriever:
         return sorted(scored, key=lambda passage: -passage.score)[: max(topk, 0)]
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _words(text: str) -> set[str]:

@@ -21,6 +21,7 @@ class CheckResult:
 
     @property
     def passed(self) -> bool:
+        """True if the check found no problem."""
         return not self.problem
 
 

@@ -34,6 +34,7 @@ class ModelCase:
     sampling: Sampling = Sampling(max_tokens=64)
 
     async def reply(self, **sampling: Any) -> Reply:
+        """Return the model's reply, with some parameters replaced."""
         return await self.model.complete(self.messages, replace(self.sampling, **sampling))
 
 

@@ -33,6 +33,7 @@ class RetrieverCase:
     others: tuple[str, ...] = ("river", "who was born first?", "1984")
 
     async def found(self, topk: int = 5) -> list[Passage]:
+        """Return the passages of the query."""
         return await self.retriever.retrieve(self.query, topk)
 
 

@@ -29,11 +29,11 @@ class PassageStore(Protocol):
     """Passages by id with a vector each. Calls come from several threads."""
 
     def create(self, fingerprint: Fingerprint) -> None:
-        """Make the store, or refuse one that exists with vectors of another embedder. Raises `ConfigError`."""
+        """Create the store. Raise `ConfigError` if it exists with vectors of another embedder."""
         ...
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Refuse another embedder than the store's. Raises `ConfigError`."""
+        """Raise `ConfigError` for another embedder than the embedder of the store's vectors."""
         ...
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
@@ -41,7 +41,7 @@ class PassageStore(Protocol):
 
         Args:
             passages: Passages to write.
-            vectors: float32 [passages, d].
+            vectors: Array of float32 of shape (passages, dimension).
         """
         ...
 
@@ -53,7 +53,7 @@ class PassageStore(Protocol):
         """Return the passages with the nearest vectors, best first.
 
         Args:
-            vector: float32 [d].
+            vector: Array of float32 of shape (dimension,).
             topk: Maximum number of passages.
         """
         ...
@@ -63,7 +63,12 @@ class PassageStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreCase:
-    """Makes a new, empty store for each check; `close` ends one."""
+    """Way to make stores for checks.
+
+    Attributes:
+        make: Returns a new, empty store; called once per check.
+        close: Ends a store.
+    """
 
     make: Callable[[], PassageStore]
     close: Callable[[PassageStore], None] = lambda store: None

@@ -19,7 +19,7 @@ class ToolCase:
     """A tool with calls that work.
 
     Attributes:
-        function: The function, or what `pyrag.tools.tool` made of it.
+        function: The function, or what `pyrag.extend.tool` made of it.
         calls: Keyword arguments of calls that have a result; one at least.
     """
 
@@ -28,10 +28,12 @@ class ToolCase:
 
     @property
     def tool(self) -> Tool[..., Any]:
+        """The function as a tool."""
         (tool,) = as_tools([self.function])
         return tool
 
     async def reply(self, arguments: Mapping[str, Any]) -> ToolReply:
+        """Call the tool."""
         return await call_tool(self.tool, (), arguments)
 
 

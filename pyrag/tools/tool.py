@@ -33,10 +33,7 @@ _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class ToolError(Exception):
-    """Raise it in a tool to tell the program's author what was wrong. The message is shown as it is.
-
-    A tool with effects raises it before it has changed anything: the call counts as one that did not happen.
-    """
+    """Error that a tool raises to tell the program's author what is wrong. Its message is shown unchanged."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class Fingerprint:
     """Everything that decides the vector of a text, except rounding.
 
     Attributes:
-        max_tokens: limit of one text; 0 if unknown. Not compared, since it changes long texts only.
+        max_tokens: Maximum number of tokens of a text; 0 if unknown. Not compared: it only changes long texts.
     """
 
     model: str

@@ -49,8 +49,8 @@ class FilterVerdict:
     """Verdict on a filter before a search.
 
     Attributes:
-        sentences: why it, or a part of it, finds nothing.
-        mismatched: it names fields or compares kinds of values that exclude every passage, whatever their values are.
+        sentences: Reasons why the filter, or a part of it, finds nothing.
+        mismatched: Whether its fields or kinds of values exclude every passage.
     """
 
     sentences: tuple[str, ...] = ()

@@ -43,7 +43,10 @@ _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 
 class PgvectorStore(Store):
-    """Add, delete and search passages by id in one table. Raises `ServiceError`, `ConfigError`."""
+    """Store of passages in a table of PostgreSQL, by id.
+
+    Methods raise `ServiceError` if the server cannot be used, and `ConfigError` if the table cannot.
+    """
 
     kind = "pgvector"
 
@@ -67,7 +70,7 @@ class PgvectorStore(Store):
         return self._spec
 
     def create(self, fingerprint: Fingerprint) -> None:
-        """Make the table, or check that the existing one has the same fingerprint."""
+        """Create the table, or check that the existing one has the same fingerprint."""
         with self._connection("created") as connection, connection.transaction():
             connection.execute(statements.LOCK)
             connection.execute(statements.EXTENSION)
@@ -91,18 +94,29 @@ class PgvectorStore(Store):
         refuse_difference(self._spec, about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Write passages; those whose id exists are replaced. Args: those of `Store.add`."""
+        """Write passages; passages with an existing id are replaced.
+
+        Args:
+            passages: Passages to write.
+            vectors: Array of float32 of shape (passages, dimension).
+        """
         rows = [_row(one, vector) for one, vector in zip(passages, vectors.tolist(), strict=True)]
         with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
             for start in range(0, len(rows), _BATCH):
                 cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
 
     def delete(self, ids: Sequence[str]) -> None:
+        """Delete passages; unknown ids are ignored."""
         with self._connection("written") as connection:
             connection.execute(self._composed(statements.DELETE), ([_key(one) for one in ids],))
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """Search for several queries over one connection. Args: those of `Store.search_all`."""
+        """Return the best passages for each query, over one connection.
+
+        Args:
+            asked: Queries with their vectors.
+            dense_weight: Weight of the vectors, from 0 to 1.
+        """
         with self._connection("searched") as connection:
             return [self._found(connection, one, dense_weight) for one in asked]
 

@@ -43,7 +43,10 @@ _MARK = "pyrag_fingerprint"
 
 
 class QdrantStore(Store):
-    """Add, delete and search passages by id in one collection. Raises `ServiceError`, `ConfigError`."""
+    """Store of passages in a collection of Qdrant, by id.
+
+    Methods raise `ServiceError` if the server cannot be used, and `ConfigError` if the collection cannot.
+    """
 
     kind = "qdrant"
 
@@ -63,7 +66,7 @@ class QdrantStore(Store):
         return self._spec
 
     def create(self, fingerprint: Fingerprint) -> None:
-        """Make the collection, or check that the existing one has the same fingerprint."""
+        """Create the collection, or check that the existing one has the same fingerprint."""
         with self._errors("created"):
             about = self._about()
             if about is None:
@@ -80,18 +83,29 @@ class QdrantStore(Store):
         refuse_difference(self._spec, about, fingerprint)
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Write passages; those whose id exists are replaced. Args: those of `Store.add`."""
+        """Write passages; passages with an existing id are replaced.
+
+        Args:
+            passages: Passages to write.
+            vectors: Array of float32 of shape (passages, dimension).
+        """
         with self._errors("written"):
             for start in range(0, len(passages), _BATCH):
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 self._engine.upsert([_point(one, vector) for one, vector in some])
 
     def delete(self, ids: Sequence[str]) -> None:
+        """Delete passages; unknown ids are ignored."""
         with self._errors("written"):
             self._engine.delete([_key(one) for one in ids])
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """Search for several queries in one request. Args: those of `Store.search_all`."""
+        """Return the best passages for each query, in one request.
+
+        Args:
+            asked: Queries with their vectors.
+            dense_weight: Weight of the vectors, from 0 to 1.
+        """
         queries = [_query(one, dense_weight) for one in asked]
         with self._errors("searched"):
             found = self._engine.search(queries)

@@ -26,18 +26,18 @@ _AT_ONCE = 64  # queries in a request
 
 
 class Store(ABC):
-    """A store of passages with their vectors. Synchronous but for `add_passages`; called from several threads."""
+    """Store of passages with their vectors. All methods but `add_passages` are synchronous; threads call them."""
 
     kind: str
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The spec of the store without secrets."""
+        """Spec of the store, without secrets."""
 
     @abstractmethod
     def check(self, fingerprint: Fingerprint) -> None:
-        """Refuse another embedder than the store's. Raises `ConfigError`."""
+        """Raise `ConfigError` for another embedder than the embedder of the store's vectors."""
 
     @abstractmethod
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
@@ -45,20 +45,21 @@ class Store(ABC):
 
         Args:
             passages: Passages to write.
-            vectors: float32 [passages, d].
+            vectors: Array of float32 of shape (passages, dimension).
         """
 
     @abstractmethod
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
-        """Search for several queries.
+        """Return the best passages for each query.
 
         Args:
-            asked: The queries with their vectors.
+            asked: Queries with their vectors.
             dense_weight: Weight of the vectors, from 0 to 1.
         """
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release connections and files."""
 
     async def add_passages(self, passages: Sequence[Passage], embedder: Embedder) -> None:
         """Embed passages and write them.
@@ -74,7 +75,7 @@ class Store(ABC):
         """Search by a vector, by the words of a query, or by both if both are given and have a weight.
 
         Args:
-            vector: float32 [d], or None.
+            vector: Array of float32 of shape (dimension,), or None.
             topk: Maximum number of passages.
             query: Text whose terms are searched for.
             dense_weight: Weight of the vector, from 0 to 1.
@@ -95,19 +96,24 @@ class StoreRetriever:
 
     @property
     def name(self) -> str:
+        """Spec of the store, without secrets."""
         return self.store.name
 
     @property
     def searched(self) -> SearchedIndex:
+        """Index that a trace names."""
         return SearchedIndex(self.name, self.store.kind)
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages of the store.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass; None for all.
 
         Raises:
-            ConfigError: The embedder is not the one of the store.
+            ConfigError: The embedder is not the embedder of the store's vectors.
             ServiceError: The store cannot be searched.
         """
         if not query.strip() or topk < 1:
@@ -122,6 +128,7 @@ class StoreRetriever:
         return await in_thread(self.store.search_all, asked, self._dense_weight)
 
     async def aclose(self) -> None:
+        """Close the embedder and the store."""
         await self._embedder.aclose()
         self.store.close()
 
