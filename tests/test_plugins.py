@@ -209,12 +209,22 @@ def open_agents(rest, settings):
     return replace(embedded_agents(), name=f"fixed:{rest}", answerer=Reader())
 
 
+def fail(rest, settings):
+    raise ValueError("no such folder")
+
+
+BROKEN = Engine(name="fails", open=fail, about=str)
+EMPTY = Engine(name="empty", open=lambda rest, settings: None, about=str)
 ENGINE = Engine(name="fixed", open=open_agents, about="always {}".format, languages=("Latin",), reads=str.isupper)
 """
 
 
 def test_an_engine_of_a_package_needs_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_dist(tmp_path, "fixed-engine", "[pyrag.engines]\nfixed = fixed_engine:ENGINE\n")
+    write_dist(
+        tmp_path,
+        "fixed-engine",
+        "[pyrag.engines]\nfixed = fixed_engine:ENGINE\nfails = fixed_engine:BROKEN\nempty = fixed_engine:EMPTY\n",
+    )
     (tmp_path / "fixed_engine.py").write_text(FIXED)
     monkeypatch.syspath_prepend(str(tmp_path))
     plugins.forget()
@@ -223,6 +233,10 @@ def test_an_engine_of_a_package_needs_no_model(tmp_path: Path, monkeypatch: pyte
         shelf = InMemoryRetriever([Passage("1", "Mill", "The mill was built by Ada Berg.")])
         with PyRAG("fixed:Ada", retriever=shelf) as rag:
             trace = rag.ask("Who built the mill?")
+        with pytest.raises(ConfigError, match=r"fails of fixed-engine cannot be opened \(ValueError: no such folder\)"):
+            PyRAG("fails:x")
+        with pytest.raises(ConfigError, match="empty of fixed-engine returned a NoneType: let its open return"):
+            PyRAG("empty")
         with pytest.raises(ConfigError, match="method direct needs a language model"):
             check_writer("direct", can_write=can_write("fixed"))
     finally:

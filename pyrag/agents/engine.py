@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrag._io import plugins
 from pyrag.agents.goals.rules import EvidenceReader, QuestionRules
 from pyrag.agents.protocol import Agents, Answerer
-from pyrag.errors import ConfigError
+from pyrag.errors import ConfigError, PyRAGError
 from pyrag.settings import Settings
 
 DEFAULT_ENGINE = "embedded"
@@ -27,7 +27,8 @@ class Engine:
 
     Attributes:
         name: Name of the engine in specs, which are `NAME` or `NAME:REST`.
-        open: Returns the agents, from the REST of the spec (may be empty) and the settings.
+        open: Returns the agents, from the REST of the spec (may be empty) and the settings. Agents that call no
+            language model have `calls_model=False`.
         about: Returns a description of the engine in a few words, from the REST of the spec.
         can_write: Whether the agents include a writer of free text, which some methods need.
         languages: Languages that the engine reads, as a message names them; empty for all languages.
@@ -73,6 +74,29 @@ def engine_of(spec: str) -> Engine | None:
         return None
     engine = plugins.load("engines", name)
     return engine if isinstance(engine, Engine) else None
+
+
+def open_agents(engine: Engine, spec: str, settings: Settings) -> Agents:
+    """Return the agents of an engine, named after its spec.
+
+    Args:
+        engine: The engine that the spec names.
+        spec: Spec of the engine.
+        settings: The settings.
+
+    Raises:
+        ConfigError: The engine cannot be opened, whatever the package's code raised.
+    """
+    what = f"the engine {engine.name} of {plugins.package_of_part('engines', spec.partition(':')[0])}"
+    try:
+        agents = engine.open(spec.partition(":")[2], settings)
+    except PyRAGError:
+        raise
+    except Exception as error:  # any error of the package's code
+        raise ConfigError(f"{what} cannot be opened ({type(error).__name__}: {error})") from error
+    if not isinstance(agents, Agents):
+        raise ConfigError(f"{what} returned a {type(agents).__name__}: let its open return pyrag.extend.Agents")
+    return replace(agents, name=spec)
 
 
 def default_engine() -> Engine:

@@ -120,7 +120,7 @@ def checked_model(model: Any, what: str) -> ChatModel:
         raise ConfigError(f"{what} has no name: give a {type(model).__name__} the attribute name, a text")
     for method in ("complete(messages, sampling)", "aclose()"):
         if not callable(getattr(model, method.partition("(")[0], None)):
-            raise ConfigError(f"{what} has no async {method}: see pyrag.llm.protocol.ChatModel")
+            raise ConfigError(f"{what} has no async {method}: see pyrag.extend.ChatModel")
     checked: ChatModel = model
     return checked
 

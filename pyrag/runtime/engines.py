@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.agents.engine import default_engine, engine_of
+from pyrag.agents.engine import DEFAULT_ENGINE, default_engine, engine_of, open_agents
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Reading, RoleEngines
 from pyrag.episode.speculation import PrefetchStats
@@ -292,9 +292,9 @@ def _agents_of(
             load_prompts(settings.prompts)  # these agents use no prompts, but a wrong folder is still an error
         engine = engine_of(spec)
         if engine is not None:
-            return engine.open(spec.partition(":")[2], settings)
+            return open_agents(engine, spec, settings)
         # A replayed question never reaches its agents, since the ledger answers.
-        return replace(default_engine().open("", settings), name=spec, calls_model=True)
+        return replace(open_agents(default_engine(), DEFAULT_ENGINE, settings), name=spec, calls_model=True)
     from pyrag.agents.llm import make_llm_agents
     from pyrag.llm.context import token_counter
 

@@ -1,7 +1,7 @@
 """Your own functions in programs, beside `retrieve` and `answer`.
 
     from pyrag import PyRAG
-    from pyrag.tools import sql_tool
+    from pyrag.extend import sql_tool
 
     def population(city: str) -> int | None:
         "Inhabitants of a city; None for a city that is not in the register."

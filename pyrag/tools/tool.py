@@ -33,7 +33,10 @@ _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class ToolError(Exception):
-    """Error that a tool raises to tell the program's author what is wrong. Its message is shown unchanged."""
+    """Error that a tool raises to tell the program's author what is wrong. Its message is shown unchanged.
+
+    A tool with effects raises it before it has changed anything: the call counts as one that did not happen.
+    """
 
 
 @dataclass(frozen=True, slots=True)
