@@ -272,7 +272,7 @@ async def test_a_claim_is_said_to_need_a_language_model(claim: str) -> None:
     plans = (
         await EmbeddedPlanner().plan(question, None),
         await RuleGoalPlanner(EmbeddedRules()).plan(question),
-        await EmbeddedOrchestrator().orchestrate(question, ()),
+        await EmbeddedOrchestrator(EmbeddedRules()).orchestrate(question, ()),
     )
     assert all("rules cannot weigh a claim" in plan.note for plan in plans)
 
