@@ -41,7 +41,7 @@ FINISHED = (
     "pyrag/methods/search_agent.py",
     "pyrag/methods/step_recorder.py",
     "pyrag/runtime/",
-    "pyrag/settings.py",
+    "pyrag/settings/",
     "pyrag/trace/",
     "rl/pyrag_rl/mapgrpo/",
     "rl/pyrag_rl/rewards/",

@@ -5,6 +5,7 @@ The commands of plug-ins, pyrag's own ones too, are found by entry points (`pyra
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from pyrag.cli.ask.program_app import add_run
 from pyrag.cli.cache import cache_app
 from pyrag.cli.commands import CommandGroup
 from pyrag.cli.index.app import index_app
+from pyrag.settings import Settings
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -52,77 +54,39 @@ def _root(
 
 
 @app.command()
+@options.with_settings(*options.QUESTION, "method", "stream", "embedder", "rerank", "least_evidence")
 def ask(
+    settings: Settings,
     question: Annotated[str, typer.Argument(help="The question, or - to read questions from stdin, one per line.")],
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    rewrite_llm: options.RewriteLlm = None,
-    recovery: options.Recovery = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    method: options.Method = None,
-    deadline: options.Deadline = None,
-    call_timeout: options.CallTimeout = None,
-    request: options.Request = None,
-    profile: options.Profile = None,
-    joint: options.Joint = None,
-    synthesis: options.Synthesis = None,
-    whole_question: options.WholeQuestion = None,
-    stream: options.Stream = None,
-    max_calls: options.MaxCalls = None,
-    sandbox: options.SandboxMode = None,
-    prompts: options.Prompts = None,
-    experience: options.Experience = None,
-    concurrency: options.Concurrency = None,
-    cache: options.Cache = None,
-    max_cost: options.MaxCost = None,
-    embedder: options.Embedder = None,
-    rerank: options.Rerank = None,
-    least_evidence: options.LeastEvidence = None,
-    otel: options.Otel = None,
-    tools: options.Tools = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
     trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
     record: Annotated[
         Path | None, typer.Option(help="File to append all requests and replies to, for --llm replay:FILE.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Answer a question."""
     from pyrag.cli.ask.run import Form, run
 
     form = Form(as_json=json, quiet=quiet)
-    run(question, options.chosen(locals()), form, trace_file=trace, record_file=record)
+    run(question, settings, form, trace_file=trace, record_file=record)
 
 
 @app.command()
+@options.with_settings(
+    "llm", "plan_llm", *options.SOURCE, "topk", "method", "deadline", "max_calls", "max_cost", "sandbox", "cache",
+)  # fmt: skip
 def chat(
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
-    topk: options.TopK = None,
-    method: options.Method = None,
-    deadline: options.Deadline = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    sandbox: options.SandboxMode = None,
-    cache: options.Cache = None,
+    settings: Settings,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
     trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers only, without remarks.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Answer a conversation, one question a line."""
     from pyrag.cli.ask.chat import run
     from pyrag.cli.ask.run import Form
 
-    run(options.chosen(locals()), Form(as_json=json, quiet=quiet), trace_file=trace)
+    run(settings, Form(as_json=json, quiet=quiet), trace_file=trace)
 
 
 @app.command("serve-model")
@@ -174,35 +138,28 @@ add_run(app)
 
 
 @app.command()
+@options.with_settings(*options.ENGINES, *options.SOURCE, "tools", "sandbox")
 def doctor(
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
-    tools: options.Tools = None,
-    sandbox: options.SandboxMode = None,
+    settings: Settings,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Check the installation and the configured engines."""
     from pyrag.cli.doctor import examine
 
-    examine(options.chosen(locals()), as_json=json)
+    examine(settings, as_json=json)
 
 
 @app.command()
+@options.with_settings("llm")
 def models(
+    settings: Settings,
     spec: Annotated[str | None, typer.Argument(help="Engine, as for --llm.")] = None,
-    llm: options.Llm = None,
     json: Annotated[bool, typer.Option("--json", help="Print the models as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """List the models and adapters that a server offers."""
     from pyrag.cli.doctor import show_models
 
-    show_models(options.chosen(locals(), llm=spec or llm), as_json=json)
+    show_models(replace(settings, llm=spec) if spec else settings, as_json=json)
 
 
 @trace_app.command("show")

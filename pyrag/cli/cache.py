@@ -10,6 +10,7 @@ import typer
 from pyrag.cli import options
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
+from pyrag.settings import Settings
 
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore
@@ -25,25 +26,24 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @cache_app.command()
-def info(path: CachePath = None, json: Json = False, config: options.Config = None) -> None:
+@options.with_settings()
+def info(settings: Settings, path: CachePath = None, json: Json = False) -> None:
     """Print the number and size of the stored replies."""
-    _show(_store(path, config).info(), as_json=json, done="")
+    _show(_store(path, settings).info(), as_json=json, done="")
 
 
 @cache_app.command()
-def clear(path: CachePath = None, json: Json = False, config: options.Config = None) -> None:
+@options.with_settings()
+def clear(settings: Settings, path: CachePath = None, json: Json = False) -> None:
     """Delete all replies, or a damaged cache file."""
-    _show(_store(path, config).clear(), as_json=json, done="deleted ")
+    _show(_store(path, settings).clear(), as_json=json, done="deleted ")
 
 
-def _store(path: Path | None, config: Path | None) -> ReplyStore:
+def _store(path: Path | None, settings: Settings) -> ReplyStore:
     from pyrag.llm.cache import ReplyStore, default_path
-    from pyrag.settings import load_settings
 
-    if path is None:
-        set_to = load_settings(config=config).cache
-        path = Path(set_to) if isinstance(set_to, str) else default_path()
-    return ReplyStore(path)
+    named = Path(settings.cache) if isinstance(settings.cache, str) else None
+    return ReplyStore(path or named or default_path())
 
 
 def _show(found: CacheInfo, *, as_json: bool, done: str) -> None:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from pyrag import PyRAG
-from pyrag.cli.options import chosen
 from pyrag.errors import ConfigError, DataError
 from pyrag.settings import load_settings
 from pyrag.tools import Tool, sql_tool, table_tool
@@ -336,7 +335,7 @@ def test_settings_files_found_by_chance_run_no_code(tmp_path: Path, monkeypatch:
         load_settings(environ={})
     assert load_settings(config=file, environ={}).tools == ("my_tools:f",)
     monkeypatch.setenv("PYRAG_TOOLS", "a:b, c:d")
-    assert chosen({"config": file}).tools == ("a:b", "c:d")
+    assert load_settings(config=file).tools == ("a:b", "c:d")
 
 
 def test_command_line_asks_with_tools(pyrag: Run, tmp_path: Path, shop: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrag.cli import options
+from pyrag.settings import Settings
 
 bench_app = typer.Typer(
     help="Measure methods on question sets. Uses the bundled mini sets unless --data names others.",
@@ -20,7 +21,12 @@ TrecFile = Annotated[Path | None, typer.Option(help="File for the retrieved pass
 
 
 @bench_app.callback()
+@options.with_settings(
+    *options.QUESTION,
+    texts={"index": "Index folder for sets without a corpus.", "retriever": "URL of a /retrieve server for all sets."},
+)
 def bench(
+    settings: Settings,
     context: typer.Context,
     sets: Annotated[
         list[str] | None, typer.Option("--sets", help="Names of sets, separated by commas. Repeatable.")
@@ -35,7 +41,6 @@ def bench(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Questions per set, sampled with --seed.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample.")] = 0,
-    concurrency: options.Concurrency = None,
     data: Annotated[
         Path | None, typer.Option(help="Folder with one subfolder per set (questions.jsonl[.gz], …).")
     ] = None,
@@ -45,8 +50,6 @@ def bench(
         typer.Option("--out", "-o", help="Folder of the run; an existing run is continued.", show_default="runs/TIME"),
     ] = None,
     corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
-    index: Annotated[Path | None, typer.Option(help="Index folder for sets without a corpus.")] = None,
-    retriever: Annotated[str | None, typer.Option(help="URL of a /retrieve server for all sets.")] = None,
     index_dir: Annotated[
         Path | None, typer.Option(help="Folder for the indexes of corpora.", show_default="beside the run")
     ] = None,
@@ -60,46 +63,19 @@ def bench(
             "--resume-steps", help="Journal each question's steps, to continue it at the step it had reached."
         ),
     ] = False,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    rewrite_llm: options.RewriteLlm = None,
-    recovery: options.Recovery = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    deadline: options.Deadline = None,
-    call_timeout: options.CallTimeout = None,
-    request: options.Request = None,
-    profile: options.Profile = None,
-    joint: options.Joint = None,
-    synthesis: options.Synthesis = None,
-    whole_question: options.WholeQuestion = None,
-    max_calls: options.MaxCalls = None,
-    sandbox: options.SandboxMode = None,
-    prompts: options.Prompts = None,
-    experience: options.Experience = None,
-    cache: options.Cache = None,
-    max_cost: options.MaxCost = None,
-    otel: options.Otel = None,
-    tools: options.Tools = None,
     csv: CsvFile = None,
     trec: TrecFile = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Measure methods on question sets."""
-    if context.invoked_subcommand is not None:
-        return
     from pyrag.cli.bench.run import BenchRequest, run
 
-    settings = options.chosen(locals(), method=None, index=None if index is None else str(index))
-    chosen = BenchRequest(
+    request = BenchRequest(
         settings=settings, sets=names(sets), methods=names(method), limit=limit, seed=seed, data=data, split=split,
         out=out, corpora=corpus or (), index_dir=index_dir, workers=workers, ray=ray, resume_steps=resume_steps,
         as_json=json, csv=csv, trec=trec,
     )  # fmt: skip
-    run(chosen)
+    run(request)
 
 
 @bench_app.command("export")

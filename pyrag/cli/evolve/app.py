@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pyrag.cli import options
+from pyrag.settings import Settings
 
 evolve_app = typer.Typer(
     help="Learn prompts and experiences for --method hera. Trains no weights.",
@@ -18,7 +19,12 @@ RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder given wit
 
 
 @evolve_app.callback()
+@options.with_settings(
+    *options.ENGINES, "rewrite_llm", *options.SOURCE, "topk", "prompts", "deadline", "call_timeout", "request",
+    "sandbox", "concurrency",
+)  # fmt: skip
 def evolve(
+    settings: Settings,
     context: typer.Context,
     train: Annotated[Path | None, typer.Option(help="File of questions to learn from (questions.jsonl[.gz]).")] = None,
     out: Annotated[
@@ -44,26 +50,9 @@ def evolve(
     ] = True,
     max_calls: Annotated[int | None, typer.Option(help="Limit of model calls of the whole run.", min=1)] = None,
     max_tokens: Annotated[int | None, typer.Option(help="Limit of tokens of the whole run.", min=1)] = None,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    rewrite_llm: options.RewriteLlm = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
-    topk: options.TopK = None,
-    prompts: options.Prompts = None,
-    deadline: options.Deadline = None,
-    call_timeout: options.CallTimeout = None,
-    request: options.Request = None,
-    sandbox: options.SandboxMode = None,
-    concurrency: options.Concurrency = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Learn prompts and experiences: pyrag evolve --train FILE --out RUN."""
-    if context.invoked_subcommand:
-        return
     from pyrag.cli.evolve.run import learn
     from pyrag.errors import UsageError
     from pyrag.evolve.config import EvolveConfig
@@ -71,7 +60,6 @@ def evolve(
 
     if train is None or out is None:
         raise UsageError("pyrag evolve needs questions and a folder: pyrag evolve --train FILE --out RUN")
-    settings = options.chosen(locals(), max_calls=None, max_tokens=None)  # those limit the run here
     learn(
         train,
         out,

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from pyrag.cli import options
+from pyrag.settings import Settings
 
 serve_app = typer.Typer(rich_markup_mode=None)
 mcp_app = typer.Typer(rich_markup_mode=None)
@@ -14,27 +15,13 @@ serve_retriever_app = typer.Typer(rich_markup_mode=None)
 
 
 @serve_app.command()
+@options.with_settings(*options.SERVED, "tools")
 def serve(
+    settings: Settings,
     index: Annotated[
         list[str] | None,
         typer.Option(help="Index to serve, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
     ] = None,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    profile: options.Profile = None,
-    method: options.Method = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    deadline: options.Deadline = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    sandbox: options.SandboxMode = None,
-    concurrency: options.Concurrency = None,
-    cache: options.Cache = None,
-    tools: options.Tools = None,
-    otel: options.Otel = None,
     host: Annotated[str, typer.Option(help="Address to listen on; other than loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8010,
     api_key_file: options.ApiKeyFile = None,
@@ -49,13 +36,12 @@ def serve(
     max_per_address: Annotated[
         int, typer.Option(help="Connections of one address; 0 for no limit, as behind a proxy.", min=0)
     ] = 256,
-    config: options.Config = None,
 ) -> None:
     """Serve questions, passages and traces over HTTP."""
     from pyrag.cli.server.run import serve
 
     serve(
-        options.chosen(locals(), index=None),
+        settings,
         index or (),
         api_key_file,
         host=host,
@@ -71,39 +57,25 @@ def serve(
 
 
 @mcp_app.command()
+@options.with_settings(*options.SERVED)
 def mcp(
+    settings: Settings,
     index: Annotated[
         list[str] | None,
         typer.Option(help="Index to offer, as NAME=FOLDER or NAME=URL. Repeatable.", show_default="the bundled corpus"),
     ] = None,
-    llm: options.Llm = None,
-    plan_llm: options.PlanLlm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    answer_llm: options.AnswerLlm = None,
-    profile: options.Profile = None,
-    method: options.Method = None,
-    topk: options.TopK = None,
-    where: options.Where = None,
-    deadline: options.Deadline = None,
-    max_calls: options.MaxCalls = None,
-    max_cost: options.MaxCost = None,
-    sandbox: options.SandboxMode = None,
-    concurrency: options.Concurrency = None,
-    cache: options.Cache = None,
-    otel: options.Otel = None,
     http: Annotated[bool, typer.Option("--http", help="Speak streamable HTTP instead of stdin and stdout.")] = False,
     host: Annotated[str, typer.Option(help="Address for --http; other than loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port for --http; 0 picks a free one.", min=0, max=65535)] = 8011,
     api_key_file: options.ApiKeyFile = None,
     allow_anonymous: options.AllowAnonymous = False,
     traces: options.TraceFile = None,
-    config: options.Config = None,
 ) -> None:
     """Serve an assistant by MCP: tools and resources."""
     from pyrag.cli.server.run import serve_mcp
 
     serve_mcp(
-        options.chosen(locals(), index=None),
+        settings,
         index or (),
         api_key_file,
         http=http,
@@ -115,20 +87,17 @@ def mcp(
 
 
 @serve_retriever_app.command()
+@options.with_settings("embedder", "dense_weight", "rerank", "where")
 def serve_retriever(
+    settings: Settings,
     spec: Annotated[str, typer.Argument(help="Index folder, qdrant:COLLECTION@URL or pgvector:TABLE@URL.")],
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 listens on all interfaces.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.", min=0, max=65535)] = 8008,
-    embedder: options.Embedder = None,
-    dense_weight: options.DenseWeight = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Refuse an index whose vectors are searched approximately.")
     ] = False,
-    rerank: options.Rerank = None,
-    where: options.Where = None,
-    config: options.Config = None,
 ) -> None:
     """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
     from pyrag.cli.server.run import serve_retriever
 
-    serve_retriever(spec, host, port, options.chosen(locals()), exact=exact)
+    serve_retriever(spec, host, port, settings, exact=exact)

@@ -14,6 +14,7 @@ from pyrag.cli import options
 from pyrag.cli.bench.app import names
 from pyrag.cli.output import print_json
 from pyrag.cli.views.words import counted
+from pyrag.settings import Settings
 
 if TYPE_CHECKING:
     from pyrag_rl.data.build import Built, Request
@@ -25,7 +26,9 @@ _LIMITS = {
 }
 
 
+@options.with_settings("llm", "decompose_llm", "topk", "prompts", "concurrency")
 def data(
+    settings: Settings,
     tasks: Annotated[
         list[str],
         typer.Argument(
@@ -126,16 +129,10 @@ def data(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
     corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
+    index: Annotated[str | None, typer.Option(help="Index folder for sets without a corpus.")] = None,
+    retriever: Annotated[str | None, typer.Option(help="URL of a /retrieve server for all sets.")] = None,
     index_dir: Annotated[Path, typer.Option(help="Folder for the indexes of corpora.")] = Path("runs/indexes"),
-    llm: options.Llm = None,
-    decompose_llm: options.DecomposeLlm = None,
-    topk: options.TopK = None,
-    prompts: options.Prompts = None,
-    concurrency: options.Concurrency = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Write a training set of the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
@@ -143,7 +140,6 @@ def data(
     from pyrag_rl.data.decompositions.examples import GoldRequest
     from pyrag_rl.data.readings import ReadingMix
 
-    settings = options.chosen(locals(), method=None, index=None, retriever=None)  # the sets have these
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
         folder=decompositions, splits=names([splits]), sources=source or (), seed=seed,
@@ -208,7 +204,9 @@ def _print(request: Request, built: Built, *, as_json: bool) -> None:
     )
 
 
+@options.with_settings("llm", "rewrite_llm", *options.SOURCE, "topk", "concurrency")
 def prescore(
+    settings: Settings,
     rows: Annotated[Path, typer.Argument(help="Parquet file of pyrag train data goals.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File of candidates; an existing one is continued.")],
     author: Annotated[str | None, typer.Option(help="Model that writes the plans, such as openai:MODEL@URL.")] = None,
@@ -223,14 +221,7 @@ def prescore(
     embedder: Annotated[
         str, typer.Option(help="Embedder of that cosine: bundled, onnx:DIR, st:NAME or openai:MODEL@URL.")
     ] = ("bundled"),
-    llm: options.Llm = None,
-    rewrite_llm: options.RewriteLlm = None,
-    index: options.Index = None,
-    retriever: options.RetrieverUrl = None,
-    topk: options.TopK = None,
-    concurrency: options.Concurrency = None,
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
-    config: options.Config = None,
 ) -> None:
     """Write, run and score candidate plans. MAPGRPO reads them (its setting prescored)."""
     import asyncio
@@ -247,7 +238,6 @@ def prescore(
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
-    settings = options.chosen(locals(), embedder=None)
     made, replies = plan_rows(rows), kept_replies(out)
 
     def written_by(spec: str) -> Drawn:

@@ -1,0 +1,184 @@
+"""Loading of settings from `pyrag.toml`, the environment and flags, in rising order of precedence.
+
+    pyrag.toml      llm = "openai:Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
+    environment     PYRAG_LLM=…
+    command line    --llm …
+
+An unknown key is an error that names the nearest known key. Relative paths in a file are relative to its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+import types
+import typing
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pyrag.errors import ConfigError, nearest
+from pyrag.llm.request_options import merged, read_requests
+from pyrag.settings.declaration import ENVIRONMENT_PREFIX
+from pyrag.settings.values import PROFILES, Settings, declarations
+from pyrag_prompts import PROMPT_SETS
+
+CONFIG_NAME = "pyrag.toml"
+# Variables with our prefix that are not settings: secrets, and the location of the settings file.
+_OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
+_TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+DATA_TOOLS = ("sql", "table")  # schemes of tools that read a file and run no code of it
+_TOOL = re.compile(r"(?:(\w+)=)?([^:=]+):(.+)", re.DOTALL)
+
+
+def load_settings(
+    flags: Mapping[str, Any] | None = None,
+    *,
+    config: Path | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Load settings from file, environment and flags.
+
+    Args:
+        flags: Values by name, which take precedence over the others; None counts as missing.
+        config: Settings file; by default the one that PYRAG_CONFIG names, else `pyrag.toml` in the current folder.
+        environ: Environment variables; by default the process's.
+
+    Raises:
+        ConfigError: A name is unknown, or a value has the wrong type.
+    """
+    environ = os.environ if environ is None else environ
+    path = config or (Path(environ["PYRAG_CONFIG"]) if environ.get("PYRAG_CONFIG") else None)
+    layers = [_from_file(path), _from_environment(environ)]
+    layers.append({key: value for key, value in (flags or {}).items() if value is not None})
+    values: dict[str, Any] = {}
+    for layer in layers:
+        values = layered(values, layer)
+    return make_settings(values)
+
+
+def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
+    """Join two layers of plain values. Naming one source of passages replaces the other; request options are joined.
+
+    Args:
+        lower: Values with lower precedence.
+        upper: Values with higher precedence.
+    """
+    sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
+    values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
+    if "request" in lower and "request" in upper:
+        values["request"] = merged(read_requests(lower["request"]), read_requests(upper["request"]))
+    return values
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    """Return validated settings from plain values, on top of their profile's. Raises `ConfigError`."""
+    known = declarations()
+    values = layered(PROFILES.get(str(values.get("profile")), {}), values)
+    for key in values:
+        if key not in known:
+            raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
+    return Settings(**{key: _checked(key, value, known[key].type) for key, value in values.items()})
+
+
+def _from_file(path: Path | None) -> dict[str, Any]:
+    chosen = path is not None
+    if path is None:
+        path = Path(CONFIG_NAME)
+        if not path.is_file():
+            return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    for key in values:
+        if key not in declarations():
+            raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, declarations())}")
+    for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
+        if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
+            values[key] = str(path.parent / Path(values[key]).expanduser())
+    if "tools" in values:
+        values["tools"] = [_tool_of_file(spec, path, chosen=chosen) for spec in _texts("tools", values["tools"])]
+    return values
+
+
+def split_tool(spec: str) -> tuple[str, str, str]:
+    """Return name, scheme and rest of a tool's spec, `[NAME=]SCHEME:REST`; the name may be empty."""
+    spec_match = _TOOL.fullmatch(spec)
+    return (spec_match[1] or "", spec_match[2], spec_match[3]) if spec_match else ("", spec, "")
+
+
+def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
+    """Return a tool's spec from a settings file, with its path made relative to the file's folder.
+
+    A file that was merely found in the current folder may not name a module, whose code would run.
+    """
+    name, scheme, rest = split_tool(spec)
+    if scheme in DATA_TOOLS:
+        return f"{f'{name}=' if name else ''}{scheme}:{path.parent / Path(rest).expanduser()}"
+    if not chosen:
+        raise ConfigError(
+            f"{path} names the tool {spec!r}, which is code: pass it with --tools, or name this file with --config"
+        )
+    return spec
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for variable, text in environ.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or variable in _OTHER_VARIABLES:
+            continue
+        key = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+        if key not in declarations():
+            names = [*(known.variable for known in declarations().values()), *sorted(_OTHER_VARIABLES)]
+            raise ConfigError(f"unknown environment variable {variable}{nearest(variable, names)}")
+        values[key] = text
+    return values
+
+
+def _checked(key: str, value: Any, wanted: Any) -> Any:
+    """Return a value of the wanted type; text (from the environment) is converted."""
+    if key == "request":
+        return read_requests(value)
+    if key == "tools":
+        return _texts(key, value)
+    if typing.get_origin(wanted) is Literal:
+        if value not in typing.get_args(wanted):
+            raise ConfigError(f"{key} must be one of {', '.join(typing.get_args(wanted))}, not {value!r}")
+        return value
+    options = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
+    if isinstance(value, str) and (str not in options or bool in options):
+        value = _parsed(key, value, options)
+    if value is None and types.NoneType in options:
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and float in options:
+        value = float(value)
+    if (isinstance(value, bool) and bool not in options) or not isinstance(value, options):
+        names = " or ".join(option.__name__ for option in options if option is not types.NoneType)
+        raise ConfigError(f"{key} must be of type {names}, not {value!r}")
+    return value
+
+
+def _texts(key: str, value: Any) -> tuple[str, ...]:
+    """Return a list of texts; one text, from the environment, holds them separated by commas."""
+    texts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigError(f"{key} must be a list of texts, not {value!r}")
+    return tuple(text.strip() for text in texts if text.strip())
+
+
+def _parsed(key: str, text: str, options: tuple[Any, ...]) -> Any:
+    if bool in options:
+        return _TRUTHS.get(text.strip().lower(), text)
+    if types.NoneType in options and text.strip().lower() in ("", "none"):
+        return None
+    for option in (int, float):
+        if option in options:
+            try:
+                return option(text)
+            except ValueError:
+                continue
+    return text
