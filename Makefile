@@ -163,7 +163,7 @@ $(VENV)-reader/.done: pyproject.toml Makefile
 	@touch $@
 
 reader: $(VENV)-reader/.done ## train the embedded reader from DATA=../shared/data, in an environment of its own (an hour or two)
-	PYTHONPATH=rl:.:sandbox:prompts $(VENV)-reader/bin/python -m pyrag_rl.embedded.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
+	PYTHONPATH=rl:.:sandbox:prompts $(VENV)-reader/bin/python -m recipes.reader --data $(or $(DATA),../shared/data) --out runs/reader $(if $(RESUME),--resume)
 	@echo "to ship it: cp runs/reader/reader.int8.onnx runs/reader/tokenizer.json runs/reader/calibration.json pyrag/embedded/model/"
 
 # verl, and vLLM for the CPU as above, so that its own rollout can be tested.
@@ -188,7 +188,7 @@ train-learns: $(VENV)-rl/.done ## train tiny models until their reward has risen
 	PYRAG_CURVES=runs/curves $(VENV)-rl/bin/python -m pytest -q -W ignore -m slow tests/rl/test_learning.py
 
 test-reader: $(VENV)-reader/.done ## run the tests of the reader's training, supervised and by reward (minutes)
-	$(VENV)-reader/bin/python -m pytest -q tests/rl/test_span_policy.py tests/rl/test_reader_run.py
+	$(VENV)-reader/bin/python -m pytest -q tests/recipes/test_span_policy.py tests/recipes/test_reader_run.py
 
 wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

@@ -21,11 +21,11 @@ from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.retrieval.hybrid import fuse
 from pyrag.retrieval.rerank import READER_DEPTH
 from pyrag.trace.model import Passage
-from pyrag_rl.embedded.reader.layout import Asked
-from pyrag_rl.embedded.reader.measuring import Reading as Study
-from pyrag_rl.embedded.reader.measuring import found_in, held_out, measured, outcome, passage
-from pyrag_rl.embedded.reader.score_statistics import auroc
-from pyrag_rl.embedded.reader.search import Bm25
+from recipes.reader.layout import Asked
+from recipes.reader.measuring import Reading as Study
+from recipes.reader.measuring import found_in, held_out, measured, outcome, passage
+from recipes.reader.score_statistics import auroc
+from recipes.reader.search import Bm25
 
 DEPTHS = (1, 3, 5)
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)

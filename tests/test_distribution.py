@@ -28,7 +28,8 @@ CHECKOUT = " in a checkout of pyrag"  # the end of the sentence on how to instal
 def texts() -> Iterator[tuple[str, str]]:
     """Every text file of the tree with its name. CHANGELOG.md tells of earlier names."""
     folders = [
-        ROOT / name for name in ("pyrag", "sandbox", "prompts", "rl", "docs", "benchmarks", "tests", "tools", ".ci")
+        ROOT / name
+        for name in ("pyrag", "sandbox", "prompts", "rl", "recipes", "docs", "benchmarks", "tests", "tools", ".ci")
     ]
     files = [*ROOT.glob("*"), *(file for folder in folders for file in folder.rglob("*"))]
     for file in files:

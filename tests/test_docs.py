@@ -26,8 +26,9 @@ PACKAGES = {
     "pyrag_rl": ROOT / "rl/pyrag_rl",
     "pyrag_prompts": ROOT / "prompts/pyrag_prompts",
     "benchmarks": ROOT / "benchmarks",
+    "recipes": ROOT / "recipes",
 }
-TOP = "pyrag|sandbox|rl|prompts|tests|docs|benchmarks|tools"
+TOP = "pyrag|sandbox|rl|recipes|prompts|tests|docs|benchmarks|tools"
 FILE = re.compile(rf"`((?:{TOP})(?:/[\w.-]+)+/?)`")
 PART = re.compile(r"`([\w/]+\.py)`")  # the end of a module's path, as in `opera/goals.py`
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -84,6 +85,7 @@ def test_named_options_exist() -> None:
         ROOT / "pyrag/testing",
         ROOT / "pyrag/retrieval/embedders",
         ROOT / "rl",
+        ROOT / "recipes",
         ROOT / "benchmarks",
     )
     declared = {option for folder in folders for path in folder.rglob("*.py") for option in options(path)}

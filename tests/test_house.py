@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("pyrag", "pyrag_helpers", "sandbox/pyrag_sandbox", "rl/pyrag_rl")
+PACKAGES = ("pyrag", "pyrag_helpers", "sandbox/pyrag_sandbox", "rl/pyrag_rl", "recipes")
 TEST = re.compile(r"^ *(?:async )?def (test_\w+)", re.MULTILINE)
 MAX_WORDS = 10  # of a test's name
 MAX_LINES = 400  # of a module

@@ -14,11 +14,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FORBIDDEN = {
-    "pyrag_helpers": {"pyrag", "pyrag_sandbox", "pyrag_prompts", "pyrag_rl", "benchmarks", "tests"},
-    "sandbox/pyrag_sandbox": {"pyrag", "pyrag_helpers", "pyrag_prompts", "pyrag_rl", "benchmarks", "tests"},
-    "prompts/pyrag_prompts": {"pyrag", "pyrag_helpers", "pyrag_sandbox", "pyrag_rl", "benchmarks", "tests"},
-    "pyrag": {"pyrag_rl", "benchmarks", "tests"},
-    "rl/pyrag_rl": {"benchmarks", "tests"},
+    "pyrag_helpers": {"pyrag", "pyrag_sandbox", "pyrag_prompts", "pyrag_rl", "recipes", "benchmarks", "tests"},
+    "sandbox/pyrag_sandbox": {"pyrag", "pyrag_helpers", "pyrag_prompts", "pyrag_rl", "recipes", "benchmarks", "tests"},
+    "prompts/pyrag_prompts": {"pyrag", "pyrag_helpers", "pyrag_sandbox", "pyrag_rl", "recipes", "benchmarks", "tests"},
+    "pyrag": {"pyrag_rl", "recipes", "benchmarks", "tests"},
+    "rl/pyrag_rl": {"recipes", "benchmarks", "tests"},
+    "recipes": {"benchmarks", "tests"},
     "benchmarks": {"tests"},
 }
 # Layers of pyrag, lowest first: a module may import its own layer and those below it. The first of all layers are the
@@ -67,6 +68,7 @@ PACKAGES = {
     "pyrag_sandbox": "sandbox/pyrag_sandbox",
     "pyrag_rl": "rl/pyrag_rl",
     "pyrag_prompts": "prompts/pyrag_prompts",
+    "recipes": "recipes",
 }
 HEAVY = {
     "aiohttp",

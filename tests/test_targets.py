@@ -31,6 +31,7 @@ OWN = {
     "pyrag_rl": ROOT / "rl/pyrag_rl",
     "pyrag_prompts": ROOT / "prompts/pyrag_prompts",
     "benchmarks": ROOT / "benchmarks",
+    "recipes": ROOT / "recipes",
     "tests": ROOT / "tests",
     "tools": ROOT / "tools",
 }

@@ -5,9 +5,8 @@ prompting, data                  training sets, in the very words of the runtime
 rewards, mapgrpo                 what a completion is worth: the runtime runs it
 verl                             verl's trainers: settings, checks, start, rollouts of our own, adapters to serve
 curriculum                       stages in a row
-cpu_smoke                        test-only: verl on a machine without an accelerator
+cpu_smoke                        verl on a machine without an accelerator: small models, tests
 packed                           packs of rows without flash-attn
-embedded                         the embedded reader: its weights, and rewards for it
 verifiers                        an environment of that library, which finds it as `pyrag-rl`
 """
 

@@ -27,7 +27,8 @@ Algorithm = Literal["grpo", "mapgrpo", "sft"]
 Profile = Literal["gpu", "cpu", "cpu-smoke"]
 TrainerMode = Literal["sync", "colocate_async", "separate_async"]
 RewardKind = Literal["answer", "coverage"]
-EMBEDDED = "embedded"  # the model that is the embedded reader
+EMBEDDED = "embedded"  # the model of runs of the recipe that trains the embedded reader
+_RECIPE = "the embedded reader is trained by a recipe of the checkout: run python -m recipes.span_policy --help"
 _FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate", "least_score")
 _AT_LEAST = {
     "group_size": 2, "mini_batch_size": 1, "max_steps": 1, "lora_rank": 0, "repairs": 0, "seed": 0, "kl_coef": 0,
@@ -43,7 +44,7 @@ class TrainConfig:
     # What is trained, on what, into where.
     agent: Agent
     algorithm: Algorithm = "grpo"
-    model: str = ""  # a folder or hub name that transformers can load; `embedded`: the embedded reader
+    model: str = ""  # a folder or hub name that transformers can load; `embedded`: the embedded reader, in a recipe
     adapter: str | None = None  # a PEFT folder to start from (the curriculum's previous stage)
     data: str = ""  # a Parquet file of `TrainRow`s (see `pyrag train data`)
     eval_data: str | None = None  # another one that shares no question with it; evaluated before, during and after
@@ -195,10 +196,12 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
         raise ConfigError(f"there is no algorithm {algorithm!r}{nearest(algorithm, _choices('algorithm'))}")
     own = read_yaml(file) if file else {}
     flags = {key: value for key, value in flags.items() if value is not None}
-    name = packaged_name(agent, algorithm) + ("-embedded" if {**own, **flags}.get("model") == EMBEDDED else "")
+    if {**own, **flags}.get("model") == EMBEDDED:
+        raise ConfigError(_RECIPE)
+    name = packaged_name(agent, algorithm)
     source = _packaged() / f"{name}.yaml"
     if not source.is_file():
-        raise ConfigError(f"there is no packaged config {name}: choose another agent, algorithm or model")
+        raise ConfigError(f"there is no packaged config {name}: choose another agent or algorithm")
     values: dict[str, Any] = {}
     for layer in (read_yaml(source), own, flags):
         runtime = layered(values.get("runtime", {}), runtime_of(layer))
@@ -262,7 +265,9 @@ def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
             value = yaml.safe_load(text)
         except yaml.YAMLError as error:
             raise ConfigError(f"the value of --set {pair!r} is not YAML: quote it") from error
-        if key in ("agent", "algorithm") or (key, value) == ("model", EMBEDDED):
+        if (key, value) == ("model", EMBEDDED):
+            raise ConfigError(_RECIPE)
+        if key in ("agent", "algorithm"):
             raise ConfigError(f"--set is too late for {key}, which the packaged settings go by: pass --{key} {value}")
         if key.startswith("runtime."):
             values["runtime"] = layered(runtime_of(values), {key.removeprefix("runtime."): value})

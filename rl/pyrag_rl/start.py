@@ -1,13 +1,12 @@
-"""Start of a training: verl's GRPO, verl's supervised trainer, or the embedded reader's own."""
+"""Start of a training: verl's GRPO or verl's supervised trainer."""
 
 from __future__ import annotations
 
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 from pyrag.errors import ConfigError
-from pyrag_rl.config import EMBEDDED, TrainConfig, as_yaml
+from pyrag_rl.config import TrainConfig
 from pyrag_rl.verl.launch import Console
 
 
@@ -24,8 +23,6 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
     """
     if dry_run:
         _show(config, console)
-    elif config.model == EMBEDDED:
-        _train_embedded(config, console)
     elif config.algorithm == "sft":
         from pyrag_rl.verl.sft import train_sft
 
@@ -43,9 +40,6 @@ def _show(config: TrainConfig, console: Console = print) -> None:
     from pyrag_rl.verl.sizes import check_sizes
 
     preflight.check_named(config)
-    if config.model == EMBEDDED:
-        console(as_yaml(config))
-        return
     check_sizes(config)
     trainer = sft if config.algorithm == "sft" else launch
     folder = RunFolder(Path(config.out))
@@ -54,9 +48,3 @@ def _show(config: TrainConfig, console: Console = print) -> None:
     except ConfigError as error:
         console(f"# {error}")
     console(shlex.join(trainer.command_of(config, folder)))
-
-
-def _train_embedded(config: TrainConfig, console: Console) -> None:
-    if config.agent != "answer":
-        raise ConfigError(f"the embedded model has a trainable answer agent only, not {config.agent}")
-    import_module("pyrag_rl.embedded.span_policy.train").run(config, console)

@@ -134,7 +134,7 @@ def test_one_source_of_passages_replaces_the_packaged_one(tmp_path: Path) -> Non
         (["save_every=0"], "save_every must be at least 1"),  # verl would never save
         (["mini_batch_size=-1"], "mini_batch_size must be at least 1"),
         (["agent=plan"], "pass --agent plan"),  # else it would have the answer agent's packaged settings
-        (["model=embedded"], "pass --model embedded"),
+        (["model=embedded"], "run python -m recipes.span_policy"),
     ],
 )
 def test_what_is_wrong_is_said(pairs: list[str], said: str) -> None:
@@ -168,12 +168,6 @@ def test_an_empty_runtime_changes_nothing(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text("runtime:\n#  topk: 3\n")
     assert load_config("plan", file=file) == load_config("plan")
-
-
-def test_a_file_may_name_the_embedded_reader(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text("model: embedded\n")
-    assert load_config("answer", file=file) == load_config("answer", model="embedded")
 
 
 def test_a_path_of_one_s_home_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -239,7 +239,7 @@ def test_opera_s_grpo_is_mapgrpo_without_candidates_and_runs(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"model": "embedded"}, "stage last would make nothing to hand on"),
+        ({"model": "embedded"}, "the embedded reader is trained by a recipe"),
         ({"lora_rank": 16}, "goes on with an adapter of rank 64 and alpha 32, and has lora_rank 16"),
         ({"lora_alpha": 64}, "give all stages of a shared adapter the same"),
     ],

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("yaml")
 
 from pyrag.errors import ConfigError
-from pyrag_rl.config import load_config, save_config
+from pyrag_rl.config import load_config, make_config, save_config
 from pyrag_rl.data.examples import Ask, ask_answer, ask_decomposition, ask_joint_program, ask_program
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow
 from pyrag_rl.folder import RunFolder
@@ -85,7 +85,7 @@ def test_settings_of_the_run_stand_in_for_lost_rows(tmp_path: Path) -> None:
 
 
 def test_the_embedded_reader_needs_no_export(tmp_path: Path) -> None:
-    save_config(load_config("answer", model="embedded"), tmp_path / "config.yaml")
+    save_config(make_config({"agent": "answer", "model": "embedded"}), tmp_path / "config.yaml")
     with pytest.raises(ConfigError, match=f"embedded:{tmp_path}/reader"):
         export(tmp_path)
 

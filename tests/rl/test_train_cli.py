@@ -31,7 +31,7 @@ def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
         (["--agent", "answer", "--set", "lerning_rate=1"], "did you mean 'learning_rate'?"),
         (["--agent", "answer"], "data is missing: pass --data"),
         (["--agent", "answer", "--model", "m", "--data", "d"], "out is missing: pass --out"),
-        (["--agent", "plan", "--model", "embedded", "--data", "d", "--out", "o"], "choose another agent"),
+        (["--agent", "answer", "--model", "embedded", "--data", "d", "--out", "o"], "python -m recipes.span_policy"),
         (["--agent", "plan", *PATHS, "--dry-run", "--set", "gpus=6"], "6 GPUs cannot share equally: set gpus=4"),
         (["--agent", "answer", *PATHS, "--reward", "coverage"], "reward=coverage scores programs"),
         (["export", "nowhere"], "nowhere is no run folder"),
@@ -58,14 +58,6 @@ def test_a_dry_run_prints_the_command_without_verl(tmp_path: Path) -> None:
     assert "-m verl.trainer.main_ppo" in done.stdout
     assert "reward.custom_reward_function.path=" in done.stdout
     assert not (tmp_path / "run").exists()
-
-
-def test_a_dry_run_trains_no_embedded_reader_either(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    done = pyrag("train", "--agent", "answer", "--model", "embedded", "--data", "d", "--out", str(out), "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "group_size: 64" in done.stdout
-    assert not out.exists()
 
 
 def test_a_dry_run_of_a_curriculum_shows_its_stages() -> None:

@@ -31,9 +31,7 @@ def train(
     ctx: typer.Context,
     agent: Annotated[str | None, typer.Option(help="Agent to train: answer, plan, decompose or rewrite.")] = None,
     algorithm: Annotated[str, typer.Option(help="Algorithm: grpo, mapgrpo (OPERA) or sft.")] = "grpo",
-    model: Annotated[
-        str | None, typer.Option(help="Model folder or hub name; embedded trains the embedded reader.")
-    ] = None,
+    model: Annotated[str | None, typer.Option(help="Model folder or hub name.")] = None,
     data: Annotated[str | None, typer.Option(help="Training set (Parquet file of pyrag train data).")] = None,
     eval_data: Annotated[str | None, typer.Option(help="Held-out set, for evaluation during training.")] = None,
     out: Annotated[

@@ -25,7 +25,6 @@ from pyrag.errors import ConfigError, PyRAGError, nearest
 from pyrag.evaluation.runs.folder import locked, make_folder
 from pyrag.settings import layered
 from pyrag_rl.config import (
-    EMBEDDED,
     Agent,
     Algorithm,
     TrainConfig,
@@ -250,8 +249,6 @@ class _Run:
         for stage in self.curriculum.stages:
             config = self._config(stage, stage.data, {})
             if stage.name not in finished:
-                if config.model == EMBEDDED:
-                    raise ConfigError(f"stage {stage.name} would make nothing to hand on: name a language model")
                 self.backend.check(config)
                 if stage.data:
                     self.backend.apart(config, self.curriculum.evaluation)

@@ -24,10 +24,10 @@ from pyrag.embedded.reader.reader import read_views
 from pyrag.embedded.reader.view import views
 from pyrag.evaluation.metrics import exact_match, f1
 from pyrag.trace.model import Passage
-from pyrag_rl.embedded.reader import hops, squad
-from pyrag_rl.embedded.reader.layout import Asked, Text, corpus, gold, rows
-from pyrag_rl.embedded.reader.score_statistics import auroc, logistic, platt
-from pyrag_rl.embedded.reader.search import Bm25
+from recipes.reader import hops, squad
+from recipes.reader.layout import Asked, Text, corpus, gold, rows
+from recipes.reader.score_statistics import auroc, logistic, platt
+from recipes.reader.search import Bm25
 
 _TOP = 5
 _MODES = ("gold", "top5", "without")

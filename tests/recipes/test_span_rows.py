@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 
-from pyrag_rl.config import load_config
-from pyrag_rl.embedded.reader.layout import Asked, Text
-from pyrag_rl.embedded.reader.search import Bm25
-from pyrag_rl.embedded.span_policy.rows import rows
+from recipes.reader.layout import Asked, Text
+from recipes.reader.search import Bm25
+from recipes.span_policy.rows import rows
 
 TEXTS = [Text(f"t{n}", f"Mill {n}", f"Mill {n} of Dorn was founded by Ann{n} Lee.") for n in range(9)]
 TEXTS.append(Text("again", "Dorn", "The founder of the mill of Dorn is Ann3 Lee."))
@@ -24,9 +23,3 @@ def test_rows_say_whether_their_passages_suffice() -> None:
         assert 1 <= len(texts) <= 5
     assert 0.15 < sum(not row.sufficient for row in made) / len(made) < 0.35
     assert {row.source for row in made} == {"2wikimultihopqa"}
-
-
-def test_the_embedded_model_has_a_config_of_its_own() -> None:
-    config = load_config("answer", model="embedded")
-    assert (config.model, config.learning_rate, config.f1_weight, config.em_weight) == ("embedded", 5e-5, 0.7, 0.3)
-    assert load_config("answer").learning_rate == 1e-6

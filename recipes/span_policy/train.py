@@ -31,10 +31,10 @@ from pyrag.errors import ConfigError
 from pyrag.evaluation.runs.folder import locked
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.data.rows import TrainRow, read_rows
-from pyrag_rl.embedded.span_policy.evaluation import figures, gain, score, scored
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, claim
+from recipes.span_policy.evaluation import figures, gain, score, scored
 
 _REPORT = 5  # steps between two lines
 
@@ -86,16 +86,14 @@ class Trainer:
     """One run: its rows, the network that learns and the one it began as."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder, rows: Sequence[TrainRow], console: Console) -> None:
-        from pyrag_rl.embedded.span_policy.policy import case_of
+        from recipes.span_policy.policy import case_of
 
         self.config, self.folder, self._say = config, folder, console
         shipped = load(MODEL_FOLDER)
         ready = [case_of(row, shipped.tokenizer, shipped.calibration) for row in rows]
         self.cases = [case for case in ready if case is not None]
         if not self.cases:
-            raise ConfigError(
-                f"{config.data} holds no row with documents: build it with pyrag_rl.embedded.span_policy.rows"
-            )
+            raise ConfigError(f"{config.data} holds no row with documents: build it with recipes.span_policy.rows")
         a_pass = math.ceil(len(self.cases) / config.batch_size)
         self.steps = min(config.epochs * a_pass, config.max_steps or config.epochs * a_pass)
         self.done = 0
@@ -111,8 +109,8 @@ class Trainer:
         import msgspec
         import torch
 
-        from pyrag_rl.embedded.reader.model import Reader, shape_of
-        from pyrag_rl.embedded.reader.training import Weights, weights_of
+        from recipes.reader.model import Reader, shape_of
+        from recipes.reader.training import Weights, weights_of
 
         self.reference, self.model = (Reader(shape_of(self.first)) for _ in range(2))
         self.reference.load_state_dict(self.first)
@@ -135,8 +133,8 @@ class Trainer:
         torch.save(weights_of(self.model, self.weights), self.folder.path / "weights.pt")
 
     def _first(self) -> dict[str, Any]:
-        from pyrag_rl.embedded.reader.model import MINILM
-        from pyrag_rl.embedded.span_policy.start import weights_of_file, weights_of_onnx
+        from recipes.reader.model import MINILM
+        from recipes.span_policy.start import weights_of_file, weights_of_onnx
 
         if self.config.adapter:
             return weights_of_file(Path(self.config.adapter))
@@ -159,7 +157,7 @@ class Trainer:
         """Draws a group, adds its gradient; reward, the likeliest action's, taught, unknown, KL."""
         import torch
 
-        from pyrag_rl.embedded.span_policy.policy import log_chances
+        from recipes.span_policy.policy import log_chances
 
         config = self.config
         seed = int.from_bytes(random.Random(f"{config.seed}:{self.done}:{place}").randbytes(6), "big")  # noqa: S311
@@ -189,7 +187,7 @@ class Trainer:
         return told, greedy, 1.0, unknown, kl
 
     def _reward(self, case: Any, action: int) -> float:
-        from pyrag_rl.embedded.span_policy.policy import answer_of
+        from recipes.span_policy.policy import answer_of
 
         return scored(answer_of(case, action), case.row, self.config).reward
 
@@ -205,7 +203,7 @@ class Trainer:
         return self.folder.checkpoints / "latest.pt"
 
     def _save(self) -> None:
-        from pyrag_rl.embedded.reader.training import save_atomic
+        from recipes.reader.training import save_atomic
 
         self.folder.checkpoints.mkdir(exist_ok=True)
         state = {"done": self.done, "master": self.weights.master, "optimiser": self.weights.optimiser.state_dict()}
@@ -246,8 +244,8 @@ def _export(weights: Path, target: Path) -> None:
     """A reader as the engine wants it. The calibration stays as it was: the policy had its threshold."""
     import torch
 
-    from pyrag_rl.embedded.reader.export import reader
-    from pyrag_rl.embedded.reader.model import shape_of
+    from recipes.reader.export import reader
+    from recipes.reader.model import shape_of
 
     made = target.with_suffix(".new")
     shutil.rmtree(made, ignore_errors=True)

@@ -21,9 +21,9 @@ from typing import Any
 from pyrag.cli.main import guarded
 from pyrag.embedded.reader.neural.windows import Tokenizer
 from pyrag.errors import ConfigError, DataError
-from pyrag_rl.embedded.reader import hops, squad
-from pyrag_rl.embedded.reader.layout import missing
-from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder
+from recipes.reader import hops, squad
+from recipes.reader.layout import missing
+from recipes.reader.windows import Example, ExampleEncoder
 
 STAGE_1_UNTIL = 0.32  # share of the stage's plan after which it ends: the time goes to stage 2, half SQuAD too
 STAGE_2_EXAMPLES = 29_184
@@ -31,7 +31,7 @@ _SQUAD_SHARE = 0.42  # of stage 2
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m pyrag_rl.embedded.reader", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m recipes.reader", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for examples, checkpoints and the model")
     parser.add_argument("--resume", action="store_true", help="go on with what lies in --out")
@@ -73,8 +73,8 @@ class Settings:
 def _make(settings: Settings) -> None:
     """Train a reader into `settings.out`: `reader.int8.onnx`, `calibration.json` and `figures.json`."""
     stages = _prepare(settings)
-    from pyrag_rl.embedded.reader import export, measuring
-    from pyrag_rl.embedded.reader.model import encoder_folder, load_encoder
+    from recipes.reader import export, measuring
+    from recipes.reader.model import encoder_folder, load_encoder
 
     weights = _train(settings, *stages)
     if not (settings.out / "reader.int8.onnx").exists():
@@ -103,7 +103,7 @@ def _tokenizer(out: Path) -> Tokenizer:
         raise ConfigError("training the reader needs torch: run make reader, which makes an environment that has it")
     import tokenizers  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
-    from pyrag_rl.embedded.reader.model import encoder_folder
+    from recipes.reader.model import encoder_folder
 
     loaded = tokenizers.Tokenizer.from_file(str(encoder_folder() / "tokenizer.json"))
     loaded.no_truncation()
@@ -113,7 +113,7 @@ def _tokenizer(out: Path) -> Tokenizer:
 
 
 def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
-    from pyrag_rl.embedded.reader.training import save_examples
+    from recipes.reader.training import save_examples
 
     if not path.exists():
         made = make_examples()
@@ -130,8 +130,8 @@ def _train(settings: Settings, first: Path, second: Path) -> Path:
     """Train both stages, or go on where a run was killed. Returns the file with the weights reached."""
     import torch  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
-    from pyrag_rl.embedded.reader.model import Reader, encoder_folder, load_encoder
-    from pyrag_rl.embedded.reader.training import Recipe, run, save_atomic
+    from recipes.reader.model import Reader, encoder_folder, load_encoder
+    from recipes.reader.training import Recipe, run, save_atomic
 
     start = settings.out / "first.pt"
     if not start.exists():

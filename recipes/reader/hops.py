@@ -14,13 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyrag_rl.embedded.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
-from pyrag_rl.embedded.reader.layout import Asked, Corpus, Row, Text, corpus, rows
-from pyrag_rl.embedded.reader.search import Bm25
-from pyrag_rl.embedded.reader.squad import Lookalikes, Squad
-from pyrag_rl.embedded.reader.squad import one as squad_examples
-from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence
-from pyrag_rl.embedded.reader.wordings import asked, silent, wordings
+from recipes.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
+from recipes.reader.layout import Asked, Corpus, Row, Text, corpus, rows
+from recipes.reader.search import Bm25
+from recipes.reader.squad import Lookalikes, Squad
+from recipes.reader.squad import one as squad_examples
+from recipes.reader.windows import Example, ExampleEncoder, occurrence
+from recipes.reader.wordings import asked, silent, wordings
 
 SETS = ("2wikimultihopqa", "musique", "hotpotqa")
 HELD_OUT = 0.18  # of the questions of each set

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyrag.embedded.reader.neural.windows import Encoded, Offsets, Tokenizer, assemble, sentence_starts, title_text
-from pyrag_rl.embedded.reader.layout import Text
+from recipes.reader.layout import Text
 
 ANSWER_TOKENS = 30
 

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from pyrag.errors import DataError
-from pyrag_rl.embedded.reader.model import Reader, Shape, shape_of
+from recipes.reader.model import Reader, Shape, shape_of
 
 _PARTS = ("qkv", "out", "up", "down")  # of a layer, in the order in which the network multiplies
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pyrag_rl.embedded.reader.layout import Text
+from recipes.reader.layout import Text
 
 
 class Bm25:

@@ -67,7 +67,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(data: Path, out: Path, *more: str) -> list[str]:
     """To be run beside the folder, which is named as `make reader` does: relative to where it runs."""
-    base = [sys.executable, "-m", "pyrag_rl.embedded.reader", "--data", str(data), "--out", out.name]
+    base = [sys.executable, "-m", "recipes.reader", "--data", str(data), "--out", out.name]
     return [*base, "--examples", "1100", "--save-every", "0", *more]
 
 

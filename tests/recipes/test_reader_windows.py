@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.embedded.reader.neural.windows import CLS, QUESTION_TOKENS, SEP, assemble, sentence_starts, spread, windows
-from pyrag_rl.embedded.reader.layout import Text
-from pyrag_rl.embedded.reader.windows import ExampleEncoder, cut, occurrence, token_span
+from recipes.reader.layout import Text
+from recipes.reader.windows import ExampleEncoder, cut, occurrence, token_span
 
 TEXT = "Ada was born in London. She wrote the first program. She died in Marylebone in 1852."
 

@@ -1,4 +1,4 @@
-"""Trains the embedded reader by reward (GRPO): `pyrag train --agent answer --model embedded`, on a CPU, in minutes.
+"""Training of the embedded reader by reward (GRPO): `python -m recipes.span_policy`, on a CPU, in minutes.
 
 The reader is a policy over the spans of a question's passages and "unknown". Groups of them are drawn for each
 question, scored as `pyrag_rl.rewards.agents` scores any Answer agent, and made more or less likely by how they compare

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from pyrag_rl.embedded.reader.__main__ import main as reader_command
-from pyrag_rl.embedded.reader.facts import facts, kind_of
-from pyrag_rl.embedded.reader.hops import SETS
-from pyrag_rl.embedded.reader.layout import Text
-from pyrag_rl.embedded.reader.wordings import CUES, WORDINGS, asked, silent, wordings
-from pyrag_rl.embedded.span_policy.rows import main as rows_command
+from recipes.reader.__main__ import main as reader_command
+from recipes.reader.facts import facts, kind_of
+from recipes.reader.hops import SETS
+from recipes.reader.layout import Text
+from recipes.reader.wordings import CUES, WORDINGS, asked, silent, wordings
+from recipes.span_policy.rows import main as rows_command
 
 ROOT = Path(__file__).parent.parent.parent
 FOOTBALLER = Text(
@@ -82,7 +82,7 @@ DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
 def test_damaged_sets_are_one_sentence(file: str, damage: Callable[[bytes], bytes], said: str, sets: Path) -> None:
     path = sets / f"{file}.jsonl.gz"
     path.write_bytes(damage(path.read_bytes()))
-    command = [sys.executable, "-m", "pyrag_rl.embedded.reader", "--data", str(sets), "--out", str(sets / "out")]
+    command = [sys.executable, "-m", "recipes.reader", "--data", str(sets), "--out", str(sets / "out")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(str(ROOT / part) for part in ("", "rl", "sandbox", "prompts"))}
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done.stderr

@@ -10,7 +10,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.trace.model import UNKNOWN, Passage
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.data.rows import Document, TrainRow
-from pyrag_rl.embedded.span_policy.evaluation import Scored, figures, gain, score
+from recipes.span_policy.evaluation import Scored, figures, gain, score
 
 CONFIG = TrainConfig(agent="answer", model="embedded")
 

@@ -22,9 +22,9 @@ from pyrag.embedded.reader.neural.windows import Tokenizer, Window, windows
 from pyrag.embedded.reader.view import views
 from pyrag.trace.model import UNKNOWN, Answer, Passage
 from pyrag_rl.data.rows import TrainRow
-from pyrag_rl.embedded.reader.model import Reader
-from pyrag_rl.embedded.reader.training import Batch, collate
-from pyrag_rl.embedded.reader.windows import Example
+from recipes.reader.model import Reader
+from recipes.reader.training import Batch, collate
+from recipes.reader.windows import Example
 
 
 @dataclass(frozen=True, slots=True)

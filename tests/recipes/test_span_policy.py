@@ -19,12 +19,12 @@ from pyrag.settings import Settings  # noqa: E402
 from pyrag.trace.model import Answer  # noqa: E402
 from pyrag_rl.config import TrainConfig  # noqa: E402
 from pyrag_rl.data.rows import Document, RowWriter, TrainRow  # noqa: E402
-from pyrag_rl.embedded.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
-from pyrag_rl.embedded.span_policy.evaluation import scored  # noqa: E402
-from pyrag_rl.embedded.span_policy.policy import answer_of, case_of, log_chances  # noqa: E402
-from pyrag_rl.embedded.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
-from pyrag_rl.embedded.span_policy.train import grpo_loss, run  # noqa: E402
 from pyrag_rl.folder import RunFolder  # noqa: E402
+from recipes.reader.model import MINILM, Reader, Shape, shape_of  # noqa: E402
+from recipes.span_policy.evaluation import scored  # noqa: E402
+from recipes.span_policy.policy import answer_of, case_of, log_chances  # noqa: E402
+from recipes.span_policy.start import weights_of_file, weights_of_onnx  # noqa: E402
+from recipes.span_policy.train import grpo_loss, run  # noqa: E402
 
 TINY = Shape(vocabulary=30522, width=32, heads=1, layers=1)
 NAMES = ("Ann Lee", "Bo Ray", "Cy Fox", "Di Kay")

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
-from pyrag_rl.embedded.reader.layout import Asked, Text, corpus, gold, rows
-from pyrag_rl.embedded.reader.windows import Example, ExampleEncoder, occurrence, terms
+from recipes.reader.layout import Asked, Text, corpus, gold, rows
+from recipes.reader.windows import Example, ExampleEncoder, occurrence, terms
 
 HELD_OUT_ARTICLES = 20
 NEGATIVES = 0.33  # a question

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from pyrag.networks.onnx import forbid_telemetry
-from pyrag_rl.embedded.reader.model import MINILM, Embedder, Encoder, Reader, Shape
+from recipes.reader.model import MINILM, Embedder, Encoder, Reader, Shape
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 

@@ -10,9 +10,9 @@ import pytest
 from pyrag.embedded.reader.neural.answerer import Candidate
 from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import Calibration
-from pyrag_rl.embedded.reader.layout import Asked, Text
-from pyrag_rl.embedded.reader.measuring import Reading, outcome
-from pyrag_rl.embedded.reader.score_statistics import auroc, platt
+from recipes.reader.layout import Asked, Text
+from recipes.reader.measuring import Reading, outcome
+from recipes.reader.score_statistics import auroc, platt
 
 GOLD = Text("g", "Alpha", "Alpha was directed by Ann Lee in 1967.")
 OTHER = Text("o", "Beta", "Beta was directed by Bo Ray in 1980.")

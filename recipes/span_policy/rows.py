@@ -1,7 +1,7 @@
-"""Rows for the span policy: `python -m pyrag_rl.embedded.span_policy.rows --data DIR --out DIR` writes train and eval
+"""Rows for the span policy: `python -m recipes.span_policy.rows --data DIR --out DIR` writes train and eval
 Parquet.
 
-The questions are sub-questions of `pyrag_rl.embedded.reader`'s second stage (same seed, same folders), to be learnt by
+The questions are sub-questions of `recipes.reader`'s second stage (same seed, same folders), to be learnt by
 reward from the reader that its first stage left, which never saw them; and those that it held out, to evaluate on. Each
 comes with BM25's first passages; a share of them without the passage that answers, so that "unknown" is learnt too.
 `pyrag train data analysis` makes rows of the same kind from any data set.
@@ -18,9 +18,9 @@ from pathlib import Path
 
 from pyrag.cli.main import guarded
 from pyrag_rl.data.rows import Document, TrainRow, write_rows
-from pyrag_rl.embedded.reader import hops
-from pyrag_rl.embedded.reader.layout import Asked, Text, missing
-from pyrag_rl.embedded.reader.search import Bm25
+from recipes.reader import hops
+from recipes.reader.layout import Asked, Text, missing
+from recipes.reader.search import Bm25
 
 PASSAGES = 5
 WITHOUT = 0.25  # share of the questions whose passage is taken away
@@ -81,7 +81,7 @@ def _write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tu
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m pyrag_rl.embedded.span_policy.rows", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m recipes.span_policy.rows", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for train.parquet and eval.parquet")
     parser.add_argument("--seed", type=int, default=0)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, STATES
-from pyrag_rl.embedded.reader.layout import Text
+from recipes.reader.layout import Text
 
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE = rf"(?:\d{{1,2}} {MONTH},? \d{{4}}|{MONTH} \d{{1,2}}, \d{{4}})"

@@ -1,5 +1,4 @@
-"""Trains the embedded engine's neural reader on two CPU cores: `python -m pyrag_rl.embedded.reader --data DIR --out
-DIR`.
+"""Training of the embedded engine's neural reader on two CPU cores: `python -m recipes.reader --data DIR --out DIR`.
 
 `layout` reads the data sets, `windows` turns a question and a passage into labelled tokens, `squad` and `hops` make the
 examples of the two stages, `model` and `training` are the network and its optimisation, `export` writes int8 ONNX and

@@ -31,8 +31,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from pyrag._io.files import AtomicFile
-from pyrag_rl.embedded.reader.model import Reader
-from pyrag_rl.embedded.reader.windows import Example
+from recipes.reader.model import Reader
+from recipes.reader.windows import Example
 
 _HEAD_RATE = 5.0  # the head starts from nothing, the encoder does not
 _BUCKET = 48  # batches whose examples are sorted by length together

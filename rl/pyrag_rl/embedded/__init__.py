@@ -1,1 +1,0 @@
-"""Training of the embedded engine's own network."""
