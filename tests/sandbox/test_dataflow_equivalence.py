@@ -435,3 +435,19 @@ def test_hand_picked_programs(source: str) -> None:
         if not expected.error:
             for call in range(len(expected.calls)):
                 informed(found, call, plainly(source, {call: "ZZ"}))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    a = answer(q)\n    if a != 'unknown':\n        found.append(answer(a))",
+        "    a = answer(q)\n    if not a.startswith('z'):\n        b = answer(a)\n        found.append(f'{q}: {b}')",
+        "    a = answer(q)\n    if a:\n        b = answer(a)\n    else:\n        b = answer(q + 'k')\n    found.append(b)",
+    ],
+)
+def test_iterations_overlap_across_a_branch(body: str) -> None:
+    source = f"found = []\nfor q in ['a', 'b', 'c']:\n{body}\n"
+    host = FakeHost()
+    side_by_side = scheduled(source, host)
+    same(side_by_side, plainly(source))
+    assert host.most >= 3

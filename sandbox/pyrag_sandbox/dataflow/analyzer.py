@@ -67,7 +67,7 @@ class Analyzer:
         self.pure = pure | errors
         self.exceptions = EXCEPTIONS | errors
         self.functions = self._functions(own)
-        self.hopeless = bool(_ASYNCHRONOUS & everything.keys()) or not all(
+        self.cannot_reorder = bool(_ASYNCHRONOUS & everything.keys()) or not all(
             harmless_class(node, self.exceptions) for node in everything.get(ast.ClassDef, ())
         )
         self.has_comprehensions = bool(COMPREHENSIONS & everything.keys())
@@ -76,7 +76,7 @@ class Analyzer:
         self._scopes: dict[FunctionNode, tuple[frozenset[str], frozenset[str]]] = {}
         self._known: dict[ast.AST, Effects] = {}
         self._summarize()
-        self.hopeless = self.hopeless or hides_lookups(everything) or not self._factories_known(everything)
+        self.cannot_reorder = self.cannot_reorder or hides_lookups(everything) or not self._factories_known(everything)
 
     def _factories_known(self, everything: Kinds) -> bool:
         """Return True if every `defaultdict` of the program only makes a new value when a key is missing."""

@@ -32,7 +32,6 @@ from pyrag_sandbox.dataflow.aliases import Aliases
 from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.effects import NOTHING, Effects
 from pyrag_sandbox.dataflow.hoisting import Gatherer, Hoister, has_comprehension
-from pyrag_sandbox.dataflow.shapes import shape_of
 from pyrag_sandbox.dataflow.statements import (
     JUMPS,
     Substitute,
@@ -45,6 +44,7 @@ from pyrag_sandbox.dataflow.statements import (
 from pyrag_sandbox.dataflow.syntax import is_look, target_names
 from pyrag_sandbox.dataflow.trees import walk, walk_all
 from pyrag_sandbox.dataflow.units import Block, Draft, Linker, Loop, Plan
+from pyrag_sandbox.dataflow.value_sources import value_source_of
 
 _Certain = Callable[[ast.stmt], set[str]]
 _INSEPARABLE = {ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Delete, ast.Global, ast.Lambda}
@@ -56,8 +56,8 @@ class Step:
 
     statement: ast.stmt
     effects: Effects
-    poisoned: bool = False  # a lazy iterator exists, which anything may consume
-    late: bool = False  # must wait for its iteration's turn
+    cannot_reorder: bool = False  # a lazy iterator may exist, which any step may consume
+    waits_for_turn: bool = False  # waits until all earlier iterations have run it
 
 
 def plan(
@@ -100,7 +100,7 @@ class _Planner:
         self.fresh_name = fresh_name
         self.aliases = Aliases(analyzer)
         self.blocks: list[Block] = []
-        self.poisoned = analyzer.hopeless
+        self.cannot_reorder = analyzer.cannot_reorder
         self.hoister = Hoister(analyzer, self.fresh_name)
 
     def block(self, body: Sequence[ast.stmt], bound: set[str], copies: dict[str, str]) -> Block:
@@ -122,9 +122,9 @@ class _Planner:
             statement = self.substitute(original, copies)
             for simple in self.split(statement, bound):
                 effects = self.a.effects(simple)
-                self.poisoned |= effects.lazy
+                self.cannot_reorder |= effects.lazy
                 self._share(simple, effects)
-                lowered.append((Step(simple, effects, self.poisoned), set(bound), dict(copies)))
+                lowered.append((Step(simple, effects, self.cannot_reorder), set(bound), dict(copies)))
                 self._after(simple, effects, bound, copies)
         return lowered
 
@@ -147,13 +147,18 @@ class _Planner:
         elif isinstance(statement, ast.AugAssign) or (isinstance(statement, ast.AnnAssign) and statement.value):
             targets = [statement.target]
         names = {statement.name} if isinstance(statement, ast.FunctionDef) else set()
+        if isinstance(statement, ast.If):
+            names = self._certain_after(statement.body) & self._certain_after(statement.orelse)
         for target in targets:
             names.update(target_names(target))
         return names - self.a.deleted
 
+    def _certain_after(self, body: list[ast.stmt]) -> set[str]:
+        return {name for statement in body for name in self.certain(statement)}
+
     def split(self, statement: ast.stmt, bound: set[str]) -> list[ast.stmt]:
         """Return a statement preceded by the calls moved out of it."""
-        if self.poisoned:
+        if self.cannot_reorder:
             return [statement]
         statement = plain_annotation(statement)
         self.hoister.bound = bound
@@ -215,20 +220,20 @@ class _Planner:
 
     def finish(self, step: Step, bound: set[str], copies: dict[str, str]) -> Draft:
         statement, effects = step.statement, step.effects
-        unsure = effects.unsure or step.poisoned
-        shape = shape_of(self.a, statement)
+        unsure = effects.unsure or step.cannot_reorder
+        value_source = value_source_of(self.a, statement)
         compound = False
         if not unsure and effects.calls and is_compound(statement):
             statement = self.open(statement, effects, bound, copies)
             self.a.changed(statement)
             compound = True
         own = self.a.effects(statement) if compound else effects
-        if self.a.has_comprehensions and not step.poisoned and has_comprehension(statement):
+        if self.a.has_comprehensions and not step.cannot_reorder and has_comprehension(statement):
             statement = Gatherer(self.a).visit(statement)
         if isinstance(step.statement, ast.Try):
             own = effects
-        early = effects.pure and not step.late and not unsure
-        return Draft(ast.Module([statement], []), effects, own, early, unsure, shape, compound)
+        early = effects.pure and not step.waits_for_turn and not unsure
+        return Draft(ast.Module([statement], []), effects, own, early, unsure, value_source, compound)
 
     def _share(self, statement: ast.stmt, effects: Effects) -> None:
         """Add temporaries to the alias classes."""
@@ -297,23 +302,23 @@ class _Planner:
         return not (effects.unsure or effects.lazy or seen & effects.binds)
 
     def relation(self, loop: ast.For, steps: list[Step], item: str) -> Loop | None:
-        late = {n for s in steps if s.late for n in s.effects.binds}
-        local = {n for s in steps if not s.late for n in s.effects.binds}
-        ahead = [s for s in steps if not s.late and not is_look(s.statement)]
+        in_turn = {n for s in steps if s.waits_for_turn for n in s.effects.binds}
+        local = {n for s in steps if not s.waits_for_turn for n in s.effects.binds}
+        ahead = [s for s in steps if not s.waits_for_turn and not is_look(s.statement)]
         read = {n for s in ahead for n in s.effects.reads} | self.a.effects(loop.iter).reads
-        read = read - local - late - {item}
+        read = read - local - in_turn - {item}
         mutated = {n for s in steps for n in s.effects.mutates}
         classes = self.aliases.classes(mutated)
         clash = {n for n in read if self.aliases.find(n) in classes and (self.a.bound[n] or n.startswith("%"))}
         deep = any(s.effects.deep for s in steps) or bool(mutated & (local | {item}))
-        if local & late or (clash and deep):
+        if local & in_turn or (clash and deep):
             return None
         members = self.aliases.members()
-        shared = NOTHING.union(*(members.get(n, {n}) for n in mutated)) - local - late - {item}
+        shared = NOTHING.union(*(members.get(n, {n}) for n in mutated)) - local - in_turn - {item}
         return Loop(
             item=item,
             local=frozenset(local),
-            carried=frozenset(late),
+            carried=frozenset(in_turn),
             shared=shared,
             read=frozenset(clash),
             mutated=frozenset(mutated) if clash else NOTHING,
@@ -329,27 +334,28 @@ class _Planner:
 def _tell_apart(steps: list[Step], certain: _Certain) -> bool:
     """Mark the steps that must wait for their iteration's turn; return False if this does not separate iterations."""
     for step in steps:
-        step.late = not step.effects.pure
+        step.waits_for_turn = not step.effects.pure
     bound = {n for s in steps for n in s.effects.binds}
     while True:
-        late_names = {n for s in steps if s.late for n in s.effects.binds}
-        verdict = _mark_late(steps, bound, late_names, certain)
+        names_in_turn = {n for s in steps if s.waits_for_turn for n in s.effects.binds}
+        verdict = _mark_waiting(steps, bound, names_in_turn, certain)
         if verdict is not None:
-            return verdict and any(s.effects.calls and not s.late for s in steps)
+            return verdict and any(s.effects.calls and not s.waits_for_turn for s in steps)
 
 
-def _mark_late(steps: list[Step], bound: set[str], late_names: set[str], certain: _Certain) -> bool | None:
-    """Make one pass; return None if a step became late, else whether late steps need no earlier iteration's names."""
+def _mark_waiting(steps: list[Step], bound: set[str], names_in_turn: set[str], certain: _Certain) -> bool | None:
+    """Make one pass.
+
+    Returns:
+        None if a step was marked, else True if no waiting step needs a name that an earlier iteration may have bound.
+    """
     written: set[str] = set()
     for step in steps:
         unwritten = (step.effects.reads & bound) - written
-        if not step.late and (unwritten or (step.effects.reads | step.effects.binds) & late_names):
-            step.late = True
+        if not step.waits_for_turn and (unwritten or (step.effects.reads | step.effects.binds) & names_in_turn):
+            step.waits_for_turn = True
             return None
-        if step.late and unwritten - late_names:
+        if step.waits_for_turn and unwritten - names_in_turn:
             return False
         written |= certain(step.statement)
     return True
-
-
-# -- shapes: where the value of a simple assignment comes from, for provenance

@@ -39,10 +39,10 @@ class Provenance:
             flow = flow.union(calls_so_far(task))
         if isinstance(unit.tree.body[0], ast.Try):  # whether its blocks raised anything depends on these calls
             flow = flow.union(entry for entry in task.log if isinstance(entry, int))
-        if unit.shape.kind and unit.shape.targets:
+        if unit.value_source.kind and unit.value_source.targets:
             self._bind(task, flow)
-            if len(unit.binds) > len(unit.shape.targets):  # bound by functions that the value calls
-                self.taint(scope, unit.binds.difference(unit.shape.targets), flow)
+            if len(unit.binds) > len(unit.value_source.targets):  # bound by functions that the value calls
+                self.taint(scope, unit.binds.difference(unit.value_source.targets), flow)
         elif unit.compound or unit.unsure or not isinstance(unit.tree.body[0], _BINDS_FOR_CERTAIN):
             self.taint(scope, unit.binds, flow)
         else:
@@ -76,11 +76,11 @@ class Provenance:
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:
         """Record a simple assignment whose value's parts are known one by one."""
-        shape, scope = task.unit.shape, task.scope
+        value_source, scope = task.unit.value_source, task.scope
         whole, parts = self._value_origins(task, flow)
-        spread = shape.kind in ("unpack", "spread")
-        for index, name in enumerate(shape.targets):
-            known = spread and parts is not None and len(parts) == len(shape.targets)
+        spread = value_source.kind in ("unpack", "spread")
+        for index, name in enumerate(value_source.targets):
+            known = spread and parts is not None and len(parts) == len(value_source.targets)
             scope.origins[name] = (parts[index] if known and parts is not None else whole) | task.context
             if parts is not None and not spread:
                 scope.elements[name] = [part | task.context for part in parts]
@@ -88,17 +88,17 @@ class Provenance:
                 scope.elements.pop(name, None)
 
     def _value_origins(self, task: Task, flow: frozenset[int]) -> tuple[frozenset[int], list[frozenset[int]] | None]:
-        shape = task.unit.shape
-        if shape.kind == "call":
+        value_source = task.unit.value_source
+        if value_source.kind == "call":
             return (frozenset({task.last_call}) if task.last_call >= 0 else flow), None
-        if shape.kind == "gather":
+        if value_source.kind == "gather":
             return flow, task.gathered
-        if shape.kind in ("list", "spread"):
-            return flow, [task.origins_of(part) | task.own for part in shape.parts]
-        listed = task.scope.home(shape.source, ahead=task.ahead).elements.get(shape.source)
-        if shape.kind == "item":
-            known = listed is not None and -len(listed) <= shape.index < len(listed)
-            return (listed[shape.index] if known and listed is not None else flow), None
+        if value_source.kind in ("list", "spread"):
+            return flow, [task.origins_of(part) | task.own for part in value_source.parts]
+        listed = task.scope.home(value_source.source, ahead=task.ahead).elements.get(value_source.source)
+        if value_source.kind == "item":
+            known = listed is not None and -len(listed) <= value_source.index < len(listed)
+            return (listed[value_source.index] if known and listed is not None else flow), None
         return flow, listed
 
     def closure(self, ids: Iterable[int]) -> tuple[int, ...]:

@@ -10,14 +10,14 @@ from pyrag_sandbox.dataflow.aliases import Aliases
 from pyrag_sandbox.dataflow.effects import NOTHING, Effects
 from pyrag_sandbox.dataflow.syntax import is_look
 
-ShapeKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gather"]
+SourceKind = Literal["", "call", "copy", "item", "unpack", "list", "spread", "gather"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueSource:
     """Known origin of a simple assignment's value, for provenance."""
 
-    kind: ShapeKind = ""
+    kind: SourceKind = ""
     targets: tuple[str, ...] = ()
     source: str = ""
     index: int = 0
@@ -39,7 +39,7 @@ class Unit(NamedTuple):  # created in a third of the time of a frozen dataclass
     calls: bool = True  # may call a primitive
     after: tuple[int, ...] = ()  # earlier units of the block that an early unit waits for ...
     unless_atoms: tuple[tuple[int, frozenset[str]], ...] = ()  # ... and those it need not wait for if these hold atoms
-    shape: Shape = Shape()
+    value_source: ValueSource = ValueSource()
     compound: bool = True
 
 
@@ -84,7 +84,7 @@ class Draft:
     own: Effects
     early: bool
     unsure: bool
-    shape: Shape
+    value_source: ValueSource
     compound: bool
 
 
@@ -130,7 +130,7 @@ class Linker:
             calls=effects.calls or draft.unsure,
             after=tuple(sorted(after)) if draft.early else (),
             unless_atoms=tuple((i, frozenset(n)) for i, n in sorted(soft.items())) if draft.early else (),
-            shape=draft.shape,
+            value_source=draft.value_source,
             compound=draft.compound,
         )
 

@@ -1,4 +1,4 @@
-"""Shapes of assignments: the known origin of a name's value, before the value exists."""
+"""Sources of values: what is known of the origin of a name's value before the value exists."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from typing import TypeGuard
 
 from pyrag_sandbox.dataflow.analyzer import Analyzer
 from pyrag_sandbox.dataflow.hoisting import gatherable
-from pyrag_sandbox.dataflow.units import Shape
+from pyrag_sandbox.dataflow.units import ValueSource
 
 
-def shape_of(a: Analyzer, statement: ast.stmt) -> Shape:
-    """Return the known origin of a simple assignment's value; an empty `Shape` for anything else.
+def value_source_of(a: Analyzer, statement: ast.stmt) -> ValueSource:
+    """Return the known origin of a simple assignment's value; an empty `ValueSource` for anything else.
 
     Args:
         a: Analysis of the program.
         statement: The statement.
     """
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-        return Shape()
+        return ValueSource()
     target, value = statement.targets[0], statement.value
     if isinstance(target, ast.Name):
-        return _shape_of_name(a, target.id, value)
+        return _value_source_of_name(a, target.id, value)
     if not isinstance(target, (ast.Tuple, ast.List)) or not all(isinstance(e, ast.Name) for e in target.elts):
-        return Shape()
+        return ValueSource()
     names = tuple(e.id for e in target.elts if isinstance(e, ast.Name))
     if len(set(names)) == len(names):
         if isinstance(value, ast.Name):
-            return Shape("unpack", names, value.id)
+            return ValueSource("unpack", names, value.id)
         if _is_display(value) and len(value.elts) == len(names):
-            return Shape("spread", names, parts=_parts(a, value))
-    return Shape()
+            return ValueSource("spread", names, parts=_parts(a, value))
+    return ValueSource()
 
 
-def _shape_of_name(a: Analyzer, name: str, value: ast.expr) -> Shape:
+def _value_source_of_name(a: Analyzer, name: str, value: ast.expr) -> ValueSource:
     if a.calls_primitive(value):
-        return Shape("call", (name,))
+        return ValueSource("call", (name,))
     if isinstance(value, ast.Name):
-        return Shape("copy", (name,), value.id)
+        return ValueSource("copy", (name,), value.id)
     if _is_display(value):
-        return Shape("list", (name,), parts=_parts(a, value))
+        return ValueSource("list", (name,), parts=_parts(a, value))
     if isinstance(value, ast.ListComp) and len(value.generators) == 1 and not value.generators[0].ifs:
-        return Shape("gather", (name,)) if gatherable(a, value) else Shape()
+        return ValueSource("gather", (name,)) if gatherable(a, value) else ValueSource()
     if isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name):
         index = _constant_index(value.slice)
         if index is not None:
-            return Shape("item", (name,), value.value.id, index)
-    return Shape()
+            return ValueSource("item", (name,), value.value.id, index)
+    return ValueSource()
 
 
 def _parts(a: Analyzer, value: ast.List | ast.Tuple) -> tuple[frozenset[str], ...]:
