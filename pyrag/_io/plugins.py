@@ -18,7 +18,8 @@ from collections.abc import Collection, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from pyrag.errors import ConfigError
+from pyrag._io.specs import Spec
+from pyrag.errors import ConfigError, PyRAGError
 from pyrag_runtime import DISTRIBUTION
 
 if TYPE_CHECKING:
@@ -103,6 +104,26 @@ def loaded_function(kind: Kind, name: str, signature: str) -> Any:
         what = f"the {_SINGULAR[kind]} {name} of {package_of_part(kind, name)}"
         raise ConfigError(f"{what} is no function {signature}: look at its entry point")
     return found
+
+
+def opened(kind: Kind, spec: Spec) -> Any:
+    """Return the part that a package's function `open(rest)` makes of a spec.
+
+    Args:
+        kind: Kind of the part.
+        spec: The spec; its scheme is one of `names(kind)`.
+
+    Raises:
+        ConfigError: The function cannot be loaded, or fails with another error than pyrag's.
+    """
+    open_part = loaded_function(kind, spec.scheme, "open(rest)")
+    try:
+        return open_part(spec.rest)
+    except PyRAGError:
+        raise
+    except Exception as error:  # any error of the package's code
+        what = f"the {_SINGULAR[kind]} {spec} of {package_of_part(kind, spec.scheme)}"
+        raise ConfigError(f"{what} cannot be opened ({type(error).__name__}: {error})") from error
 
 
 def package_of_part(kind: Kind, name: str) -> str:

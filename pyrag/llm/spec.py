@@ -22,7 +22,8 @@ from typing import Any
 
 from pyrag._io import plugins
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
-from pyrag.errors import ConfigError, PyRAGError
+from pyrag._io.specs import Spec, parse_spec
+from pyrag.errors import ConfigError
 from pyrag.llm.limiter import MAX_CALLS
 from pyrag.llm.protocol import ChatModel
 from pyrag.llm.wrappers import ForeignChat
@@ -37,7 +38,6 @@ FORMS = (
     "replay:FILE",
 )
 
-_WITH_URL = re.compile(r"(?P<model>.*?)@(?P<url>https?://.*)", re.DOTALL)
 _LIKE_ADDRESS = re.compile(r"@(?:localhost\b|[\w.-]+(?::\d+|/v\d))|\A(?:https?:)?//")
 
 
@@ -72,9 +72,9 @@ def open_chat_model(
         ConfigError: The spec has no known form, or a package is missing.
         DataError: A file or folder that the spec names cannot be used.
     """
-    scheme, _, rest = spec.strip().partition(":")
+    scheme, rest = parts = parse_spec(spec)
     if scheme == "openai":
-        return _openai(rest, options, os.environ if environ is None else environ)
+        return _openai(parts, options, os.environ if environ is None else environ)
     if scheme == "vllm":
         from pyrag.llm.clients.vllm import open_vllm
 
@@ -86,24 +86,11 @@ def open_chat_model(
     if scheme == "scripted":
         return _scripted(rest)
     if scheme in plugins.names("engines"):
-        return _added(scheme, rest)
+        what = f"the engine {scheme} of {plugins.package_of_part('engines', scheme)}"
+        return ForeignChat(checked_model(plugins.opened("engines", parts), what))
     raise ConfigError(
         f"there is no engine {scheme!r}{_nearest(scheme)}; engines are {', '.join((*FORMS, *plugins.names('engines')))}"
     )
-
-
-def _added(name: str, rest: str) -> ChatModel:
-    """Return a model of an installed package."""
-    open_added = plugins.loaded_function("engines", name, "open(rest)")
-    package = plugins.package_of_part("engines", name)
-    try:
-        model = open_added(rest)
-    except PyRAGError:
-        raise
-    except Exception as error:  # any error of the package's code
-        message = f"the engine {name} of {package} cannot be opened ({type(error).__name__}: {error})"
-        raise ConfigError(message) from error
-    return ForeignChat(checked_model(model, f"the engine {name} of {package}"))
 
 
 def checked_model(model: Any, what: str) -> ChatModel:
@@ -125,15 +112,16 @@ def checked_model(model: Any, what: str) -> ChatModel:
     return checked
 
 
-def _openai(rest: str, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
+def _openai(spec: Spec, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
     from pyrag.llm.clients.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
-    spec_match = _WITH_URL.fullmatch(rest)
+    rest = spec.rest
+    model, url = spec.at_url
     # OpenAI itself has no model with an @ in its name; another server behind OPENAI_BASE_URL may.
     elsewhere = environ.get("OPENAI_BASE_URL")
-    if spec_match is None and (_LIKE_ADDRESS.search(rest) or ("@" in rest and not elsewhere)):
+    if not url and (_LIKE_ADDRESS.search(rest) or ("@" in rest and not elsewhere)):
         raise ConfigError("an openai: engine is written openai:MODEL@http://host:port/v1, with http:// or https://")
-    model, url = (spec_match["model"], spec_match["url"]) if spec_match else (rest, elsewhere or DEFAULT_URL)
+    url = url or elsewhere or DEFAULT_URL
     if not model and url == DEFAULT_URL:
         raise ConfigError("openai: needs a model: write openai:MODEL or openai:MODEL@http://host:port/v1")
     key = key_from_environment(environ)
@@ -159,6 +147,6 @@ def _scripted(path: str) -> ChatModel:
 def _nearest(scheme: str) -> str:
     import difflib
 
-    known = [form.partition(":")[0] for form in FORMS] + list(plugins.names("engines"))
+    known = [parse_spec(form).scheme for form in FORMS] + list(plugins.names("engines"))
     close = difflib.get_close_matches(scheme, known, n=1)
     return f": did you mean {close[0]!r}" if close else ""

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pyrag._io import plugins
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag.errors import ConfigError, DataError, PyRAGError
+from pyrag._io.specs import parse_spec
+from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import OwnRetriever, Retriever
 from pyrag.retrieval.remote.mcp_spec import HTTP, STDIO, is_mcp
@@ -82,11 +83,8 @@ def open_retriever(
 
 def is_remote(spec: str) -> bool:
     """Return True for specs of searches elsewhere and of installed packages, False for index folders."""
-    return spec.startswith(_REMOTE) or (_scheme(spec) in plugins.names("retrievers") and not Path(spec).exists())
-
-
-def _scheme(spec: str) -> str:
-    return spec.partition(":")[0]
+    added = parse_spec(spec).scheme in plugins.names("retrievers")
+    return spec.startswith(_REMOTE) or (added and not Path(spec).exists())
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -100,8 +98,8 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         from pyrag.retrieval.remote.web_search import WebSearchRetriever
 
         return WebSearchRetriever(spec, timeout=options.timeout, limit=options.limit, transport=options.transport)
-    if isinstance(spec, str) and _scheme(spec) in plugins.names("retrievers"):
-        return _added(spec)
+    if isinstance(spec, str) and parse_spec(spec).scheme in plugins.names("retrievers"):
+        return OwnRetriever(plugins.opened("retrievers", parse_spec(spec)))
     if isinstance(spec, str) and "://" in spec:
         from pyrag.retrieval.http import HttpRetriever
 
@@ -114,22 +112,6 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         f"a {type(spec).__name__} is no retriever: give a URL, an index folder or an object with "
         "async retrieve(query, topk)"
     )
-
-
-def _added(spec: str) -> Retriever:
-    """Open a retriever of an installed package."""
-    name, _, rest = spec.partition(":")
-    open_added = plugins.loaded_function("retrievers", name, "open(rest)")
-    package = plugins.package_of_part("retrievers", name)
-    try:
-        found = open_added(rest)
-    except PyRAGError:
-        raise
-    except Exception as error:  # whatever the package's code raises
-        raise ConfigError(
-            f"the retriever {spec} of {package} cannot be opened ({type(error).__name__}: {error})"
-        ) from error
-    return OwnRetriever(found)
 
 
 def _over_store(spec: str, options: Options) -> Retriever:

@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pyrag._io.specs import parse_spec
 from pyrag.trace.events import (
     AgentFinished,
     AgentStarted,
@@ -258,8 +259,8 @@ def _model_of(engine: str, role: str) -> dict[str, Any]:
     base, _, others = engine.partition(" (")
     named = dict(part.split(": ", 1) for part in others.removesuffix(")").split(", ") if ": " in part)
     spec = named.get("plan" if role in _PLANNERS else role, base)
-    provider, _, model = spec.partition(":")
-    model, _, address = model.partition("@")
+    provider, _ = parts = parse_spec(spec)
+    model, address = parts.at_url
     place = urlsplit(address)
     server = {"server.address": place.hostname, "server.port": place.port} if place.hostname else {}
     return {

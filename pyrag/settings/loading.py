@@ -10,7 +10,6 @@ An unknown key is an error that names the nearest known key. Relative paths in a
 from __future__ import annotations
 
 import os
-import re
 import tomllib
 import types
 import typing
@@ -18,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from pyrag._io.specs import parse_named_spec
 from pyrag.errors import ConfigError, nearest
 from pyrag.llm.request_options import merged, read_requests
 from pyrag.settings.declaration import ENVIRONMENT_PREFIX
@@ -28,8 +28,7 @@ CONFIG_NAME = "pyrag.toml"
 # Variables with our prefix that are not settings: secrets, and the location of the settings file.
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
-DATA_TOOLS = ("sql", "table")  # schemes of tools that read a file and run no code of it
-_TOOL = re.compile(r"(?:(\w+)=)?([^:=]+):(.+)", re.DOTALL)
+_DATA_TOOLS = ("sql", "table")  # schemes of tools that read a file and run no code of it
 
 
 def load_settings(
@@ -105,19 +104,13 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     return values
 
 
-def split_tool(spec: str) -> tuple[str, str, str]:
-    """Return name, scheme and rest of a tool's spec, `[NAME=]SCHEME:REST`; the name may be empty."""
-    spec_match = _TOOL.fullmatch(spec)
-    return (spec_match[1] or "", spec_match[2], spec_match[3]) if spec_match else ("", spec, "")
-
-
 def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
     """Return a tool's spec from a settings file, with its path made relative to the file's folder.
 
     A file that was merely found in the current folder may not name a module, whose code would run.
     """
-    name, scheme, rest = split_tool(spec)
-    if scheme in DATA_TOOLS:
+    name, (scheme, rest) = parse_named_spec(spec)
+    if scheme in _DATA_TOOLS:
         return f"{f'{name}=' if name else ''}{scheme}:{path.parent / Path(rest).expanduser()}"
     if not chosen:
         raise ConfigError(

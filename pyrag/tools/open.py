@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrag._io import plugins
+from pyrag._io.specs import parse_named_spec
 from pyrag.errors import ConfigError
-from pyrag.settings import split_tool
 from pyrag.tools.tool import Tool, as_tools
 
 _FORMS = "MODULE:FUNCTION, sql:FILE or table:FOLDER"
@@ -41,7 +41,7 @@ def open_tools(specs: Iterable[str]) -> tuple[Tool[..., Any], ...]:
 
 def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
     """Return the tools of one spec; most name one. Raises what `open_tools` raises."""
-    name, scheme, rest = split_tool(spec)
+    name, (scheme, rest) = parse_named_spec(spec)
     if not rest and scheme.rpartition("=")[2] in plugins.names("tools"):
         return _added(scheme)
     if not rest:

@@ -442,7 +442,7 @@ def test_hand_picked_programs(source: str) -> None:
     [
         "    a = answer(q)\n    if a != 'unknown':\n        found.append(answer(a))",
         "    a = answer(q)\n    if not a.startswith('z'):\n        b = answer(a)\n        found.append(f'{q}: {b}')",
-        "    a = answer(q)\n    if a:\n        b = answer(a)\n    else:\n        b = answer(q + 'k')\n    found.append(b)",
+        "    a = answer(q)\n    if a:\n        b = answer(a)\n    else:\n        b = answer('k')\n    found.append(b)",
     ],
 )
 def test_iterations_overlap_across_a_branch(body: str) -> None:

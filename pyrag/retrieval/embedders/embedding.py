@@ -13,12 +13,12 @@ on a GPU may be asked with ONNX on a laptop (cosine 0.994 for int8).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyrag._io.http.options import Transport
 from pyrag._io.redaction import without_secrets
+from pyrag._io.specs import Spec, parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 BUNDLED = "bundled"
 _DIRECT = Transport()
 _FORMS = f"{BUNDLED}, onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
-_WITH_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.+)")
 _SLICE = 256  # passages handed to a backend at once: queries get their turn in between
 
 
@@ -91,7 +90,7 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
     Raises:
         ConfigError: The spec names no embedder.
     """
-    kind, _, rest = spec.strip().partition(":")
+    kind, rest = parse_spec(spec)
     if spec.strip() == BUNDLED:
         from pyrag.retrieval.embedders import onnx
 
@@ -120,7 +119,7 @@ def open_backend(kind: str, rest: str, timeout: float, transport: Transport) -> 
         return SentenceTransformersBackend(rest)
     from pyrag.retrieval.embedders.openai_embeddings import OpenAIBackend
 
-    found = _WITH_URL.fullmatch(rest)
-    if found is None:
+    model, url = Spec(kind, rest).at_url
+    if not (model and url):
         raise ConfigError(f"{kind}:{rest} names no server: write openai:MODEL@http://host:port/v1")
-    return OpenAIBackend(found["model"], found["url"], timeout=timeout, transport=transport)
+    return OpenAIBackend(model, url, timeout=timeout, transport=transport)

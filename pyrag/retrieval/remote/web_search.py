@@ -19,6 +19,7 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
+from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.checked import Passages, checked
 
@@ -90,7 +91,7 @@ class WebSearchRetriever:
         limit: BodyLimit = RETRIEVER_LIMIT,
         transport: Transport = _DEFAULT_TRANSPORT,
     ) -> None:
-        self.name, _, url = spec.partition(":")
+        self.name, url = parse_spec(spec)
         self._engine = engine = ENGINES[self.name]
         if not (url or engine.url):
             raise ConfigError(

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pyrag._io.redaction import without_secrets
+from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError, install_extra
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 _BATCH = 256
 _MAX_IDLE = 8  # connections kept for the next call
 _SPARSE = "sparse"
-_SPEC = re.compile(r"pgvector:(?P<table>[^@]*)@(?P<url>postgres(?:ql)?://.*)", re.DOTALL)
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
 
@@ -52,16 +52,16 @@ class PgvectorStore(Store):
 
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
         self._spec = without_secrets(spec)
-        found = _SPEC.fullmatch(spec)
-        if found is None:
+        table, self._url = parse_spec(spec).at_place
+        if not self._url.startswith(("postgres://", "postgresql://")):
             raise ConfigError(f"{self._spec!r} names no table: write pgvector:TABLE@postgresql://HOST/DATABASE")
-        self._table = tuple(found["table"].split("."))
+        self._table = tuple(table.split("."))
         if len(self._table) > 2 or not all(map(_NAME.fullmatch, self._table)):
             raise ConfigError(
-                f"{found['table']!r} is no name of a table: write TABLE or SCHEMA.TABLE, each of at most 48 lower-case "
+                f"{table!r} is no name of a table: write TABLE or SCHEMA.TABLE, each of at most 48 lower-case "
                 "letters, digits and underscores"
             )
-        self._url, self._timeout = found["url"], timeout
+        self._timeout = timeout
         self._idle: LifoQueue[Any] = LifoQueue(_MAX_IDLE)
         self._driver: Any = _driver()
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pyrag._io.redaction import without_secrets
+from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -52,7 +53,7 @@ class QdrantStore(Store):
 
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
         self._spec = without_secrets(spec)
-        collection, _, place = spec.removeprefix("qdrant:").partition("@")
+        collection, place = parse_spec(spec).at_place
         if not collection or not place:
             raise ConfigError(f"{spec!r} names no collection: write qdrant:COLLECTION@http://host:6333 or a folder")
         self._engine: QdrantEngine

@@ -1,0 +1,54 @@
+"""Specs: texts that name a part of pyrag, such as an engine, a retriever, an embedder or a tool.
+
+    SCHEME:NAME               vllm:Qwen/Qwen2.5-7B, st:all-MiniLM-L6-v2, sql:shop.db
+    SCHEME:NAME@ADDRESS       openai:MODEL@http://host:8000/v1, pgvector:TABLE@postgresql://host/db, qdrant:docs@DIR
+    NAME=SCHEME:NAME          orders=sql:shop.db, for specs that may be given a name
+
+The opener of each scheme decides which parts it needs; this module only takes a text apart.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_WITH_URL = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
+_NAMED = re.compile(r"(?:(\w+)=)?([^:=]+):(.+)", re.DOTALL)
+
+
+class Spec(NamedTuple):
+    """Scheme of a spec, and the text after its first colon."""
+
+    scheme: str
+    rest: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}:{self.rest}" if self.rest else self.scheme
+
+    @property
+    def at_url(self) -> tuple[str, str]:
+        """Name and HTTP URL of `NAME@URL`; the URL is empty if there is none. Names may hold an @."""
+        match = _WITH_URL.fullmatch(self.rest)
+        return (match[1], match[2]) if match else (self.rest, "")
+
+    @property
+    def at_place(self) -> tuple[str, str]:
+        """Name and place of `NAME@PLACE`, such as a folder or a database; names hold no @."""
+        name, _, place = self.rest.partition("@")
+        return name, place
+
+
+def parse_spec(text: str) -> Spec:
+    """Return the parts of a spec. A text without a colon is all scheme."""
+    scheme, _, rest = text.strip().partition(":")
+    return Spec(scheme, rest)
+
+
+def parse_named_spec(text: str) -> tuple[str, Spec]:
+    """Return name and parts of a spec that may begin with `NAME=`.
+
+    Returns:
+        An empty name if there is none. A text of another form is all scheme.
+    """
+    match = _NAMED.fullmatch(text)
+    return (match[1] or "", Spec(match[2], match[3])) if match else ("", Spec(text, ""))
