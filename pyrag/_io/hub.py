@@ -36,7 +36,7 @@ def unreachable(endpoint: str = "") -> bool:
 
     A slow hub, one behind a proxy, and the client's offline mode are left to the client.
     """
-    from urllib.request import getproxies  # imports an HTTP client, which the command line's help does not need
+    from urllib.request import getproxies  # imports HTTP and TLS, which most commands do not need
 
     address = urlsplit(endpoint or os.environ.get("HF_ENDPOINT") or HUB)
     if os.environ.get("HF_HUB_OFFLINE") or not address.hostname or getproxies().keys() & {address.scheme, "all"}:
