@@ -24,8 +24,8 @@ def test_example_program_shows_items_with_sources(site: Site, open_page: Open) -
     page.get_by_role("button", name="Run").click()
     page.wait_for_selector(".items")
     assert page.locator(".items dt").all_text_contents() == ["Jed Hoyer", "John William Henry II"]
-    assert page.locator(".items dd").all_text_contents() == ["1973 1", "1949 2"]
-    assert page.locator(".run .question").text_content() == "Birth years."
+    assert page.locator(".items dd").all_text_contents() == ["7 December 1973 1", "13 September 1949 2"]
+    assert page.locator(".run .question").text_content() == "Birth dates."
     assert page.locator(".code .value").count() >= 2
     page.locator(".items").get_by_role("button", name="Source 2: John William Henry II").click()
     assert page.locator("dialog h2").text_content() == "John William Henry II"

@@ -4,11 +4,10 @@ import { View, h } from "./elements.js";
 import { kept } from "./server.js";
 import { text } from "./values.js";
 
-const EXAMPLE = `"""Birth years."""
+const EXAMPLE = `"""Birth dates."""
 final_answer = {}
 for person in people:
-    born = answer(f"When was {person} born?", retrieve(person))
-    final_answer[person] = parse_year(born) if is_known(born) else None
+    final_answer[person] = answer(f"When was {person} born?", retrieve(person))
 `;
 const INPUTS = '{"people": ["Jed Hoyer", "John William Henry II"]}';
 
