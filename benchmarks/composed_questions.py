@@ -1,10 +1,10 @@
-"""Depth of the embedded planner's plans on questions whose hops are known, made of SQuAD's training questions.
+"""Benchmark of the embedded planner's depth on questions with a known number of hops, made from SQuAD's questions.
 
     python -m benchmarks.composed_questions --data ../shared/data [--count 1000] [--seed 0]
 
-As MuSiQue was made: a name in one question becomes a description made of another question that it answers ("Who
-invaded Alpha?" gives "the person who invaded Alpha"), so often as there are hops to add. The single questions are
-counted too (1 hop), though some of them are of two hops themselves. Grammar is rough where the questions are.
+As in MuSiQue, a name in a question is replaced by a description made from another question that the name answers:
+"Who invaded Alpha?" gives "the person who invaded Alpha". Each replacement adds one hop. Single questions count as one
+hop, although some of them have two. The grammar of the questions is rough.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NAME = r"[A-Z][\w.'-]*(?: (?:of |the |de )?[A-Z][\w.'-]*)*"
 _NOUN = r"(?!kind|type|year|percent|name|part|person|other|is|was|are|were|did|does|do)[a-z]+"
 _AUXILIARY = r"(?:is|was|are|were|did|does|do|has|had|have|can|could|will|would)\b"
 _PASSIVE = r"(?P<clause>[a-z]+ed (?:by|in|for|with|to))"
-# A question and the description of its answer
+# Forms of questions, with the description of the answer
 _FORMS = tuple(
     (re.compile(pattern), description)
     for pattern, description in (
@@ -73,34 +73,34 @@ _FORMS = tuple(
         ),
     )
 )
-# What may stand before a name that a description can stand for
+# Words before a name that a description can replace
 _BEFORE = re.compile(r"\b(?:in|of|to|by|from|with|at|on|for|did|was|is|does|about|against|between|near)$")
 
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """SQuAD's short questions, and those of them that a name answers."""
+    """Generator of composed questions. `answered_by` has the questions whose answer is a name, by that name."""
 
     questions: list[str]
     answered_by: dict[str, list[str]]
     chance: random.Random
 
-    def composed(self, hops: int) -> Iterator[str]:
-        """Questions of so many hops, without end."""
+    def compose(self, hops: int) -> Iterator[str]:
+        """Yield questions with a number of hops, without end."""
         while True:
             made: str | None = self.chance.choice(self.questions)
             for _ in range(hops - 1):
-                made = self._deepened(made) if made else None
+                made = self._deepen(made) if made else None
             if made:
                 yield made + "?"
 
-    def _deepened(self, question: str) -> str | None:
-        """The question with one of its names described by another question."""
+    def _deepen(self, question: str) -> str | None:
+        """Return the question with one of its names described by another question; None if that fails."""
         places = list(self._places(question))
         if not places:
             return None
         start, name = self.chance.choice(places)
-        description = described(self.chance.choice(self.answered_by[name]))
+        description = describe(self.chance.choice(self.answered_by[name]))
         if description is None or name in description or description in question:
             return None
         return question[:start] + description + question[start + len(name) :]
@@ -112,8 +112,8 @@ class Composer:
                 yield match.start(), name
 
 
-def described(question: str) -> str | None:
-    """The answer of a question as a noun phrase that holds a name, if a form fits."""
+def describe(question: str) -> str | None:
+    """Return a noun phrase with a name that describes the answer of a question; None if no form matches."""
     for pattern, description in _FORMS:
         match = pattern.fullmatch(question)
         parts = match.groupdict() if match else {}
@@ -125,7 +125,7 @@ def described(question: str) -> str | None:
 
 
 def past_of(base: str) -> str:
-    """ "stop" gives "stopped"; empty where the planner's list of verbs does not have it."""
+    """Return the past tense of a verb, such as "stopped" for "stop"; empty if the planner does not know the verb."""
     formed = (f"{base}d" if base.endswith("e") else f"{base}ed", f"{base[:-1]}ied", f"{base}{base[-1]}ed")
     return next((form for form in formed if is_base(base) and base_of(form) == base), "")
 
@@ -139,7 +139,7 @@ def composer(data: Path, seed: int) -> Composer:
             if not (5 <= len(question.split()) <= 14 and question.isascii()):
                 continue
             questions.append(question)
-            if re.fullmatch(_NAME, answer) and described(question):
+            if re.fullmatch(_NAME, answer) and describe(question):
                 answered_by[answer].append(question)
     return Composer(questions, answered_by, random.Random(seed))  # noqa: S311 - a sample, no secret
 
@@ -158,11 +158,11 @@ def main() -> None:
     planned = [
         (hops, searches(question))
         for hops in (1, 2, 3, 4)
-        for question, _ in zip(made.composed(hops), range(options.count), strict=False)
+        for question, _ in zip(made.compose(hops), range(options.count), strict=False)
     ]
     print(depth_table(depths(planned)))
     for hops in (1, 2, 3, 4):
-        more = [found > hops for known, found in planned if known == hops]
+        more = [count > hops for known, count in planned if known == hops]
         print(f"{hops} hops: {100 * sum(more) / len(more):.1f} % with more searches")
 
 

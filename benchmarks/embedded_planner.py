@@ -1,14 +1,18 @@
-"""How well the embedded planner reads training questions, by itself and with retrieval and reader.
+"""Benchmark of the embedded planner on training questions, alone and with retrieval and reader.
 
     python -m benchmarks.embedded_planner --data DIR [--half held] [--end-to-end pyrag]
 
-`DIR` holds the data sets' folders with `train_questions.jsonl.gz`; the half to fit rules on and the half to judge them
-by are told apart by a hash of the question's id. Counts of questions, 2Wiki: `parsed`, whose relations are those of the
-gold triples; `oracle`, whose program gives the gold answer where `answer` is read off the gold triples. MuSiQue:
-`hops`, with as many sub-queries as the gold decomposition; `shape`, with as many branches; `oracle` as above with the
-gold sub-answers, matched by word overlap. HotpotQA: `planned`, taken apart; `shape`, read as a comparison if and only
-if it is one. SQuAD: `whole`, left whole. With `--end-to-end`, exact match and F1 of the embedded engine over the
-training corpus.
+`DIR` has the folders of the data sets with `train_questions.jsonl.gz`. A hash of its id assigns each question to the
+half that rules are fitted on or to the half that judges them. The report counts questions:
+
+    2Wiki       `parsed`: the relations are equal to the gold triples'; `oracle`: the program gives the gold answer if
+                `answer` reads the gold triples
+    MuSiQue     `hops`: as many sub-queries as the gold decomposition; `shape`: as many branches; `oracle`: the
+                program gives the gold answer if `answer` reads the gold sub-answers, matched by word overlap
+    HotpotQA    `planned`: split into sub-queries; `shape`: read as a comparison if and only if it is one
+    SQuAD       `whole`: not split
+
+`--end-to-end` adds exact match and F1 of the embedded engine over the training corpus.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ from pyrag_helpers.known import is_known
 
 Question = dict[str, Any]
 
-# Names of one relation that the parser cannot tell apart from the question's words
+# Relations that the words of a question do not tell apart
 _ALIKE = {
     "country of citizenship": "country", "country of origin": "country", "songwriter": "author",
     "student of": "doctoral advisor",
@@ -106,8 +110,8 @@ def names(node: Node) -> Iterator[str]:
 
 
 def parsed_right(question: Question, meaning: Meaning) -> bool:
-    found = Counter(name for node in nodes(meaning) for name in relations(node))
-    return found == Counter(alike(relation) for _, relation, _ in question["evidences"])
+    parsed = Counter(name for node in nodes(meaning) for name in relations(node))
+    return parsed == Counter(alike(relation) for _, relation, _ in question["evidences"])
 
 
 def branches(meaning: Meaning) -> int:
@@ -121,7 +125,7 @@ def branches(meaning: Meaning) -> int:
 
 
 def triple_oracle(question: Question) -> Callable[..., str]:
-    """An `answer` that knows the gold triples. Objects go on as subjects under their page's name."""
+    """Return an `answer` that looks up the gold triples. Subjects are matched by the words of their names."""
 
     def answer(query: str, docs: object = None) -> str:
         for name, pattern in _ASKED:
@@ -140,7 +144,7 @@ def triple_oracle(question: Question) -> Callable[..., str]:
 
 
 def _likeness(asked: str, subject: str, question: Question) -> float:
-    """Rate how much a subject looks like the one asked for; questions spell pages in ways of their own."""
+    """Return the similarity of a subject and the requested subject, which may be spelt differently."""
     left, right = set(plain(asked).split()), set(plain(subject).split())
     shared = len(left & right) / (len(left | right) or 1)
     followed = plain(asked) in {plain(value) for _, _, value in question["evidences"]}
@@ -149,7 +153,7 @@ def _likeness(asked: str, subject: str, question: Question) -> float:
 
 
 def step_oracle(question: Question) -> Callable[..., str]:
-    """An `answer` that knows the gold sub-answers: the step whose words overlap most with the query."""
+    """Return an `answer` that looks up the gold sub-answer of the step with the largest word overlap."""
     steps = [(step["question"], step["answer"]) for step in question["decomposition"]]
 
     def resolve(text: str) -> set[str]:
@@ -166,44 +170,44 @@ def step_oracle(question: Question) -> Callable[..., str]:
 
 
 def run(source: str, answer: Callable[..., str], retrieve: Callable[..., list[str]] = lambda *_, **__: []) -> str:
-    """The program's answer. It was written by our own planner, so it needs no sandbox here."""
+    """Return the answer of a program. The program is our own planner's, so it needs no sandbox."""
     values: dict[str, Any] = {**HELPERS, "retrieve": retrieve, "answer": answer}
     exec(compile(source, "<program>", "exec"), values)  # noqa: S102
     return str(values["final_answer"])
 
 
-def right(question: Question, found: str) -> bool:
-    gold = {plain(answer) for answer in question["answers"]}
-    if plain(found) in gold:
+def right(question: Question, answer: str) -> bool:
+    gold = {plain(gold_answer) for gold_answer in question["answers"]}
+    if plain(answer) in gold:
         return True
     try:
-        return is_known(found) and parse_date(found) in [parse_date(answer) for answer in question["answers"]]
+        return is_known(answer) and parse_date(answer) in [parse_date(gold) for gold in question["answers"]]
     except ValueError:
         return False
 
 
 class Recall:
-    """The gold passages that the searches of a program find, beside one search with the whole question."""
+    """Count of the gold passages found by the searches of programs, and by a single search with the whole question."""
 
     def __init__(self, corpus: Path) -> None:
         self.index = index_of(Passage(row["id"], row["title"], row["text"]) for row in load(corpus))
-        self.gold = self.found = self.found_by_question = 0
+        self.gold = self.found_by_program = self.found_by_question = 0
 
     def add(self, question: Question, source: str, answer: Callable[..., str]) -> None:
-        found: set[str] = set()
+        ids: set[str] = set()
 
         def retrieve(query: str, topk: int = 5) -> list[str]:
-            found.update(passage.id for passage in self.index.search(query, topk))
+            ids.update(passage.id for passage in self.index.search(query, topk))
             return []
 
         run(source, answer, retrieve)
         gold = set(question["supporting"])
         self.gold += len(gold)
-        self.found += len(gold & found)
+        self.found_by_program += len(gold & ids)
         self.found_by_question += len(gold & {passage.id for passage in self.index.search(question["question"], 5)})
 
     def __str__(self) -> str:
-        share, whole = self.found / max(self.gold, 1), self.found_by_question / max(self.gold, 1)
+        share, whole = self.found_by_program / max(self.gold, 1), self.found_by_question / max(self.gold, 1)
         return f"  recall of gold passages, 5 a search: {share:.1%} by program, {whole:.1%} by the whole question"
 
 
@@ -232,18 +236,18 @@ def report(
 
 
 def score_triples(question: Question, meaning: Meaning) -> dict[str, bool]:
-    found = run(write_program(question["question"], meaning), triple_oracle(question))
-    return {"parsed": parsed_right(question, meaning), "oracle": right(question, found)}
+    answer = run(write_program(question["question"], meaning), triple_oracle(question))
+    return {"parsed": parsed_right(question, meaning), "oracle": right(question, answer)}
 
 
 def score_steps(question: Question, meaning: Meaning) -> dict[str, bool]:
-    found = run(write_program(question["question"], meaning), step_oracle(question))
+    answer = run(write_program(question["question"], meaning), step_oracle(question))
     hops = len(sub_queries(question["question"], meaning))
     return {
         "planned": hops > 1,
         "hops": hops == len(question["decomposition"]),
         "shape": branches(meaning) == sum("#" not in step["question"] for step in question["decomposition"]),
-        "oracle": hops > 1 and right(question, found),
+        "oracle": hops > 1 and right(question, answer),
     }
 
 
@@ -260,7 +264,7 @@ def score_single(question: Question, meaning: Meaning) -> dict[str, bool]:
 
 
 async def end_to_end(questions: list[Question], corpus: Path, method: str, name: str) -> None:
-    """Prints exact match and F1 by type, BM25 over the corpus."""
+    """Print exact match and F1 by type of question, with BM25 over the corpus."""
     scores: dict[str, list[tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory() as scratch:
         update_index([corpus], Path(scratch) / "index")
@@ -290,8 +294,8 @@ SCORES = {
 
 
 def report_set(name: str, folder: Path, options: argparse.Namespace) -> None:
-    questions = [one for one in load(folder / "train_questions.jsonl.gz") if one["answers"]]
-    questions = [one for one in questions if in_half(one, options.half)]
+    questions = [question for question in load(folder / "train_questions.jsonl.gz") if question["answers"]]
+    questions = [question for question in questions if in_half(question, options.half)]
     report(name, questions, SCORES[name], options.show)
     corpus = folder / "train_corpus.jsonl.gz"
     if name in ORACLES and corpus.exists():

@@ -1,8 +1,8 @@
-"""How well the embedded reader answers sub-questions: exact match, F1 and abstention over training data.
+"""Benchmark of the embedded reader on sub-questions of training data: exact match, F1 and unknown answers.
 
-Reads only `train_*` files, never the measured questions: thresholds and patterns are chosen with what this prints. Run
-`python -m benchmarks.embedded_reader --data DIR`. Passages are the gold ones, the BM25 top 5, and the top 5 without the
-gold passage; sub-questions come from 2Wiki triples and MuSiQue decompositions.
+It only reads `train_*` files, because thresholds and patterns are chosen by its figures. Run
+`python -m benchmarks.embedded_reader --data DIR`. Passages are the gold passages, the best five or ten of BM25, and the
+best five without gold passages. Sub-questions come from 2Wiki's triples and MuSiQue's decompositions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One question with its gold answers; `group` is what figures are given for."""
+    """Question with its gold answers. Figures are reported by `group`."""
 
     group: str
     question: str
@@ -149,10 +149,10 @@ def passages_of(mode: str, item: Item, corpus: Corpus) -> list[Passage]:
     gold = item.gold.split("|")
     if mode == "gold":
         return [corpus.rows[g] for g in gold]
-    found = corpus.search(item.question, 12 if mode == "top10" else 7)
+    passages = corpus.search(item.question, 12 if mode == "top10" else 7)
     if mode == "no gold":
-        return [p for p in found if p.id not in gold and not _answers(p, item)][:5]
-    return found[: 10 if mode == "top10" else 5]
+        return [p for p in passages if p.id not in gold and not _answers(p, item)][:5]
+    return passages[: 10 if mode == "top10" else 5]
 
 
 def _answers(passage: Passage, item: Item) -> bool:
@@ -163,7 +163,7 @@ def _answers(passage: Passage, item: Item) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """Sums over one group."""
+    """Sums of the figures of a group."""
 
     count: int = 0
     em: float = 0.0
@@ -178,7 +178,7 @@ class Tally:
 
 
 def report(name: str, mode: str, item: Item, reading: Reading, corpus: Corpus) -> dict[str, Any]:
-    """One line of the file of errors."""
+    """Return a line of the file of errors."""
     return {
         "set": name,
         "mode": mode,

@@ -1,10 +1,10 @@
-"""Adapter of the shared harness (`../shared/harness`): pyrag against its scripted model and retriever servers.
+"""Adapter of the shared harness (`../shared/harness`), which runs pyrag with scripted model and retriever servers.
 
     python ../shared/harness/compare.py speed --adapter "python benchmarks/harness_adapter.py"
 
-Speaks the protocol that the harness's `adapters/common.py` describes: questions as JSON lines on stdin, the first a
-warm-up, results as JSON lines on stdout, CPU seconds at the end. `--deadline` is the question's, in seconds, and
-`--profile` pyrag's.
+The harness's `adapters/common.py` describes the protocol: JSON lines on stdin are questions, of which the first is a
+warm-up; JSON lines on stdout are results, followed by the CPU seconds. `--deadline` is the time for a question in
+seconds, and `--profile` is a profile of pyrag.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from pyrag.cli.main import guarded
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of the sandbox's: that of running children with what they have waited for.
+    """Return the CPU seconds of this process and its running children, including the sandbox.
 
-    Children are read while they run, since waiting for them at the end would add their start-up to the questions.
+    Children are read while they run: waiting for their end would add their start-up to the time of the questions.
     """
     own = resource.getrusage(resource.RUSAGE_SELF)
     ticks = os.sysconf("SC_CLK_TCK")
     total = own.ru_utime + own.ru_stime
     for task in Path("/proc/self/task").iterdir():
-        with suppress(FileNotFoundError):  # of a thread or process that has just ended
+        with suppress(FileNotFoundError):  # the thread or process has just ended
             for pid in (task / "children").read_text().split():
                 fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
                 total += sum(map(int, fields[11:15])) / ticks  # user and system time, with ended children
@@ -43,7 +43,7 @@ def cpu_seconds() -> float:
 
 
 def own_output() -> Callable[[dict[str, Any]], None]:
-    """A function that writes result lines; whatever else prints to stdout goes nowhere."""
+    """Return a function that writes result lines, and discard all other output to stdout."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
@@ -72,15 +72,15 @@ async def serve(concurrency: int, deadline: float, profile: str) -> None:
     async with PyRAG(llm, retriever=os.environ["BENCH_RETRIEVER_URL"], deadline=deadline, profile=profile) as rag:
         slots = asyncio.Semaphore(concurrency)
 
-        async def one(item: dict[str, str]) -> None:
+        async def answer_one(item: dict[str, str]) -> None:
             async with slots:
                 send(await ask(rag, item))
 
-        await one(json.loads(sys.stdin.readline()))
+        await answer_one(json.loads(sys.stdin.readline()))
         settle_collector()  # as `pyrag serve` and `pyrag bench` do
         items = [json.loads(line) for line in sys.stdin]
         wall, cpu = time.perf_counter(), cpu_seconds()
-        await asyncio.gather(*map(one, items))
+        await asyncio.gather(*map(answer_one, items))
         send({"done": {"wall_s": time.perf_counter() - wall, "cpu_s": cpu_seconds() - cpu}})
 
 

@@ -1,9 +1,9 @@
-"""What an index of a million passages costs: time, memory, disk, queries, and what an update of it costs.
+"""Benchmark of an index of a million passages: time, memory and disk space of building, searching and updating it.
 
     python -m benchmarks.index_scale [--passages 1000000] [--files 100] [--folder /tmp/index-scale]
 
-Passages are synthetic: words of a Zipf distribution over 200,000, 60 to 120 each. Each step runs in a process of its
-own, whose peak memory is reported; so the first query is one of a cold process (not of a cold disk).
+Passages have 60 to 120 random words of a Zipf distribution over 200,000. Each step runs in its own process, whose peak
+memory is reported; therefore, the first query is one of a new process, although not of a cold disk.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/index-scale"))  # noqa: S108
     parser.add_argument("--step", choices=STEPS)
-    given = parser.parse_args()
-    if given.step:
-        print(json.dumps({**STEPS[given.step](given.folder), **_used()}))
+    options = parser.parse_args()
+    if options.step:
+        print(json.dumps({**STEPS[options.step](options.folder), **_used()}))
         return
-    write_corpus(given.folder / "corpus", given.passages, given.files)
+    write_corpus(options.folder / "corpus", options.passages, options.files)
     for step in STEPS:
         if step == "change":
-            _change_one_line(given.folder / "corpus")
-        command = [sys.executable, "-m", "benchmarks.index_scale", "--folder", str(given.folder), "--step", step]
+            _change_one_line(options.folder / "corpus")
+        command = [sys.executable, "-m", "benchmarks.index_scale", "--folder", str(options.folder), "--step", step]
         print(step, subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip(), flush=True)
 
 
 def write_corpus(folder: Path, passages: int, files: int) -> None:
-    """The same passages for the same numbers."""
+    """Write the passages unless the folder exists. The same numbers give the same passages."""
     if folder.exists():
         return
     folder.mkdir(parents=True)
@@ -56,11 +56,11 @@ def write_corpus(folder: Path, passages: int, files: int) -> None:
     stream: Iterator[str] = iter(())
     for number in range(files):
         with (folder / f"part-{number:03}.jsonl").open("w") as file:
-            for one in range(number * passages // files, (number + 1) * passages // files):
-                if not one % 1000:
+            for row in range(number * passages // files, (number + 1) * passages // files):
+                if not row % 1000:
                     stream = iter(random.choices(words, weights, k=125_000))  # noqa: S311
                 text = " ".join(next(stream) for _ in range(random.randint(60, 120)))  # noqa: S311
-                file.write(json.dumps({"id": f"p{one}", "title": f"Page {one % 50_000:x}", "text": text}) + "\n")
+                file.write(json.dumps({"id": f"p{row}", "title": f"Page {row % 50_000:x}", "text": text}) + "\n")
 
 
 def _change_one_line(folder: Path) -> None:

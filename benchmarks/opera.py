@@ -1,10 +1,10 @@
-"""OPERA and PyRAG under each recovery ladder, OPERA's ablations, depth of plans, and top-k: what each brings and costs.
+"""Benchmark of OPERA and PyRAG: recovery ladders, OPERA's ablations, depth of plans, and top-k, with their costs.
 
     python -m benchmarks.opera --data ../shared/data --sets 2wikimultihopqa musique --parts ladders ablations topk
     python -m benchmarks.opera --data ../shared/data --sets nq hover --corpus a.jsonl.gz b.jsonl.gz --parts reach depth
 
-Sets without a corpus of their own are asked over those named by `--corpus`, together. Indexes are built in a temporary
-folder. Prints Markdown.
+Sets without their own corpus are asked over the files of `--corpus`, together. Indexes are built in a temporary
+folder. Output is Markdown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TOPKS = (3, 5, 10, 15, 20)
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """One set under one engine."""
+    """Question set with an engine."""
 
     name: str
     source: Source
@@ -55,15 +55,15 @@ class Bench:
         return asyncio.run(self._outcomes(settings))
 
     async def _outcomes(self, settings: dict[str, Any]) -> list[AnsweredQuestion]:
-        found: list[AnsweredQuestion] = []
+        outcomes: list[AnsweredQuestion] = []
         async with PyRAG(self.llm, retriever=self.source.index, **settings) as rag:
             async for trace in rag.aask_many(map(asked, self.questions), concurrency=self.concurrency):
-                question = self.questions[len(found)]
+                question = self.questions[len(outcomes)]
                 text = trace.answer.text if trace.answer.known else ""
-                found.append(
+                outcomes.append(
                     AnsweredQuestion(question, trace, score_text(text, question.answers, script_of(self.name))[0])
                 )
-        return found
+        return outcomes
 
 
 def ladders(bench: Bench) -> Table:
@@ -75,13 +75,13 @@ def ladders(bench: Bench) -> Table:
 
 
 def ablations(bench: Bench) -> Table:
-    """The paper's table 2 (modules), with its table 12."""
-    names = [f"opera:{one}" for one in VARIANTS]
+    """Return the paper's table 2 (modules), with the figures of its table 12."""
+    names = [f"opera:{variant}" for variant in VARIANTS]
     return agents_table((name, agent_stats(bench.outcomes(method=name))) for name in names)
 
 
 def depth(bench: Bench) -> Table:
-    """How deep plans are by the hops of a question. What planning costs is in `ablations`: calls with and without."""
+    """Return the depth of plans by the hops of a question. `ablations` shows the calls with and without a planner."""
     return depth_table(depths(asyncio.run(_planned(bench))))
 
 
@@ -89,36 +89,36 @@ async def _planned(bench: Bench) -> list[tuple[int, int]]:
     async with PyRAG(bench.llm) as rag:
         team = rag.engines.agents.team(opera_agents)
         assert team is not None
-        plans = [await team.goal_planner.plan(asked(one)) for one in bench.questions]
+        plans = [await team.goal_planner.plan(asked(question)) for question in bench.questions]
     searches = [sum(bool(goal.search) for goal in plan.goals) for plan in plans]
-    return list(zip((one.hops for one in bench.questions), searches, strict=True))
+    return list(zip((question.hops for question in bench.questions), searches, strict=True))
 
 
 def topk(bench: Bench) -> Table:
-    """The paper's table 10: retrieval and Analysis-Answer agent alone."""
+    """Return the paper's table 10: retrieval and the Analysis-Answer agent alone."""
     rows = []
     for k in TOPKS:
         outcomes = bench.outcomes(method="opera:no-plan-no-rewrite", topk=k)
-        shares = [share for one in outcomes if (share := noise(one.question, one.trace)) is not None]
-        shown = f"{fmean(shares):.2f}" if shares else "–"
-        rows.append((str(k), f"{100 * fmean(one.em for one in outcomes):.1f}", shown))
+        shares = [share for outcome in outcomes if (share := noise(outcome.question, outcome.trace)) is not None]
+        cell = f"{fmean(shares):.2f}" if shares else "–"
+        rows.append((str(k), f"{100 * fmean(outcome.em for outcome in outcomes):.1f}", cell))
     return Table(("top-k", "EM", "noise"), rows)
 
 
 def reach(bench: Bench) -> str:
-    """An upper bound: the share of questions with a gold spelling anywhere in the corpus (claims: all gold titles)."""
+    """Return an upper bound: the share of questions with a gold answer in the corpus (for claims, all gold titles)."""
     passages = list(read_passages(bench.source.corpora))
-    titles = {one.title for one in passages}
-    texts = [f" {normalise(f'{one.title} {one.text}')} " for one in passages]
+    titles = {passage.title for passage in passages}
+    texts = [f" {normalise(f'{passage.title} {passage.text}')} " for passage in passages]
     holding: dict[str, set[int]] = {}
     for place, text in enumerate(texts):
         for word in text.split():
             holding.setdefault(word, set()).add(place)
 
     def stands(gold: str) -> bool:
-        said = normalise(gold)
-        places = [holding.get(word, set()) for word in said.split()]
-        return any(f" {said} " in texts[one] for one in (set.intersection(*places) if places else ()))
+        phrase = normalise(gold)
+        places = [holding.get(word, set()) for word in phrase.split()]
+        return any(f" {phrase} " in texts[place] for place in (set.intersection(*places) if places else ()))
 
     def there(question: Question) -> bool:
         if is_claim(question.answers):
@@ -132,12 +132,12 @@ PARTS = {"ladders": ladders, "ablations": ablations, "depth": depth, "topk": top
 
 
 def benches(options: argparse.Namespace, scratch: Path) -> Iterator[Bench]:
-    given = Given(tuple(options.corpus), cache=scratch)
+    corpora = Given(tuple(options.corpus), cache=scratch)
     split = "train" if options.train else ""
     for name in options.sets:
         chosen = open_set(name, options.data, split=split, limit=options.limit, seed=options.seed)
-        questions = [one for one in chosen.questions if one.answerable]
-        yield Bench(name, source_of(chosen, given), questions, options.llm, options.concurrency)
+        questions = [question for question in chosen.questions if question.answerable]
+        yield Bench(name, source_of(chosen, corpora), questions, options.llm, options.concurrency)
 
 
 def main() -> None:

@@ -16,10 +16,13 @@ from pyrag.trace.model import UNPLANNED, Program, Trace
 
 @dataclass(frozen=True, slots=True)
 class PlannerFigures:
-    """Shares of a planner's questions, from 0 to 1. `unrepaired` counts those without a second program, `sound` those
-    whose first program had no fault but an unknown answer; `planned` counts first programs with as many searches as
-    hops, `made` questions for which as many were made: a search for an answer that stayed unknown is not made. `exact`
-    is the share of right answers, `own` without those to whole questions (`--whole-question`)."""
+    """Shares of a planner's questions, from 0 to 1.
+
+    `unrepaired` counts questions without a second program, and `sound` those whose first program failed at most because
+    of an unknown answer. `planned` counts first programs with as many searches as hops, and `made` questions for which
+    as many searches ran; a search that needs an unknown answer does not run. `exact` is the share of right answers, and
+    `own` leaves out answers to whole questions (`--whole-question`).
+    """
 
     questions: int
     parsed: float
@@ -32,27 +35,27 @@ class PlannerFigures:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[ResultRow, Trace]]) -> PlannerFigures:
-        """Count over questions with their traces."""
+        """Return the figures of questions with their traces."""
         count = len(pairs)
         planners = [_of_planner(trace) for _, trace in pairs]
         parsed = sum(map(bool, planners))
         fine = [is_sound(trace) for _, trace in pairs]
-        smooth = sum(sound and len(one) == 1 for sound, one in zip(fine, planners, strict=True))
+        smooth = sum(sound and len(programs) == 1 for sound, programs in zip(fine, planners, strict=True))
         planned = sum(planned_searches(trace) == row.hops for row, trace in pairs)
         made = sum(searches(trace) == row.hops for row, trace in pairs)
         exact = sum(row.em for row, _ in pairs)
         own = sum(row.em for row, trace in pairs if trace.programs and trace.programs[-1].origin != UNPLANNED)
         counts = (parsed, smooth, sum(fine), planned, made, exact, own)
-        return cls(count, *(one / max(count, 1) for one in counts))
+        return cls(count, *(number / max(count, 1) for number in counts))
 
 
 def _of_planner(trace: Trace) -> list[Program]:
-    """A question's programs but for those that no agent wrote."""
-    return [one for one in trace.programs if one.origin != UNPLANNED]
+    """Return the programs of a question that an agent wrote."""
+    return [program for program in trace.programs if program.origin != UNPLANNED]
 
 
 def is_sound(trace: Trace) -> bool:
-    """True if a question's first program ran without a fault but for an unknown answer, which evidence lacked."""
+    """Return whether a question's first program failed at most because of an unknown answer."""
     programs = _of_planner(trace)
     if not programs or (len(programs) == 1 and trace.error is not None):
         return False
@@ -66,13 +69,13 @@ def searches(trace: Trace) -> int:
 
 
 def planned_searches(trace: Trace) -> int:
-    """Return the number of searches that a question's first program is written to make, one a call of retrieve."""
+    """Return the number of calls of `retrieve` in a question's first program; 0 if it does not parse."""
     try:
         tree = ast.parse(trace.programs[0].source if _of_planner(trace) else "")
     except SyntaxError:
         return 0
-    called = (one.func for one in ast.walk(tree) if isinstance(one, ast.Call))
-    return sum(isinstance(one, ast.Name) and one.id == "retrieve" for one in called)
+    called = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return sum(isinstance(node, ast.Name) and node.id == "retrieve" for node in called)
 
 
 _COLUMNS = {
@@ -95,7 +98,7 @@ def planner_table(runs: Sequence[Path]) -> Table:
             if row.hops:
                 groups.setdefault((row.set, row.hops), []).append((row, opened.trace(row)))
         for (name, hops), pairs in sorted(groups.items()):
-            made = PlannerFigures.of(pairs)
-            shares = (f"{100 * getattr(made, one):.1f}" for one in _COLUMNS)
-            rows.append((folder.name, name, str(hops), str(made.questions), *shares))
+            figures = PlannerFigures.of(pairs)
+            shares = (f"{100 * getattr(figures, column):.1f}" for column in _COLUMNS)
+            rows.append((folder.name, name, str(hops), str(figures.questions), *shares))
     return Table(("run", "set", "hops", "n", *_COLUMNS.values()), rows)

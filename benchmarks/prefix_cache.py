@@ -1,4 +1,4 @@
-"""Prompt tokens that vLLM's servers took from their prefix caches, as their metrics count them."""
+"""Prompt tokens that vLLM's servers found in their prefix caches, from the servers' metrics."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COUNTED = re.compile(r"^vllm:prefix_cache_(queries|hits)_total(?:\{[^}]*\})? (\
 
 @dataclass(frozen=True, slots=True)
 class PrefixCache:
-    """Tokens of prompts that a server was sent, and those of them that its cache held."""
+    """Number of prompt tokens that a server received, and the part found in its cache."""
 
     queries: int
     hits: int
@@ -26,7 +26,7 @@ class PrefixCache:
 
     @property
     def share(self) -> float:
-        """The hits of the queries, from 0 to 1; 0 where nothing was sent."""
+        """Share of the prompt tokens found in the cache, from 0 to 1; 0 without prompts."""
         return self.hits / self.queries if self.queries else 0.0
 
 
@@ -36,10 +36,10 @@ def read_metrics(text: str) -> PrefixCache:
     Args:
         text: Metrics in Prometheus' text format.
     """
-    found = {"queries": 0.0, "hits": 0.0}
+    sums = {"queries": 0.0, "hits": 0.0}
     for name, value in _COUNTED.findall(text):
-        found[name] += float(value)
-    return PrefixCache(int(found["queries"]), int(found["hits"]))
+        sums[name] += float(value)
+    return PrefixCache(int(sums["queries"]), int(sums["hits"]))
 
 
 def prefix_caches(engines: Mapping[str, str]) -> dict[str, PrefixCache]:
@@ -48,12 +48,12 @@ def prefix_caches(engines: Mapping[str, str]) -> dict[str, PrefixCache]:
     Args:
         engines: Engines `openai:MODEL@URL/v1` of vLLM's servers by name.
     """
-    found = {}
+    caches = {}
     for name, engine in engines.items():
         url = engine.partition("@")[2].removesuffix("/v1") + "/metrics"
         with urllib.request.urlopen(url, timeout=30) as reply:  # noqa: S310 (loopback)
-            found[name] = read_metrics(reply.read().decode())
-    return found
+            caches[name] = read_metrics(reply.read().decode())
+    return caches
 
 
 def record_prefix_caches(
@@ -74,15 +74,15 @@ def record_prefix_caches(
 
 
 def prefix_cache_table(file: Path) -> Table:
-    """Sum the lines of a file by row and server.
+    """Return the sums of a file by row and server.
 
     Args:
         file: JSON lines of `record_prefix_caches`.
     """
     sums: dict[tuple[str, str], PrefixCache] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
-        one = json.loads(line)
-        key, so_far = (one["row"], one["server"]), sums.get((one["row"], one["server"]), PrefixCache(0, 0))
-        sums[key] = PrefixCache(so_far.queries + one["queries"], so_far.hits + one["hits"])
-    rows = [(*key, f"{one.queries:,}", f"{one.share:.0%}") for key, one in sums.items()]
+        entry = json.loads(line)
+        key, so_far = (entry["row"], entry["server"]), sums.get((entry["row"], entry["server"]), PrefixCache(0, 0))
+        sums[key] = PrefixCache(so_far.queries + entry["queries"], so_far.hits + entry["hits"])
+    rows = [(*key, f"{cache.queries:,}", f"{cache.share:.0%}") for key, cache in sums.items()]
     return Table(["row", "server", "prompt tokens", "from the prefix cache"], rows)

@@ -1,11 +1,11 @@
-"""Calls and tokens of the profiles `paper` and `fast` on two-hop questions, and what a prefix cache saves of each.
+"""Benchmark of the profiles `paper` and `fast`: calls and tokens of two-hop questions, with and without a prefix cache.
 
     python -m benchmarks.profiles [--questions 20] [--json]
 
-A scripted model replies what a good one would: the program that its prompt asks for, answers in the form of the prompt.
-Passages are the bundled corpus's, four characters are a token. A call's cached prefix is the longest one that it shares
-with the prompt of any earlier call, as vLLM's prefix cache would have it, in whole blocks of 16 tokens. Left out: time,
-and whether a real model heeds shorter prompts (`make small-model` measures that).
+A scripted model replies as a good model would, with the program or the answer that a prompt asks for. Passages come
+from the bundled corpus; a token is four characters. The cached part of a prompt is its longest prefix in common
+with an earlier prompt, in whole blocks of 16 tokens, as in vLLM's prefix cache. Neither time nor the quality of a real
+model's replies to shorter prompts is measured (see `make small-model` for the latter).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROFILES = ("paper", "fast")
 
 @dataclass(slots=True)
 class ProfileFigures:
-    """Sums over the questions of a profile; `cached` are prompt tokens that an earlier prompt began with."""
+    """Sums over the questions of a profile. `cached` counts prompt tokens found in the prefix cache."""
 
     profile: str
     questions: int = 0
@@ -60,7 +60,7 @@ class ProfileFigures:
 
 @dataclass(slots=True)
 class ScriptedPlanner:
-    """A chat model that knows the programs and answers of two-hop questions; counts what it is asked."""
+    """Chat model that knows the programs and answers of two-hop questions, and counts its calls."""
 
     figures: ProfileFigures
     name: str = "scripted"
@@ -74,9 +74,9 @@ class ScriptedPlanner:
             messages: The prompt.
             sampling: Ignored.
         """
-        prompt = "\n".join(f"{one.role}: {one.content}" for one in messages)
+        prompt = "\n".join(f"{message.role}: {message.content}" for message in messages)
         reply = self._reply(messages[0].content, messages[-1].content)
-        shared = max((_shared(prompt, one) for one in self.prompts), default=0)
+        shared = max((_shared(prompt, earlier) for earlier in self.prompts), default=0)
         self.prompts.append(prompt)
         self.figures.calls += 1
         self.figures.prompt_tokens += len(prompt) // 4
@@ -110,10 +110,10 @@ final_answer = answer(
 ```"""
 
 
-def _shared(one: str, other: str) -> int:
-    """Return the number of whole blocks that two prompts begin with in common."""
-    starts = range(0, min(len(one), len(other)) - BLOCK + 1, BLOCK)
-    return sum(1 for _ in takewhile(lambda at: one[at : at + BLOCK] == other[at : at + BLOCK], starts))
+def _shared(prompt: str, other: str) -> int:
+    """Return the number of whole blocks at the start of two prompts that are equal."""
+    starts = range(0, min(len(prompt), len(other)) - BLOCK + 1, BLOCK)
+    return sum(1 for _ in takewhile(lambda at: prompt[at : at + BLOCK] == other[at : at + BLOCK], starts))
 
 
 def question_of(work: str) -> str:
@@ -124,7 +124,7 @@ async def measure(profile: str, questions: int) -> ProfileFigures:
     """Return the figures of a profile.
 
     Args:
-        profile: Its name.
+        profile: Name of the profile.
         questions: Number of questions.
     """
     figures = ProfileFigures(profile)
@@ -148,9 +148,9 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
-    found = [asyncio.run(measure(profile, options.questions)) for profile in PROFILES]
+    figures = [asyncio.run(measure(profile, options.questions)) for profile in PROFILES]
     if options.json:
-        print(json.dumps([asdict(one) for one in found]))
+        print(json.dumps([asdict(entry) for entry in figures]))
         return
     header = [
         "profile",
@@ -162,7 +162,7 @@ def main() -> None:
         "cached",
         "prompt tokens uncached",
     ]
-    print(Table(header, [one.row() for one in found]))
+    print(Table(header, [entry.row() for entry in figures]))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""A real language model in the loop: every method asks a small one, and the rates of what went wrong are printed.
+"""Benchmark with a small language model: every method asks it, and the rates of faulty replies are printed.
 
     python -m benchmarks.real_model --model FOLDER [--engines vllm transformers] [--methods pyrag opera …]
     python -m benchmarks.real_model --model FOLDER --adapter RUN/adapter --set prompts=small --set joint=true
 
-The model is served by vLLM (`pyrag serve-model`), then loaded by `transformers:` in this process. It need not be good:
-the measure is whether every question ends in a trace, and how many replies were in form, asked again, cut off, or
-replaced by a fallback, with and without structured output, streamed and not. `make test-model` runs it with the
-untrained SmolLM2-135M-Instruct (`tools/base_model.py`); `--adapter` asks a trained one, with the settings that it was
-trained for.
-Exits with 1 if a question ended without a trace or after its deadline.
+vLLM serves the model (`pyrag serve-model`); after that, `transformers:` loads it in this process. The model need not be
+good: every question should end in a trace. The tables show how many replies had the required form, were requested
+again, were cut off, or were replaced by a fallback, with and without structured output and streaming. `make test-model`
+uses the untrained SmolLM2-135M-Instruct (`tools/base_model.py`); `--adapter` uses a trained adapter, with the settings
+of its training.
+The exit status is 1 if a question ended without a trace or after its deadline.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from pyrag.settings import make_settings
 from pyrag.trace.model import UNPLANNED, Trace
 
 SETS = ("demo.jsonl", "mini/2wikimultihopqa.jsonl")
-# Threads that wait sleep: those of a second server would find its cores taken.
+# Idle threads must sleep: busy ones would keep the cores from a second server.
 ON_CPU = {
     "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "0-1", "OMP_WAIT_POLICY": "passive",
     "HF_HUB_OFFLINE": "1",
@@ -57,7 +57,7 @@ GRACE = 5.0  # seconds that a question may take beyond its deadline
 
 @dataclass
 class ReplyCounter(Meter):
-    """Counts what the model replied, below every agent and above the client."""
+    """Meter that counts the replies of the model."""
 
     replies: int = 0
     first: int = 0
@@ -68,7 +68,7 @@ class ReplyCounter(Meter):
         super().__init__()
 
     def end(self, messages: Sequence[Message], reply: Reply) -> None:
-        """Count one reply. One that answers an earlier reply of the model was asked for again."""
+        """Count a reply. It is a repetition if the prompt contains an earlier reply of the model."""
         super().end(messages, reply)
         self.replies += 1
         self.first += not any(message.role == "assistant" for message in messages[:-1])
@@ -78,7 +78,7 @@ class ReplyCounter(Meter):
 
 @dataclass
 class Rates:
-    """Sums over the questions that one method was asked."""
+    """Sums over the questions of a method."""
 
     method: str
     counter: ReplyCounter
@@ -90,9 +90,9 @@ class Rates:
     def row(self) -> list[str]:
         """Return the table's cells in the order of `HEAD`."""
         counter, asked = self.counter, len(self.traces)
-        calls = [one for trace in self.traces for one in trace.exchanges if one.role != "retrieve"]
-        in_form = sum((one.reply["value"].get("usage") or {}).get("model_calls", 1) == 1 for one in calls)
-        fallbacks = sum(one.origin == UNPLANNED for trace in self.traces for one in trace.programs)
+        calls = [exchange for trace in self.traces for exchange in trace.exchanges if exchange.role != "retrieve"]
+        in_form = sum((call.reply["value"].get("usage") or {}).get("model_calls", 1) == 1 for call in calls)
+        fallbacks = sum(program.origin == UNPLANNED for trace in self.traces for program in trace.programs)
         ended = [trace.error.kind for trace in self.traces if trace.error]
         again = counter.replies - counter.first
         return [
@@ -117,7 +117,7 @@ HEAD = [
 
 
 def share(part: int, whole: int) -> str:
-    """Return a percentage; a dash where there is nothing to count."""
+    """Return a percentage; a dash if there is nothing to count."""
     return f"{100 * part / whole:.0f} %" if whole else "–"
 
 
@@ -151,7 +151,7 @@ async def _ask_all(
 ) -> None:
     slots, settings = asyncio.Semaphore(at_once), make_settings(values)
 
-    async def one(item: dict[str, Any]) -> None:
+    async def ask(item: dict[str, Any]) -> None:
         async with slots:
             trace = await answer_question(item["question"], engines, settings, keep=True)
         to.traces.append(trace)
@@ -160,24 +160,24 @@ async def _ask_all(
 
     async with asyncio.TaskGroup() as group:
         for item in asked:
-            group.create_task(one(item))
+            group.create_task(ask(item))
 
 
 @contextmanager
 def served(
     model: Path, log: Path, loras: Mapping[str, Path] | None = None, *, port: int = 0, gpu: bool = False
 ) -> Iterator[str]:
-    """Serve a model folder by `pyrag serve-model` and yield its spec.
+    """Serve a model folder by `pyrag serve-model` and yield its engine.
 
     Args:
         model: Folder of the model.
         log: File for the server's output.
-        loras: Folders of LoRA adapters to serve beside it, by name.
-        port: The port; any free one if 0.
+        loras: Folders of LoRA adapters, by name.
+        port: Port of the server; 0 means a free one.
         gpu: Serve on a GPU, with 0.4 of its memory.
 
     Raises:
-        ServiceError: the server ended or did not start in time; the message names its log.
+        ServiceError: The server ended or did not start in time. The message names the log.
     """
     port = port or _free_port()
     line = [sys.executable, "-m", "pyrag", "serve-model", str(model), "--name", "small", "--port", str(port)]
@@ -220,13 +220,13 @@ def show(title: str, rows: list[list[str]]) -> None:
 
 
 def measure_all(name: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> int:
-    """Print the tables of one engine, one for each of `FORMS`, and return how many questions did not end well."""
+    """Print the tables of an engine, one for each of `FORMS`. Return the number of failed or late questions."""
     bad = 0
     for options.structured, options.stream in FORMS:
-        found = [asyncio.run(measure(method, spec, asked, options)) for method in options.methods]
+        rates = [asyncio.run(measure(method, spec, asked, options)) for method in options.methods]
         forms = f"structured output {_on(options.structured)}, streaming {_on(options.stream)}"
-        show(f"{name}, {forms}", [one.row() for one in found])
-        bad += sum(one.late + (len(one.traces) < len(asked)) for one in found)
+        show(f"{name}, {forms}", [rate.row() for rate in rates])
+        bad += sum(rate.late + (len(rate.traces) < len(asked)) for rate in rates)
     return bad
 
 
@@ -241,7 +241,7 @@ def setting(text: str) -> tuple[str, str]:
         text: KEY=VALUE.
 
     Raises:
-        ValueError: it has no equals sign.
+        ValueError: The text has no equals sign.
     """
     key, equals, value = text.partition("=")
     if not equals:

@@ -1,10 +1,10 @@
-"""How well retrieval finds gold passages, and what each type of vector index costs.
+"""Benchmark of retrieval: how many gold passages it finds, and the cost of each type of vector index.
 
     python -m benchmarks.retrieval quality --data DIR --embedder onnx:DIR [--cache DIR]
     python -m benchmarks.retrieval indexes [--count 200000] [--dimension 384] [--types Flat,SQ8,...]
 
-`quality`: recall@5, recall@10 and all-gold@5 of bm25, dense and hybrid, the whole question as query, over the data
-sets' own corpora. Vectors of passages are kept in the cache folder, as embedding them takes minutes.
+`quality`: recall@5, recall@10 and all-gold@5 of bm25, dense and hybrid retrieval with the whole question as the query,
+over the corpora of the data sets. The cache folder keeps the vectors of passages, whose embedding takes minutes.
 
 `indexes`: see `vector_indexes`.
 """
@@ -47,17 +47,18 @@ def quality(options: argparse.Namespace) -> None:
     print("| set | questions | passages | engine | recall@5 | recall@10 | all gold@5 |\n|---|---|---|---|---|---|---|")
     rows: dict[str, list[tuple[float, ...]]] = {}
     for name in options.sets.split(","):
-        passages = list(read_passages([_found(options.data / name, "corpus")]))
-        questions = [one for one in read_questions(_found(options.data / name, "questions")) if one.supporting]
+        passages = list(read_passages([_set_file(options.data / name, "corpus")]))
+        rows_of_set = read_questions(_set_file(options.data / name, "questions"))
+        questions = [question for question in rows_of_set if question.supporting]
         for engine, scores in asyncio.run(_measure(name, passages, questions, options)).items():
             rows.setdefault(engine, []).append(scores)
             print(f"| {name} | {len(questions)} | {len(passages)} | {engine} | {_cells(scores)} |", flush=True)
-    for engine, found in rows.items():
-        means = tuple(statistics.fmean(column) for column in zip(*found, strict=True))
+    for engine, set_scores in rows.items():
+        means = tuple(statistics.fmean(column) for column in zip(*set_scores, strict=True))
         print(f"| **mean** | | | {engine} | {_cells(means)} |")
 
 
-def _found(folder: Path, stem: str) -> Path:
+def _set_file(folder: Path, stem: str) -> Path:
     path = find_file(folder, stem)
     if path is None:
         sys.exit(f"{folder} holds no {stem}.jsonl.gz: name the folder of the data sets with --data")
@@ -77,7 +78,7 @@ async def _measure(
         vectors = await _vectors(name, passages, embedder, options.cache)
         made = VectorFolder.create(folder, await embedder.fingerprint(), target=options.target)
         with made.writer() as writer:
-            writer.add([one.id for one in passages], vectors)
+            writer.add([passage.id for passage in passages], vectors)
             writer.commit()
         sparse, dense = Bm25Retriever(bm25), DenseRetriever(open_vectors(folder), embedder, bm25.passages)
         hybrid = HybridRetriever({"bm25": WeightedRetriever(sparse), "dense": WeightedRetriever(dense)})
@@ -89,9 +90,9 @@ async def _scores(retriever: Retriever, questions: list[Question]) -> tuple[floa
     columns: list[tuple[float, float, float]] = []
     for start in range(0, len(questions), 32):
         some = questions[start : start + 32]
-        lists = await asyncio.gather(*(retriever.retrieve(one.question, 10) for one in some))
-        for question, found in zip(some, lists, strict=True):
-            ids = [passage.id for passage in found]
+        lists = await asyncio.gather(*(retriever.retrieve(question.question, 10) for question in some))
+        for question, passages in zip(some, lists, strict=True):
+            ids = [passage.id for passage in passages]
             five, ten = (
                 support_recall(set(ids[:depth]), question.supporting, question.supporting_alt) for depth in (5, 10)
             )
@@ -100,7 +101,7 @@ async def _scores(retriever: Retriever, questions: list[Question]) -> tuple[floa
 
 
 async def _vectors(name: str, passages: list[Passage], embedder: TextEmbedder, cache: Path | None) -> Any:
-    texts = [passage_text(one.title, one.text) for one in passages]
+    texts = [passage_text(passage.title, passage.text) for passage in passages]
     digest = hashlib.blake2b(msgspec.json.encode(await embedder.fingerprint()), digest_size=8)
     for text in texts:
         digest.update(text.encode() + b"\0")
@@ -118,19 +119,19 @@ async def _vectors(name: str, passages: list[Passage], embedder: TextEmbedder, c
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.retrieval", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("quality")
-    one.add_argument("--data", type=Path, required=True)
-    one.add_argument("--embedder", required=True)
-    one.add_argument("--cache", type=Path)
-    one.add_argument("--sets", default=",".join(SETS))
+    quality_parser = commands.add_parser("quality")
+    quality_parser.add_argument("--data", type=Path, required=True)
+    quality_parser.add_argument("--embedder", required=True)
+    quality_parser.add_argument("--cache", type=Path)
+    quality_parser.add_argument("--sets", default=",".join(SETS))
     for name in ("indexes", "one"):
-        two = commands.add_parser(name)
-        two.add_argument("--count", type=int, default=200_000)
-        two.add_argument("--dimension", type=int, default=384)
-        two.add_argument("--scratch", type=Path)
-        two.add_argument("--type" if name == "one" else "--types", default=";".join(TYPES))
-    for command in commands.choices.values():
-        command.add_argument("--target", type=float, default=0.95)
+        command = commands.add_parser(name)
+        command.add_argument("--count", type=int, default=200_000)
+        command.add_argument("--dimension", type=int, default=384)
+        command.add_argument("--scratch", type=Path)
+        command.add_argument("--type" if name == "one" else "--types", default=";".join(TYPES))
+    for subparser in commands.choices.values():
+        subparser.add_argument("--target", type=float, default=0.95)
     options = parser.parse_args()
     {"quality": quality, "indexes": indexes, "one": one_type}[options.command](options)
 

@@ -1,8 +1,8 @@
-"""What running a program in the sandbox costs. Every figure is measured here and now; ratios are within one run.
+"""Benchmark of the sandbox: the cost of running a program, as times and as ratios within the same run.
 
     python -m benchmarks.sandbox_speed [--quick]
 
-Needs Linux for the memory figures. On a busy machine look at `min` and at the ratios, not at the tail.
+Figures of memory need Linux. On a busy machine, use `min` and the ratios rather than the tail.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ def show(name: str, milliseconds: list[float], target: str = "") -> float:
 
 
 async def timed(times: int, run: Callable[[], Awaitable[object]], pause: float = 0.0) -> list[float]:
-    found = []
+    times_taken = []
     for _ in range(times):
         await asyncio.sleep(pause)
         start = time.perf_counter()
         await run()
-        found.append((time.perf_counter() - start) * 1000)
-    return found
+        times_taken.append((time.perf_counter() - start) * 1000)
+    return times_taken
 
 
 def plain(times: int) -> list[float]:
-    """The same program by `compile` and `exec`, with functions that answer at once."""
-    found = []
+    """Return the milliseconds of the program with `compile` and `exec`, with functions that answer immediately."""
+    times_taken = []
     for _ in range(times):
         start = time.perf_counter()
         names = {
@@ -85,30 +85,30 @@ def plain(times: int) -> list[float]:
             "print": lambda *a: None,
         }
         exec(compile(PROGRAM, "p", "exec"), names)  # noqa: S102 - the comparison
-        found.append((time.perf_counter() - start) * 1000)
-    return found
+        times_taken.append((time.perf_counter() - start) * 1000)
+    return times_taken
 
 
 def cold(times: int) -> list[float]:
-    """A fresh interpreter for one program, with the policy's imports."""
+    """Return the milliseconds of the program in a new interpreter, with the imports of the policy."""
     functions = "{'retrieve': lambda q, topk: [], 'answer': lambda q, docs: '1 m'}"
     source = f"from pyrag_sandbox.worker import execution\nexec({PROGRAM!r}, {functions})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
-    found = []
+    times_taken = []
     for _ in range(times):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", source], env=environment, stdout=subprocess.DEVNULL, check=True)
-        found.append((time.perf_counter() - start) * 1000)
-    return found
+        times_taken.append((time.perf_counter() - start) * 1000)
+    return times_taken
 
 
 async def programs(sandbox: Sandbox, times: int) -> float:
-    async def one() -> None:
+    async def run_program() -> None:
         outcome = await sandbox.run(PROGRAM, PRIMITIVES)
         assert outcome.value == "Elbrus: 1234 m", outcome
 
-    p50 = show("10-line program, back to back", await timed(times, one), "target p50 <= 5")
-    show("10-line program, worker forked before", await timed(times, one, pause=0.02), "target p50 <= 3")
+    p50 = show("10-line program, back to back", await timed(times, run_program), "target p50 <= 5")
+    show("10-line program, worker forked before", await timed(times, run_program, pause=0.02), "target p50 <= 3")
     used = [(await sandbox.run(PROGRAM, PRIMITIVES)).usage.cpu_seconds * 1000 for _ in range(20)]
     show("  processor time of the worker", used, "target <= 6 with host")
     return p50
@@ -143,7 +143,7 @@ def private_bytes(pid: int) -> int:
 
 
 async def waiting(count: int) -> None:
-    """Many programs that wait for an answer at once: they all finish, and what each takes."""
+    """Run many programs that wait for an answer at the same time, and print their memory and the total time."""
     arrived: list[int] = []
     half, go = asyncio.Event(), asyncio.Event()
 
@@ -169,7 +169,7 @@ async def waiting(count: int) -> None:
 
 
 async def endurance(times: int) -> None:
-    """Programs in a row: descriptors, children and memory of the host before and after."""
+    """Run many programs in sequence, and print the descriptors and memory of the host before and after."""
 
     def state() -> tuple[int, int]:
         gc.collect()
@@ -191,11 +191,11 @@ async def endurance(times: int) -> None:
 
 
 async def first(times: int) -> None:
-    async def one() -> None:
+    async def run_first() -> None:
         async with Sandbox() as sandbox:
             await sandbox.run(PROGRAM, PRIMITIVES)
 
-    show("first program after a start", await timed(times, one), "target <= 200")
+    show("first program after a start", await timed(times, run_first), "target <= 200")
 
 
 async def main(quick: bool) -> None:

@@ -1,16 +1,16 @@
-"""`pyrag serve` under load: `make bench-serve`, with SECONDS=60 for the full minute.
+"""Benchmark of `pyrag serve` under load: `make bench-serve`, with SECONDS=60 for a full minute.
 
-Three phases on the embedded engine and the bundled corpus:
+There are three phases, with the embedded engine and the bundled corpus:
 
-    library     questions by `PyRAG.aask` in a process of their own, as many at once as the server answers
-    quiet       the same questions by 64 askers over HTTP; its rate is compared with the library's
-    killed      the same as streams, while a sandbox worker is killed every second, and every fifth the zygote that
-                forks them
+    library     questions by `PyRAG.aask` in a separate process, as many at once as the server answers
+    quiet       the same questions by 64 clients over HTTP, whose rate is compared with the library's
+    killed      the same questions as streams, while a sandbox worker is killed every second, and instead every fifth
+                second the zygote that forks them
 
-Each request must end in an answer or a clear error. Figures: rates, the time from an event to its receipt, memory of
-the server at the start, in the middle and at the end, CPU time of an answer with its sandbox, and that of the clients
-apart: they share the cores with the server, so `ratio` holds them and `cpu_ratio` does not.
-Left out: model servers, whose waits would hide the server's cost.
+Each request must end in an answer or a clear error. The figures are rates, the time from an event to its receipt,
+the memory of the server at the start, in the middle and at the end, the CPU time of an answer including the sandbox,
+and the CPU time of the clients. Clients share the cores with the server: `ratio` includes their time, and `cpu_ratio`
+does not. There is no model server, because waiting for it would hide the cost of the server.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ from pyrag import PyRAG
 from pyrag.cli.main import guarded
 from pyrag.evaluation.reports.writer import Table
 
-PATIENCE = 120.0  # seconds after which a request hangs; the server's own deadline ends it before
-WARMUP = 24  # questions before memory is looked at
+PATIENCE = 120.0  # seconds after which a request counts as hanging; more than the server's own deadline
+WARMUP = 24  # number of questions before memory is measured
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_LINES = ("program_started", "step_started")  # events of a running program
+_LINES = ("program_started", "step_started")  # events that show a running program
 
 
 @dataclass(slots=True)
-class Load:
-    """Outcomes of a phase over HTTP."""
+class PhaseOutcomes:
+    """Outcomes of the requests of a phase over HTTP."""
 
     ended: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
-    first_lags: list[float] = field(default_factory=list)  # of the first event after a program's start
+    first_lags: list[float] = field(default_factory=list)  # lags of the first event after a program's start
     lags: list[float] = field(default_factory=list)
     elapsed: float = 0.0
 
@@ -64,7 +64,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Figures of a run; rates are answers a second, memory is in MiB, lags and CPU times are in milliseconds."""
+    """Figures of all phases. Rates are answers per second, memory is in MiB, lags and CPU times are in milliseconds."""
 
     askers: int
     concurrency: int
@@ -87,44 +87,44 @@ class Report:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Run all phases and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each phase")
     parser.add_argument("--askers", type=int, default=64)
     parser.add_argument("--concurrency", type=int, default=8, help="questions answered at once")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--library", action="store_true", help="measure the library alone (the command runs itself so)")
-    given = parser.parse_args()
-    if given.library:
-        print(*asyncio.run(library_rate(given.seconds, given.concurrency)))
+    options = parser.parse_args()
+    if options.library:
+        print(*asyncio.run(library_rate(options.seconds, options.concurrency)))
         return
-    report = asyncio.run(measure(given.seconds, given.askers, given.concurrency))
-    print(json.dumps(asdict(report)) if given.json else _table(report))
+    report = asyncio.run(measure(options.seconds, options.askers, options.concurrency))
+    print(json.dumps(asdict(report)) if options.json else _table(report))
 
 
 def questions() -> Iterator[str]:
-    """Yield the demo's questions for ever."""
+    """Yield the questions of the demo again and again."""
     lines = (files("pyrag") / "data" / "demo.jsonl").read_text(encoding="utf-8").splitlines()
     return itertools.cycle([json.loads(line)["question"] for line in lines])
 
 
 async def library_rate(seconds: float, concurrency: int) -> tuple[float, float]:
-    """Return the answers a second of the library, and the CPU milliseconds of one.
+    """Return the library's answers per second, and the CPU milliseconds of an answer.
 
     Args:
-        seconds: how long to ask.
-        concurrency: questions at once.
+        seconds: Duration of the measurement.
+        concurrency: Number of questions at once.
     """
-    given = questions()
+    stream = questions()
     async with PyRAG(concurrency=concurrency) as rag:
         for _ in range(WARMUP):
-            await rag.aask(next(given))
+            await rag.aask(next(stream))
         began, spent, count = time.monotonic(), _cpu(os.getpid()), 0
 
         async def ask() -> None:
             nonlocal count
             while time.monotonic() - began < seconds:
-                await rag.aask(next(given))
+                await rag.aask(next(stream))
                 count += 1
 
         await asyncio.gather(*(ask() for _ in range(concurrency)))
@@ -135,9 +135,9 @@ async def measure(seconds: float, askers: int, concurrency: int) -> Report:
     """Return the figures of all phases.
 
     Args:
-        seconds: of each phase.
-        askers: clients that ask one question after another.
-        concurrency: questions that the server answers at once.
+        seconds: Duration of each phase.
+        askers: Number of clients, each of which asks one question after another.
+        concurrency: Number of questions that the server answers at once.
     """
     library, library_cpu = await _library(seconds, concurrency)
     async with _server(concurrency, askers) as (url, pid), aiohttp.ClientSession(url) as session:
@@ -166,14 +166,14 @@ async def _library(seconds: float, concurrency: int) -> tuple[float, float]:
         sys.executable, "-m", "benchmarks.serve_load", "--library", "--seconds", str(seconds),
         "--concurrency", str(concurrency), stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
-    said, _ = await process.communicate()
-    rate, cpu = map(float, said.split())
+    output, _ = await process.communicate()
+    rate, cpu = map(float, output.split())
     return rate, cpu
 
 
 @asynccontextmanager
 async def _server(concurrency: int, askers: int) -> AsyncIterator[tuple[str, int]]:
-    """Run the command, with a queue that has a place for each asker."""
+    """Run `pyrag serve` with a queue that has a place for each client."""
     with TemporaryDirectory() as folder:
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "pyrag", "serve", "--port", "0", "--concurrency", str(concurrency),
@@ -181,34 +181,34 @@ async def _server(concurrency: int, askers: int) -> AsyncIterator[tuple[str, int
         )  # fmt: skip
         try:
             assert process.stdout is not None
-            said = (await process.stdout.readline()).decode()
-            yield said.split(" at ")[1].split()[0], process.pid
+            line = (await process.stdout.readline()).decode()
+            yield line.split(" at ")[1].split()[0], process.pid
         finally:
             process.terminate()
             await process.wait()
 
 
-async def _load(session: aiohttp.ClientSession, seconds: float, askers: int, *, stream: bool) -> Load:
-    load, given, began = Load(), questions(), time.monotonic()
+async def _load(session: aiohttp.ClientSession, seconds: float, askers: int, *, stream: bool) -> PhaseOutcomes:
+    outcomes, texts, began = PhaseOutcomes(), questions(), time.monotonic()
 
     async def asker() -> None:
         while time.monotonic() - began < seconds:
             asked = time.monotonic()
             try:
                 async with asyncio.timeout(PATIENCE):
-                    load.ended[await _ask(session, next(given), load, stream=stream)] += 1
+                    outcomes.ended[await _ask(session, next(texts), outcomes, stream=stream)] += 1
             except TimeoutError:
-                load.ended["hang"] += 1
+                outcomes.ended["hang"] += 1
             except aiohttp.ClientError as error:
-                load.ended[f"broken: {type(error).__name__}"] += 1
-            load.seconds.append(time.monotonic() - asked)
+                outcomes.ended[f"broken: {type(error).__name__}"] += 1
+            outcomes.seconds.append(time.monotonic() - asked)
 
     await asyncio.gather(*(asker() for _ in range(askers)))
-    load.elapsed = time.monotonic() - began
-    return load
+    outcomes.elapsed = time.monotonic() - began
+    return outcomes
 
 
-async def _ask(session: aiohttp.ClientSession, question: str, load: Load, *, stream: bool) -> str:
+async def _ask(session: aiohttp.ClientSession, question: str, outcomes: PhaseOutcomes, *, stream: bool) -> str:
     """Return how a request ended: `answer`, or the kind of its error."""
     async with session.post("/v1/ask", json={"question": question, "stream": stream}) as reply:
         if reply.status != 200:
@@ -227,9 +227,9 @@ async def _ask(session: aiohttp.ClientSession, question: str, load: Load, *, str
                     started = datetime.fromisoformat(value["started_at"]).timestamp()
                 elif "at" in value and started:
                     lag = 1000 * (now - started - value["at"])
-                    load.lags.append(lag)
+                    outcomes.lags.append(lag)
                     if last in _LINES and not running:
-                        load.first_lags.append(lag)
+                        outcomes.first_lags.append(lag)
                     running = running or last in _LINES
         return _ending(value) if last == "reply" else last if last != "error" else f"error {value['error']['code']}"
 
@@ -239,11 +239,11 @@ def _ending(reply: dict[str, Any]) -> str:
 
 
 async def _kill_sandbox(server: int, kills: Counter[str]) -> None:
-    """Kill a worker of the sandbox each second, every fifth time a zygote instead, until cancelled.
+    """Kill a worker of the sandbox every second, and every fifth time a zygote instead, until cancelled.
 
     Args:
-        server: process id of the server.
-        kills: counts the processes killed, by `worker` and `zygote`.
+        server: Process id of the server.
+        kills: Numbers of killed processes, by `worker` and `zygote`.
     """
     for second in itertools.count(1):
         await asyncio.sleep(1)
@@ -257,18 +257,18 @@ async def _kill_sandbox(server: int, kills: Counter[str]) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
-            found += map(int, (task / "children").read_text().split())
-    return found
+            children += map(int, (task / "children").read_text().split())
+    return children
 
 
 def _cpu(pid: int) -> float:
-    """Return the CPU seconds of a process and its children, with those of their children that have ended."""
+    """Return the CPU seconds of a process, of its children, and of the ended children of both."""
     own, below = 0.0, _children(pid)
-    for one in (pid, *below):
-        fields = Path(f"/proc/{one}/stat").read_text().rpartition(") ")[2].split()
+    for process in (pid, *below):
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
         own += sum(map(int, fields[11:15]))
     return own / os.sysconf("SC_CLK_TCK")
 

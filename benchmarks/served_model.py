@@ -61,14 +61,14 @@ HEAD = (
 
 
 @dataclass(slots=True)
-class Timed:
-    """The intervals in which one question waited for agents and searches, in seconds since it was asked."""
+class QuestionWaits:
+    """Intervals in which a question waited for agents and searches, in seconds since the question was asked."""
 
     waits: list[tuple[float, float]] = field(default_factory=list)
     planning: float = 0.0
 
     def note(self, event: Event) -> None:
-        """Keep the interval that an event ends."""
+        """Record the interval that ends with an event."""
         match event:
             case AgentFinished(role=role, seconds=seconds, at=at):
                 self.waits.append((at - seconds, at))
@@ -114,16 +114,16 @@ def covered(intervals: Iterable[tuple[float, float]]) -> float:
 
 
 def figures(
-    profile: str, wall: float, cpu: float, cache: PrefixCache, asked: Sequence[tuple[Trace, Timed]]
+    profile: str, wall: float, cpu: float, cache: PrefixCache, asked: Sequence[tuple[Trace, QuestionWaits]]
 ) -> LevelFigures:
-    """Sum up the questions of one level.
+    """Return the figures of a level.
 
     Args:
         profile: Name of the profile.
         wall: Seconds from the first question to the last answer.
-        cpu: CPU seconds of pyrag and its sandbox meanwhile.
-        cache: Tokens that the servers counted meanwhile.
-        asked: Each question's trace and waits.
+        cpu: CPU seconds of pyrag and its sandbox during this time.
+        cache: Prompt tokens that the servers counted during this time.
+        asked: Trace and waits of each question.
     """
     walls = sorted(trace.usage.seconds for trace, _ in asked)
     paths = [timed.planning + critical_path(trace.steps) for trace, timed in asked]
@@ -175,8 +175,8 @@ async def measure(
     return figures(profile, wall, cpu, cache, asked)
 
 
-async def _timed(question: str, engines: Engines, settings: Settings) -> tuple[Trace, Timed]:
-    timed = Timed()
+async def _timed(question: str, engines: Engines, settings: Settings) -> tuple[Trace, QuestionWaits]:
+    timed = QuestionWaits()
     return await answer_question(question, engines, settings, observer=timed.note), timed
 
 

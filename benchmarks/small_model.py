@@ -1,12 +1,12 @@
-"""The recipe of docs/small-model.md: train SmolLM2-135M-Instruct for every agent, and measure it, stage by stage.
+"""Recipe of docs/small-model.md: trains SmolLM2-135M-Instruct for every agent, and measures it, stage by stage.
 
     python -m benchmarks.small_model [STAGE …] [--trained [FOLDER]] [--gpu] [--data FOLDER] [--out FOLDER] [--limit N]
 
-Each stage is a list of `pyrag` commands. A command whose product exists is left out, and one that was stopped goes on,
-so the same line resumes. `--trained` takes the adapters of rl/adapters/small instead of training them, `--gpu`
-fine-tunes on a GPU, on twenty times as many tokens, `--dry-run` prints the commands. Parameters of training stand in
-rl/configs/small-*.yaml. Needs the environment of `make train-env`; `make small-model` runs it. Without a STAGE all of
-them run, and a report is written.
+Each stage is a list of `pyrag` commands. A command is skipped if its product exists, and continued if it was
+interrupted, so the same command line resumes. `--trained` uses the adapters of rl/adapters/small instead of training
+them, `--gpu` trains on a GPU, on twenty times as many tokens, and `--dry-run` prints the commands. The parameters of
+training are in rl/configs/small-*.yaml. The recipe needs the environment of `make train-env`; `make small-model` runs
+it. Without STAGE, all stages run, and a report is written.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ def _training(
 
 
 def _on_gpu(recipe: Recipe, name: str, agent: str, *settings: str) -> Iterator[Command]:
-    """The commands that fine-tune from the start, on a GPU; a mixture of rows has no held-out part."""
+    """Return the commands that fine-tune from the start on a GPU. Mixed rows have no held-out part."""
     more = ("--algorithm", "sft", *_set(*settings))
     yield from _training(recipe, name, agent, "small-gpu", *more, evaluated=False)
 
 
 def _set(*settings: str) -> list[str]:
-    return [part for one in settings for part in ("--set", one)]
+    return [part for setting in settings for part in ("--set", setting)]
 
 
 def sft_plan(recipe: Recipe) -> Iterator[Command]:
@@ -63,10 +63,10 @@ def sft_plan(recipe: Recipe) -> Iterator[Command]:
     else:
         if not (recipe.out / "sft-plan" / MERGED).exists():
             yield from _training(recipe, "sft-plan-start", "plan", "small-planner", "--algorithm", "sft")
-        more = _going_on(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
+        more = _starting_from(recipe, "sft-plan-start", "max_steps=140", "learning_rate=6e-4")
         yield from _training(recipe, "sft-plan", "plan", "small-planner", *more)
-    # Decompose and Plan of `--profile paper` in one adapter, on the CPU: they know the programs already.
-    more = _going_on(recipe, "sft-plan", "max_steps=160", "learning_rate=6e-4")
+    # One adapter for Decompose and Plan of `--profile paper`; it starts from an adapter that can write programs.
+    more = _starting_from(recipe, "sft-plan", "max_steps=160", "learning_rate=6e-4")
     yield from _training(recipe, "sft-paper", "plan", "small-planner", *more, evaluated=False)
 
 
@@ -76,42 +76,42 @@ def sft_answer(recipe: Recipe) -> Iterator[Command]:
         yield from _on_gpu(recipe, "sft-rag", "answer", "max_steps=430", "prompt_tokens=1100")
         return
     yield from _training(recipe, "sft-answer", "answer", "small-answer", "--algorithm", "sft")
-    # It goes on from the reader; a whole question stands over five passages.
-    more = _going_on(recipe, "sft-answer", "prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
+    # It starts from the reader's adapter. A whole question is answered over five passages.
+    more = _starting_from(recipe, "sft-answer", "prompt_tokens=640", "max_steps=45", "learning_rate=4e-4")
     yield from _training(recipe, "sft-rag", "answer", "small-answer", *more)
 
 
-def _going_on(recipe: Recipe, start: str, *settings: str) -> list[str]:
-    """The options of supervised training that goes on from another run's adapter."""
+def _starting_from(recipe: Recipe, start: str, *settings: str) -> list[str]:
+    """Return the options of supervised training that starts from another run's adapter."""
     return ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter"), *_set(*settings)]
 
 
 def _rewarded(recipe: Recipe, name: str, agent: str, start: str, *settings: str, **frozen: str) -> Iterator[Command]:
-    """The commands that train on from a supervised adapter, other agents being served."""
+    """Return the commands of training by reward that start from a supervised adapter, while other agents are served."""
     more = ["--adapter", str(recipe.out / start / "adapter")]
     more += _set(*settings, *(f"runtime.{setting}={engine}" for setting, engine in frozen.items()))
     yield from _training(recipe, name, agent, "small-rl", *more)
 
 
-# An agent that a GPU has fine-tuned gets worse at the configuration's learning rate.
+# Agents fine-tuned on a GPU get worse at the learning rate of the configuration.
 GENTLE = ("response_tokens=32", "learning_rate=5e-5", "max_steps=28", "eval_every=14", "save_every=14")
 
 
 def rl_answer(recipe: Recipe) -> Iterator[Command]:
     yield from _rewarded(recipe, "rl-answer", "answer", "sft-answer", *(GENTLE if recipe.gpu else ()))
-    # Whole passages; 1e-4 is what was run: with twice that the Answer agent of the GPU got worse.
+    # Whole passages. With twice this learning rate, the Answer agent that was trained on a GPU got worse.
     whole = ("prompt_tokens=1100", "response_tokens=32", "learning_rate=1e-4", "max_steps=28")
     yield from _rewarded(recipe, "rl-rag", "answer", "sft-rag", *whole, "eval_every=14", "save_every=14")
 
 
-# Programs are ten times as long as answers: 64 at once fill 24 GB.
+# Programs are ten times as long as answers: 64 at once would fill 24 GB.
 PROGRAMS = (
     "prompt_tokens=256", "micro_batch_size=16", "gpu_memory=0.15", "learning_rate=1e-4", "max_steps=24",
     "eval_every=12", "save_every=12",
 )  # fmt: skip
 
 
-# The embedded reader answers while planners are rewarded: it leaves the cores to the model in training.
+# The embedded reader answers while planners are rewarded, which leaves the cores to the model in training.
 def rl_plan(recipe: Recipe) -> Iterator[Command]:
     yield from _rewarded(recipe, "rl-plan", "plan", "sft-plan", *PROGRAMS, llm="embedded", index=str(recipe.index))
 
@@ -137,17 +137,17 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
     """Run stages, then write the report.
 
     Args:
-        recipe: Places.
+        recipe: Places and options of the recipe.
         stages: Keys of `STAGES`, in order; all if empty.
         dry: Print the commands and run nothing.
 
     Raises:
-        UsageError: There is no such stage, or a command failed; its own words stand above.
+        UsageError: There is no such stage, or a command failed. The command has printed its own message.
     """
     for stage in stages or STAGES:
         if stage not in STAGES:
             raise UsageError(f"there is no stage {stage!r}{nearest(stage, STAGES)}: {', '.join(STAGES)}")
-        commands = [one for one in STAGES[stage](recipe) if dry or not one.product.exists()]
+        commands = [step for step in STAGES[stage](recipe) if dry or not step.product.exists()]
         print(f"{stage}: {len(commands)} commands" if commands else f"{stage}: done", flush=True)
         _run(recipe, stage, commands, dry=dry)
     if not dry:
@@ -155,52 +155,52 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
 
 
 def take_trained(recipe: Recipe, adapters: Path) -> list[str]:
-    """Put trained adapters where their runs would have left them, and return the names of those that were not there.
+    """Copy trained adapters to the folders of their runs. Return the names of the copied ones.
 
     Args:
-        recipe: Places.
-        adapters: A folder with an adapter's folder for each name.
+        recipe: Places and options of the recipe.
+        adapters: A folder with a folder for each adapter.
     """
     from pyrag_rl.verl.export import merge_adapter
 
-    taken = []
-    for adapter in sorted(one.parent for one in adapters.glob("*/adapter_config.json")):
+    copied = []
+    for adapter in sorted(path.parent for path in adapters.glob("*/adapter_config.json")):
         run = recipe.out / adapter.name
         if not (run / MERGED).exists():
             shutil.copytree(adapter, run / "adapter", dirs_exist_ok=True)
             merge_adapter(str(MODEL), adapter, run / MERGED)
-            taken.append(adapter.name)
-    return taken
+            copied.append(adapter.name)
+    return copied
 
 
 def _run(recipe: Recipe, stage: str, steps: Sequence[Step], *, dry: bool) -> None:
     with _Servers(recipe) as servers:
-        for one in steps:
-            if not isinstance(one, Command):
-                print(f"  {one}", flush=True)
+        for step in steps:
+            if not isinstance(step, Command):
+                print(f"  {step}", flush=True)
                 if not dry:
-                    one.write()
+                    step.write()
                 continue
-            engines = {} if dry else servers.engines(one.served)
-            line = [_filled(part, engines) for part in one.arguments]
+            engines = {} if dry else servers.engines(step.served)
+            line = [_filled(part, engines) for part in step.arguments]
             print(f"  pyrag {shlex.join(line)}", flush=True)
-            if not dry and not one.product.exists():
+            if not dry and not step.product.exists():
                 before = prefix_caches(engines) if line[0] == "bench" else {}
                 _call(line)
                 if before:
-                    row = one.product.parent.name
+                    row = step.product.parent.name
                     record_prefix_caches(recipe.prefix_cache, row, before, prefix_caches(engines))
 
 
 class _Servers:
-    """One server for each model that a command names: vLLM writes with a merged model, and crawls with an adapter."""
+    """Servers of the models that a command names. vLLM is fast with a merged model, and very slow with an adapter."""
 
     def __init__(self, recipe: Recipe) -> None:
         self._recipe = recipe
         self._open: dict[str, tuple[ExitStack, str]] = {}
 
     def engines(self, names: Sequence[str]) -> Mapping[str, str]:
-        """Return the engines of models, served from now on; the servers of all others are ended."""
+        """Return the engines of models, starting their servers. Servers of all other models are stopped."""
         for name in set(self._open) - set(names):
             self._open.pop(name)[0].close()
         for name in names:
@@ -220,8 +220,7 @@ class _Servers:
 
 
 def _port(name: str) -> int:
-    """The port of a model's server: the same in every session, since a run of `pyrag bench` goes on with its engines
-    alone."""
+    """Return the port of a model's server, always the same: a bench run only continues with the same engines."""
     return 18_100 + zlib.crc32(name.encode()) % 900
 
 
@@ -238,15 +237,14 @@ def _call(line: Sequence[str]) -> None:
 
 
 def report(recipe: Recipe) -> None:
-    """Print which runs by reward are kept, write OUT/measure/report.md and planner.md of all runs so far, and print
-    what prefix caches saved."""
+    """Print which runs by reward are kept, and what prefix caches saved. Write OUT/measure/report.md and planner.md."""
     if judged := verdicts(recipe):
         print(judged)
     runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]
     if not runs:
         return
     _call(["bench", "report", *map(str, runs), "--out", str(recipe.out / "measure")])
-    planned = [one for one in runs if ROWS[one.name].method == "pyrag"]
+    planned = [folder for folder in runs if ROWS[folder.name].method == "pyrag"]
     if planned:
         table = str(planner_table(planned))
         (recipe.out / "measure" / "planner.md").write_text(table + "\n", encoding="utf-8")
@@ -268,11 +266,11 @@ def main() -> None:
     )  # fmt: skip
     parser.add_argument("--gpu", action="store_true", help="fine-tune on a GPU; by reward, training stays on the CPU")
     parser.add_argument("--dry-run", action="store_true", help="print the commands only")
-    given = parser.parse_args()
-    recipe = Recipe(given.data, given.out, given.limit, given.seed, given.gpu)
-    if given.trained and not given.dry_run:
-        print(f"{given.trained}: {', '.join(take_trained(recipe, given.trained)) or 'all in place'}", flush=True)
-    run(recipe, given.stages, dry=given.dry_run)
+    options = parser.parse_args()
+    recipe = Recipe(options.data, options.out, options.limit, options.seed, options.gpu)
+    if options.trained and not options.dry_run:
+        print(f"{options.trained}: {', '.join(take_trained(recipe, options.trained)) or 'all in place'}", flush=True)
+    run(recipe, options.stages, dry=options.dry_run)
 
 
 if __name__ == "__main__":

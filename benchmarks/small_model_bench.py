@@ -1,7 +1,7 @@
 """Measurements of the recipe of docs/small-model.md by `pyrag bench`: the rows of its table, and runs by reward.
 
-A run by reward is judged on whole training questions that no agent was rewarded for (`judge`), with the same pipeline
-before and after it; if it is no better, the model that it began with stays at work in the table (`measure`).
+`judge` measures each run by reward on whole held-out training questions, with the same pipeline before and after the
+run. If the run made the model no better, `measure` keeps using the model from before the run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEFORE, AFTER = "before", "after"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A method, engine of the answers, engine of the plans ("": that of the answers), options."""
+    """Method with the engine of its answers, the engine of its plans (if empty, the former), and options."""
 
     method: str
     answers: str
@@ -36,7 +36,7 @@ class Row:
 
     @property
     def line(self) -> list[str]:
-        """The options of `pyrag bench` for it."""
+        """Options of `pyrag bench`."""
         engines = ["--llm", self.answers, *(("--plan-llm", self.plans) if self.plans else ()), *self.options]
         small = [] if self.answers + self.plans == "embedded" else [*SHORT, *PATIENT]
         return ["--method", self.method, *engines, *small]
@@ -56,7 +56,7 @@ ROWS: Mapping[str, Row] = {
     "pyrag-rl-reader": Row("pyrag", "embedded", "{rl-plan}", JOINT),
     "embedded": Row("pyrag", "embedded", "", WHOLE),
 }
-# Of each run by reward: the pipeline with the model that it began with, and with its own.
+# Pipelines with the models from before and after each run by reward.
 JUDGED: Mapping[str, Mapping[str, Row]] = {
     "rl-answer": {
         BEFORE: Row("pyrag", "{sft-answer}", "{sft-plan}", JOINT),
@@ -75,48 +75,48 @@ JUDGED: Mapping[str, Mapping[str, Row]] = {
 
 
 def judge(recipe: Recipe) -> Iterator[Step]:
-    """Two runs of `pyrag bench` for each run by reward, over training questions that no agent was rewarded for."""
+    """Yield two runs of `pyrag bench` for each run by reward, over held-out training questions."""
     questions = recipe.out / "judge" / "questions"
     yield index(recipe)
     yield HeldOutQuestions(recipe.data / "decompositions", JUDGED_ON, questions)
-    there = _there(recipe)
+    present = _present_models(recipe)
     line = ["bench", "--data", str(questions), "--sets", ",".join(JUDGED_ON), "--index", str(recipe.index)]
     for name, rows in JUDGED.items():
         for when, row in rows.items():
             out = recipe.out / "judge" / name / when
             command = Command((*line, "--seed", str(recipe.seed), *row.line, "--out", str(out)), out / SUMMARY)
-            if there.issuperset({*command.served, name}):
+            if present.issuperset({*command.served, name}):
                 yield command
 
 
 def measure(recipe: Recipe) -> Iterator[Command]:
-    """One run of `pyrag bench` a row of the table."""
-    there = {name for name in _there(recipe) if kept(recipe, name)}
+    """Yield a run of `pyrag bench` for each row of the table."""
+    present = {name for name in _present_models(recipe) if is_kept(recipe, name)}
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
     for name, row in ROWS.items():
-        if row.answers == "{rl-answer}" and "rl-plan" not in there:
+        if row.answers == "{rl-answer}" and "rl-plan" not in present:
             row = Row(row.method, row.answers, "{sft-plan}", row.options)  # only the Answer agent learned by reward
         out = recipe.out / "measure" / name
         line = ["bench", "--data", str(recipe.data), "--sets", ",".join(sets), "--corpus", str(corpus)]
         line += ["--index-dir", str(recipe.out / "indexes"), "--limit", str(recipe.limit), "--seed", str(recipe.seed)]
         command = Command((*line, *row.line, "--out", str(out)), out / SUMMARY)
-        if there.issuperset(command.served):
+        if present.issuperset(command.served):
             yield command
 
 
-def _there(recipe: Recipe) -> set[str]:
-    """The names of the models at hand."""
+def _present_models(recipe: Recipe) -> set[str]:
+    """Return the names of the models that exist."""
     names = ("sft-answer", "sft-plan", "sft-paper", "sft-rag", *JUDGED)
     return {"base", *(name for name in names if (recipe.out / name / MERGED).is_dir())}
 
 
-def kept(recipe: Recipe, name: str) -> bool:
-    """False for a model trained by reward that answered no more held-out questions right than the one it began with.
+def is_kept(recipe: Recipe, name: str) -> bool:
+    """Return whether a model is used. Training by reward must have increased its score on held-out questions.
 
     Args:
-        recipe: Places.
-        name: A model's; one that was not judged is kept.
+        recipe: Places and options of the recipe.
+        name: Name of the model. A model that was not judged is used.
     """
     pair = _judged(recipe, name)
     return pair is None or fmean(pair[1]) > fmean(pair[0])
@@ -136,7 +136,7 @@ def verdicts(recipe: Recipe) -> Table:
 
 
 def _judged(recipe: Recipe, name: str) -> tuple[list[float], list[float]] | None:
-    """EM before and after a run by reward, in the same order of questions; None if it was not judged."""
+    """Return the EM of each question before and after a run by reward; None if the run was not judged."""
     folders = [recipe.out / "judge" / name / when for when in (BEFORE, AFTER)]
     if not all((folder / SUMMARY).is_file() for folder in folders):
         return None

@@ -1,4 +1,4 @@
-"""Training rows of the recipe of docs/small-model.md: places, steps, and the stage `data`."""
+"""Training rows of the recipe of docs/small-model.md: its places, its steps, and the stage `data`."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
 
 TRAINED_ON = "hotpotqa,musique,2wikimultihopqa"  # sets with training questions, for rewards
 SOURCES = ("musique", "2wiki=1000", "compositional-celebrities=150", "mquake-hard=200", "break-hotpot")
-# The planner's last steps, half of them on MuSiQue's decompositions.
+# Rows of the planner's last steps; half of them come from MuSiQue's decompositions.
 MOSTLY_MUSIQUE = ("musique", "2wiki=150", "compositional-celebrities=30", "mquake-hard=40", "break-hotpot=120")
-# MuSiQue has few decompositions of three and four searches: they are repeated, made longer, and taken from the grammar.
+# MuSiQue has few decompositions with three or four searches: they are repeated and nested, and more are generated.
 LONGER = ("--repeat-rare", "3", "--nested-share", "0.4")
 PLANNED = ("--planned", "2500")
 SHORT = ("--prompts", "small")
-MERGED = "merged"  # a run's model with its adapter in it
-HELD_OUT = 0.12  # share of the training questions that no agent is rewarded for: runs by reward are judged on them
+MERGED = "merged"  # folder of a run's model with the weights of its adapter
+HELD_OUT = 0.12  # share of the training questions without a reward for any agent, on which runs by reward are judged
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Places of the recipe; `limit` is the number of measured questions a set."""
+    """Places and options of the recipe. `limit` is the number of measured questions of each set."""
 
     data: Path
     out: Path
     limit: int = 200
     seed: int = 0
-    gpu: bool = False  # for supervised training
+    gpu: bool = False  # whether supervised training runs on a GPU
 
     @property
     def rows(self) -> Path:
@@ -46,24 +46,29 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A pyrag command. It is left out where `product` exists. `{NAME}` in an argument stands for the engine of a run's
-    model, which is served meanwhile, and `{base}` for that of the untrained one."""
+    """Command of pyrag, skipped if `product` exists.
+
+    `{NAME}` in an argument stands for the engine of a run's model, and `{base}` for the engine of the untrained model.
+    They are served while the command runs.
+    """
 
     arguments: tuple[str, ...]
     product: Path
 
     @property
     def served(self) -> tuple[str, ...]:
-        """The names of the models to serve."""
+        """Names of the models to serve."""
         return tuple(dict.fromkeys(name for part in self.arguments for name in _NAMED.findall(part)))
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Rows for supervised training put together from other files: the first rows of each (all, if `most` is 0), `times`
-    over. It is left out where `product` exists."""
+    """Mixture of the rows of other files for supervised training, skipped if `product` exists.
 
-    parts: tuple[tuple[Path, int, int], ...]  # file, most, times
+    It has the first rows of each file (all if the number is 0), each as many times as given.
+    """
+
+    parts: tuple[tuple[Path, int, int], ...]  # file, number of its rows, repetitions
     product: Path
 
     def __str__(self) -> str:
@@ -74,8 +79,8 @@ class Mixture:
         from pyrag_rl.data.rows import read_conversations, write_conversations
 
         rows = []
-        for file, most, times in self.parts:
-            rows += read_conversations(file)[: most or None] * times
+        for file, count, times in self.parts:
+            rows += read_conversations(file)[: count or None] * times
         write_conversations(self.product, rows)
 
 
@@ -86,8 +91,11 @@ class _Sourced(Question):
 
 @dataclass(frozen=True, slots=True)
 class HeldOutQuestions:
-    """Question sets of training questions with passages, one for each source: those that `pyrag train data` holds out
-    of all rows with an `--eval-share` of `shares` or more. It is left out where `product` exists."""
+    """Question sets with passages, one for each source, made of training questions; skipped if `product` exists.
+
+    They contain the questions that `pyrag train data` leaves out of all rows with an `--eval-share` of `shares` or
+    more.
+    """
 
     decompositions: Path
     shares: Mapping[str, float]
@@ -97,7 +105,7 @@ class HeldOutQuestions:
         return f"held-out questions of {', '.join(self.shares)} into {self.product}"
 
     def write(self) -> None:
-        """Write the sets. Questions whose gold passages are missing on purpose stay away."""
+        """Write the sets, without questions whose gold passages are missing on purpose."""
         import msgspec
 
         from pyrag_rl.data.decompositions.source import read_decompositions
@@ -107,11 +115,12 @@ class HeldOutQuestions:
         asked = [*read_decompositions(self.decompositions), *(read_questions_as(_Sourced, plain) if plain else ())]
         making = self.product.with_suffix(".part")
         for source, share in self.shares.items():
-            held = [one for one in asked if one.source == source and one.answerable and draw(one.question) < share]
+            answerable = [question for question in asked if question.source == source and question.answerable]
+            held = [question for question in answerable if draw(question.question) < share]
             (making / source).mkdir(parents=True, exist_ok=True)
             with (making / source / "questions.jsonl").open("wb") as lines:
-                for one in held:
-                    lines.write(msgspec.json.encode({name: getattr(one, name) for name in _WRITTEN}) + b"\n")
+                for question in held:
+                    lines.write(msgspec.json.encode({name: getattr(question, name) for name in _WRITTEN}) + b"\n")
         making.rename(self.product)
 
 
@@ -128,7 +137,7 @@ def _rows(recipe: Recipe, name: str, *arguments: object, evaluate: str = "0.03")
 
 
 def data(recipe: Recipe) -> Iterator[Step]:
-    """Rows of all stages, and the index over which programs are rewarded."""
+    """Yield the commands for the rows of all stages, and for the index over which programs are rewarded."""
     gold = _gold(recipe)
     yield from _gpu_rows(recipe) if recipe.gpu else _cpu_rows(recipe)
     halves = tuple(recipe.rows / f"sft-paper-{task}.parquet" for task in ("decompose", "plan"))
@@ -136,14 +145,14 @@ def data(recipe: Recipe) -> Iterator[Step]:
         yield _rows(recipe, half.stem, task, *gold, *_sources(SOURCES), *LONGER, *PLANNED, "--sft")
     yield Mixture(tuple((half, 0, 1) for half in halves), recipe.rows / "sft-paper.parquet")
     sets = ("--data", recipe.data, "--sets")
-    # Whole passages, as a search finds them when the model is served. "unknown" is right over a tenth of them.
+    # Whole passages, as a search finds them when the model is served. For a tenth of them, the answer is "unknown".
     squad = ("squad", "--split", "train_full", "--limit", "400", "--depths", "3,5")
     shares = ("--several-share", "0.9", "--unknown-share", "0.1", "--seed", "7")
     steps = (*gold, *_sources(("musique", "2wiki=400")), *shares)
     yield _rows(recipe, "rl-answer", "answer", *sets, *squad, *steps, evaluate=str(HELD_OUT))
     rag = ("--limit", "300", *gold, *_sources(("musique=300",)), "--depths", "5", "--max-row-tokens", "1100")
     yield _rows(recipe, "rl-rag", "rag", *sets, TRAINED_ON, *rag, evaluate=str(HELD_OUT))
-    # A program is rewarded where a search can find what it asks for: other sources have no passages.
+    # Programs are only rewarded on sources with passages that a search can find.
     train = ("--decompositions", recipe.data / "decompositions", *_sources(("musique-train", "2wiki-train=170")))
     for name, task in (("rl-plan", "joint"), ("rl-decompose", "decompose")):
         yield _rows(recipe, name, task, *sets, "musique", *train, evaluate="0.22")
@@ -151,10 +160,10 @@ def data(recipe: Recipe) -> Iterator[Step]:
 
 
 def index(recipe: Recipe) -> Command:
-    """The command that indexes the passages of training questions.
+    """Return the command that indexes the passages of training questions.
 
     Args:
-        recipe: Places.
+        recipe: Places and options of the recipe.
     """
     corpus = recipe.data / "decompositions" / "corpus.jsonl.gz"
     return Command(("index", str(corpus), "--out", str(recipe.index)), recipe.index)
@@ -165,11 +174,11 @@ def _gold(recipe: Recipe) -> tuple[object, ...]:
 
 
 def _sources(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(part for one in names for part in ("--source", one))
+    return tuple(part for name in names for part in ("--source", name))
 
 
 def _cpu_rows(recipe: Recipe) -> Iterator[Command]:
-    """Rows for fine-tuning on a CPU, few and short."""
+    """Yield the commands for few and short rows, for fine-tuning on a CPU."""
     gold, named = _gold(recipe), _sources(SOURCES)
     yield _rows(
         recipe, "sft-plan-start", "joint", *gold, *named, "--repair-share", "0.05", "--single-share", "0.08", "--sft",
@@ -184,7 +193,7 @@ def _cpu_rows(recipe: Recipe) -> Iterator[Command]:
 
 
 def _gpu_rows(recipe: Recipe) -> Iterator[Step]:
-    """Rows for fine-tuning on a GPU, over whole passages."""
+    """Yield the commands for rows with whole passages, for fine-tuning on a GPU."""
     gold, rest = _gold(recipe), SOURCES[2:]
     whole = ("--depths", "3,5", "--unknown-share", "0.1", "--max-row-tokens", "1000", "--seed", "5", "--sft")
     squad = ("--data", recipe.data, "--sets", "squad", "--split", "train_full", "--limit", "22000")
@@ -203,12 +212,12 @@ def _gpu_rows(recipe: Recipe) -> Iterator[Step]:
         "sft-plan": (("gpu-plan", 0, 2), ("gpu-plan-musique", 0, 2)),
     }
     for name, mixed in parts.items():
-        files = tuple((recipe.rows / f"{file}.parquet", most, times) for file, most, times in mixed)
+        files = tuple((recipe.rows / f"{file}.parquet", count, times) for file, count, times in mixed)
         yield Mixture(files, recipe.rows / f"{name}.parquet")
 
 
 def _planner_rows(recipe: Recipe, name: str) -> Command:
-    """Rows of the planner of which half are MuSiQue's."""
+    """Return the command for rows of the planner, of which half come from MuSiQue."""
     shares = ("--repair-share", "0.05", "--single-share", "0.04", "--repeat-rare", "3", "--nested-share", "0.8")
     more = ("--planned", "400", "--seed", "1", "--sft")
     return _rows(recipe, name, "joint", *_gold(recipe), *_sources(MOSTLY_MUSIQUE), *shares, *more)

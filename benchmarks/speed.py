@@ -1,15 +1,16 @@
-"""What the runtime itself costs, on scripted engines: `make bench-speed`.
+"""Benchmark of the runtime's own cost, on scripted engines: `make bench-speed`.
 
-Models and retrievers are waits of fixed length, so what is left is ours. Every figure stands beside a baseline measured
-in the same run, as a ratio:
+Models and retrievers wait for a fixed time, so the rest of the time is the runtime's. Every figure is compared with a
+baseline of the same run, as a ratio:
 
-    executor    against a walker, written by hand, that awaits the same calls along the same dependencies and does
-                nothing else; and its wall time against the longest chain of waits
-    streaming   a question whose program runs while it is written, at 50 tokens a second, against one that waits for it
-    sandbox     against `exec` of the same program in this process
-    retrieval   against bare tantivy (its own query parser, default ranking) over the same passages
+    executor    compared with a function that only awaits the same calls with the same dependencies; its wall time is
+                also compared with the longest chain of waits
+    streaming   a question whose program runs while it is written, at 50 tokens a second, compared with one whose
+                program runs after that
+    sandbox     compared with `exec` of the same program in this process
+    retrieval   compared with tantivy alone (its query parser and default ranking) over the same passages
 
-Left out: other implementations (`make bench-harness` compares over HTTP), accuracy (`make bench`).
+`make bench-harness` compares other implementations over HTTP, and `make bench` measures accuracy.
 """
 
 from __future__ import annotations
@@ -39,21 +40,21 @@ from pyrag.trace.model import Passage, Usage
 from pyrag_sandbox import Call, Sandbox
 
 SAMPLING = Sampling()
-MODEL, RETRIEVER = 0.05, 0.0125  # seconds a call; a quarter of a small served model's
-TOKENS = 50  # a second, of a planner that shows what it writes; four characters each
+MODEL, RETRIEVER = 0.05, 0.0125  # seconds of a call; a quarter of those of a small served model
+TOKENS = 50  # tokens a second of a planner that streams; four characters each
 LEVELS = (1, 8, 32, 128)
 
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """`chains` are look-ups that depend on each other; chains do not. The final answer joins them."""
+    """Question whose `chains` are numbers of dependent look-ups. The final answer joins the chains."""
 
     name: str
     chains: tuple[int, ...]
 
     @property
     def path(self) -> float:
-        """Seconds of the longest chain of waits: decompose, plan, the deepest chain, the final answer."""
+        """Seconds of the longest chain of waits: decomposition, plan, longest chain of look-ups, final answer."""
         return 3 * MODEL + max(self.chains) * (MODEL + RETRIEVER)
 
     @property
@@ -83,7 +84,7 @@ _PASSAGES = [Passage(f"p{n}", f"Title {n}", "A text of some words. " * 20, 1 / n
 
 
 class Scripted:
-    """All roles and the retriever; `calls` counts model calls."""
+    """Scripted agents and retriever. `calls` counts model calls."""
 
     name = "scripted"
 
@@ -114,11 +115,11 @@ class Scripted:
         return _PASSAGES[:topk]
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 async def walk(scenario: Scenario, engine: Scripted) -> None:
-    """The baseline: the same calls along the same dependencies."""
+    """Run the baseline: the same calls with the same dependencies."""
 
     async def chain(depth: int) -> None:
         for _ in range(depth):
@@ -130,10 +131,10 @@ async def walk(scenario: Scenario, engine: Scripted) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """Questions at one concurrency. `ratio`: median wall time over the longest chain of waits.
+class LoadFigures:
+    """Figures of questions at one concurrency. `ratio` is the median wall time divided by the longest chain of waits.
 
-    Where questions failed, the other figures say nothing: `error` is the last one's.
+    If a question failed, the other figures mean nothing, and `error` is the last message.
     """
 
     scenario: str
@@ -152,23 +153,23 @@ class Load:
 Ask = Callable[[int], Awaitable[object]]
 
 
-async def measured(ask: Ask, count: int, concurrency: int) -> tuple[float, float, float]:
-    """Median seconds a question, CPU seconds a question, questions a second."""
+async def measure(ask: Ask, count: int, concurrency: int) -> tuple[float, float, float]:
+    """Return the median seconds of a question, the CPU seconds of a question, and the questions per second."""
     slots, seconds = asyncio.Semaphore(concurrency), []
 
-    async def one(number: int) -> None:
+    async def ask_one(number: int) -> None:
         async with slots:
             began = time.perf_counter()
             await ask(number)
             seconds.append(time.perf_counter() - began)
 
     cpu, began = cpu_seconds(), time.perf_counter()
-    await asyncio.gather(*map(one, range(count)))
+    await asyncio.gather(*map(ask_one, range(count)))
     wall = time.perf_counter() - began
     return median(seconds), (cpu_seconds() - cpu) / count, count / wall
 
 
-async def load(scenario: Scenario, concurrency: int, rounds: int) -> Load:
+async def load(scenario: Scenario, concurrency: int, rounds: int) -> LoadFigures:
     count = max(8, rounds * concurrency)
     engine, walker = Scripted(scenario), Scripted(scenario)
     engines = Engines(Agents("scripted", engine, engine, engine), engine, Sandbox())
@@ -181,14 +182,14 @@ async def load(scenario: Scenario, concurrency: int, rounds: int) -> Load:
             errors.append(trace.error.message)
 
     try:
-        await asyncio.gather(*map(ask, range(-concurrency, 0)))  # sandbox processes are up
+        await asyncio.gather(*map(ask, range(-concurrency, 0)))  # starts the sandbox processes
         engine.calls = 0
         errors.clear()
-        wall, cpu, rate = await measured(ask, count, concurrency)
+        wall, cpu, rate = await measure(ask, count, concurrency)
     finally:
         await engines.aclose()
-    base, base_cpu, base_rate = await measured(lambda _: walk(scenario, walker), count, concurrency)
-    return Load(
+    base, base_cpu, base_rate = await measure(lambda _: walk(scenario, walker), count, concurrency)
+    return LoadFigures(
         scenario.name, concurrency, engine.calls / count, wall / scenario.path, base / scenario.path,
         1000 * cpu, 1000 * base_cpu, rate, base_rate, len(errors), errors[-1] if errors else "",
     )  # fmt: skip
@@ -196,7 +197,7 @@ async def load(scenario: Scenario, concurrency: int, rounds: int) -> Load:
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """One figure, higher being better where `more` is set, beside its baseline."""
+    """Figure with its baseline."""
 
     what: str
     unit: str
@@ -210,7 +211,7 @@ class Versus:
 
 
 class Writer:
-    """A chat model that always writes the same, as fast as `TOKENS` says."""
+    """Chat model that always writes the same text, at the speed of `TOKENS`."""
 
     name = "writer"
 
@@ -228,12 +229,14 @@ class Writer:
         return Reply(self._text)
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
-    """Median seconds a question, where any other reply than the program has 20 tokens. Nothing that is begun ahead may
-    be in vain."""
+    """Return the median seconds of a question with and without streaming. Replies other than programs have 20 tokens.
+
+    No call that is started early may remain unused.
+    """
     engine = Scripted(scenario, 20 / TOKENS)
     planner = LLMPlanner(Writer(f"```python\n{scenario.program}\n```"), load_prompts(None))
     engines = Engines(Agents("scripted", engine, planner, engine), engine, Sandbox())
@@ -244,8 +247,8 @@ async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
             assert trace.error is None
             assert trace.usage.unused_calls + trace.usage.unused_retrievals == 0
 
-        await ask(0)  # the sandbox is up
-        return (await measured(ask, questions, 1))[0]
+        await ask(0)  # starts the sandbox
+        return (await measure(ask, questions, 1))[0]
 
     try:
         return Versus(f"streaming, {scenario.name}", "s/question", await seconds(True), "waiting", await seconds(False))
@@ -254,7 +257,7 @@ async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
 
 
 async def sandbox_cost(runs: int = 200) -> list[Versus]:
-    """Milliseconds a run of a small program, warm and from a cold start, and the same without any wall."""
+    """Return the milliseconds of a small program, warm and from a cold start, compared with no sandbox."""
     source = 'names = [shout(w) for w in ("a", "b", "c")]\nfinal_answer = ", ".join(names)'
 
     async def shout(call: Call) -> str:
@@ -287,7 +290,7 @@ def _bare_exec(source: str, runs: int) -> float:
 
 
 async def retrieval_rate(rounds: int = 20) -> Versus:
-    """Queries a second over the bundled corpus, top-5, one after the other."""
+    """Return the queries per second over the bundled corpus, top-5, in sequence."""
     queries = [question.question for name in default_sets(None) for question in open_set(name, None).questions]
     retriever = BundledRetriever()
     await retriever.retrieve("warm up", 5)
@@ -322,33 +325,34 @@ def _bare_tantivy(queries: Sequence[str], rounds: int) -> float:
     return rounds * len(queries) / (time.perf_counter() - began)
 
 
-def load_table(loads: Sequence[Load]) -> Table:
+def load_table(loads: Sequence[LoadFigures]) -> Table:
     header = (
         "scenario", "at once", "calls", "wall / path", "walker", "CPU ms", "walker", "ratio", "questions/s", "walker",
         "ratio", "failed",
     )  # fmt: skip
-    return Table(header, [_load_cells(one) for one in loads])
+    return Table(header, [_load_cells(figures) for figures in loads])
 
 
-def _load_cells(one: Load) -> list[str]:
-    level = [one.scenario, str(one.concurrency)]
-    if one.failed:
-        return [*level, *["–"] * 9, str(one.failed)]
+def _load_cells(figures: LoadFigures) -> list[str]:
+    level = [figures.scenario, str(figures.concurrency)]
+    if figures.failed:
+        return [*level, *["–"] * 9, str(figures.failed)]
     return [
-        *level, f"{one.calls:.1f}", f"{one.ratio:.2f}", f"{one.walker_ratio:.2f}", f"{one.cpu_ms:.1f}",
-        f"{one.walker_cpu_ms:.1f}", f"{one.cpu_ms / one.walker_cpu_ms:.1f}", f"{one.per_second:.1f}",
-        f"{one.walker_per_second:.1f}", f"{one.per_second / one.walker_per_second:.2f}", "0",
+        *level, f"{figures.calls:.1f}", f"{figures.ratio:.2f}", f"{figures.walker_ratio:.2f}", f"{figures.cpu_ms:.1f}",
+        f"{figures.walker_cpu_ms:.1f}", f"{figures.cpu_ms / figures.walker_cpu_ms:.1f}", f"{figures.per_second:.1f}",
+        f"{figures.walker_per_second:.1f}", f"{figures.per_second / figures.walker_per_second:.2f}", "0",
     ]  # fmt: skip
 
 
-def versus_table(found: Sequence[Versus]) -> Table:
+def versus_table(comparisons: Sequence[Versus]) -> Table:
     rows = [
-        [one.what, one.baseline, one.unit, f"{one.ours:.3g}", f"{one.theirs:.3g}", f"{one.ratio:.3g}"] for one in found
+        [figure.what, figure.baseline, figure.unit, f"{figure.ours:.3g}", f"{figure.theirs:.3g}", f"{figure.ratio:.3g}"]
+        for figure in comparisons
     ]
     return Table(("what", "baseline", "unit", "ours", "theirs", "ratio"), rows, left=3)
 
 
-async def run(levels: Sequence[int], rounds: int) -> tuple[list[Load], list[Versus]]:
+async def run(levels: Sequence[int], rounds: int) -> tuple[list[LoadFigures], list[Versus]]:
     loads = [await load(scenario, level, rounds) for scenario in SCENARIOS for level in levels]
     streaming = [await streaming_gain(scenario) for scenario in SCENARIOS]
     return loads, [*streaming, *await sandbox_cost(), await retrieval_rate()]
@@ -368,7 +372,7 @@ def main() -> None:
         return
     print(f"{1000 * MODEL:g} ms a model call, {1000 * RETRIEVER:g} ms a retrieval; path: the longest chain of waits\n")
     print(load_table(loads))
-    for error in dict.fromkeys(one.error for one in loads if one.error):
+    for error in dict.fromkeys(figures.error for figures in loads if figures.error):
         print(f"\nfailed with: {error}")
     print(f"\n{versus_table(others)}")
 

@@ -1,18 +1,17 @@
-"""What each type of vector index costs: `python -m benchmarks.retrieval indexes`.
+"""Benchmark of the types of vector indexes: `python -m benchmarks.retrieval indexes`.
 
-Synthetic vectors that lie as MiniLM's do (see `embeddings`), each type in a process of its own: recall@10 against
-exact search, queries a second one at a time, CPU of one thread through `VectorIndex` and of the same index file
-searched with FAISS directly, 32 questions at once (below), build time, peak memory, size on disk, and the first query
-of a new process, imports included, with the index out of the file cache. `edge` is Qdrant's embedded engine. The
-figures are of this machine at this moment; both sides of a ratio take turns, with a pause between, as OpenMP's threads
-spin for some milliseconds after their work, which would be charged to the other side.
+The vectors are synthetic and distributed like MiniLM's (see `embeddings`). Each type is measured in a separate process:
+recall@10 compared with exact search, queries per second in sequence, CPU time of one thread through `VectorIndex` and
+of FAISS with the same index file, 32 questions at once (below), build time, peak memory, size on disk, and the first
+query of a new process, including imports, with the index outside the file cache. `edge` is Qdrant's embedded engine.
+Figures only hold for this machine and moment. The two sides of a ratio alternate, with a pause in between: the threads
+of OpenMP spin for some milliseconds after their work, which would otherwise count for the other side.
 
-32 at once: ours is 32 asyncio tasks that each ask the retriever one question, from their creation to the last list of
-passages. Beside it stand two ways to call the library directly. `arrays`: one call with all 32 vectors, on as many
-threads as there are cores, which leaves rows and scores in two arrays; the tasks, ids and passages that FAISS has none
-of count as ours. `passages`: as many tasks that wait for the same one call and get the same passages of it, without
-scores, so that what is left is our layer. Embedding is left out on all sides (vectors are there), and so is reading
-texts from a disk (passages are in memory).
+With 32 questions at once, ours is 32 asyncio tasks that each ask the retriever one question, measured from their
+creation to the last list of passages. It is compared with two direct uses of the library. `arrays` is one call with all
+32 vectors, on all cores, which returns rows and scores in two arrays; ours also has the cost of tasks, ids and
+passages. `passages` is 32 tasks that wait for one call and get the same passages without scores, so the difference is
+our layer. Neither side embeds texts (the vectors exist) or reads texts from a disk (passages are in memory).
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _QUERIES = 320
 _AT_ONCE = 32
 _LATENT = 16
 _ROUNDS = 15
-_SECONDS = 60  # after which no further round begins
+_SECONDS = 60  # no further round starts after this time
 _PAUSE = 0.02  # seconds
 _BLOCK = 16_384
 
@@ -65,12 +64,12 @@ def indexes(options: argparse.Namespace) -> None:
         "| build s | CPU s | peak MB | disk MB | first query ms | load |\n"
         f"|{16 * '---|'}"
     )
-    for one in options.types.split(";"):
-        command = [sys.executable, "-m", "benchmarks.retrieval", "one", "--type", one]
+    for type_ in options.types.split(";"):
+        command = [sys.executable, "-m", "benchmarks.retrieval", "one", "--type", type_]
         command += ["--count", str(options.count), "--dimension", str(options.dimension)]
         command += ["--target", str(options.target), *(["--scratch", str(options.scratch)] if options.scratch else [])]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(done.stdout.strip() or f"| {one} | failed: {done.stderr.strip()[-200:]} |", flush=True)
+        print(done.stdout.strip() or f"| {type_} | failed: {done.stderr.strip()[-200:]} |", flush=True)
 
 
 def _version(module: str) -> str:
@@ -78,11 +77,11 @@ def _version(module: str) -> str:
 
 
 def embeddings(number: int, dimension: int, seed: int) -> Any:
-    """Unit vectors on a curved surface of 16 dimensions: random Fourier features of as many normal numbers.
+    """Return unit vectors on a curved surface of 16 dimensions: random Fourier features of 16 normal numbers.
 
-    Measured on 10,000 of them, beside MiniLM's of HotpotQA, 2Wiki and MuSiQue: intrinsic dimension (TwoNN) 19, 14-16;
-    participation ratio of the spectrum 114, 85-127; cosine of the first and tenth neighbour 0.61 and 0.49, 0.54-0.59
-    and 0.39-0.43. Vectors that are random in all dimensions have no neighbours to speak of.
+    Compared on 10,000 vectors with MiniLM's of HotpotQA, 2Wiki and MuSiQue: intrinsic dimension (TwoNN) 19, and 14-16;
+    participation ratio of the spectrum 114, and 85-127; cosine of the first and tenth neighbour 0.61 and 0.49, and
+    0.54-0.59 and 0.39-0.43. Vectors that are random in all dimensions have no close neighbours.
     """
     surface, random = np.random.default_rng(7), np.random.default_rng(seed)
     weights = 0.4 * surface.standard_normal((_LATENT, dimension), np.float32)
@@ -92,7 +91,7 @@ def embeddings(number: int, dimension: int, seed: int) -> Any:
 
 
 def corpus(options: argparse.Namespace) -> Iterator[tuple[range, Any]]:
-    """The vectors in blocks, as a whole they would be most of the memory that is measured."""
+    """Yield the vectors in blocks: all at once, they would be most of the measured memory."""
     for start in range(0, options.count, _BLOCK):
         rows = range(start, min(start + _BLOCK, options.count))
         yield rows, embeddings(len(rows), options.dimension, seed=1000 + start)
@@ -106,14 +105,14 @@ def one_type(options: argparse.Namespace) -> None:
 
 
 class Cost(NamedTuple):
-    """Milliseconds."""
+    """Wall and CPU time in milliseconds."""
 
     wall: float
     cpu: float
 
 
 class Truth:
-    """The exact ten nearest, from blocks."""
+    """Exact search for the ten nearest vectors, fed with blocks."""
 
     def __init__(self, queries: Any) -> None:
         import faiss
@@ -124,12 +123,12 @@ class Truth:
     def add(self, rows: range, block: Any) -> None:
         import faiss
 
-        scores, found = faiss.knn(self._queries, block, 10, metric=faiss.METRIC_INNER_PRODUCT)
-        self._heap.add_result(scores, found + rows.start)
+        scores, neighbours = faiss.knn(self._queries, block, 10, metric=faiss.METRIC_INNER_PRODUCT)
+        self._heap.add_result(scores, neighbours + rows.start)
 
     def ids(self) -> list[set[str]]:
         self._heap.finalize()
-        return [{f"id{row}" for row in one} for one in self._heap.I.tolist()]
+        return [{f"id{row}" for row in row_numbers} for row_numbers in self._heap.I.tolist()]
 
 
 def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
@@ -149,21 +148,23 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     import faiss
 
     index = open_vectors(folder / "v")
-    # The very object that ours calls: of two mappings of one file, either may be a third slower (seen with SQ8).
+    # This must be the index object that ours uses: two mappings of the same file differ by up to a third (with SQ8).
     direct = index._segments[0].index
     faiss.omp_set_num_threads(1)
-    recall = _recall([{one for one, _ in index.search(query[None], 10)[0]} for query in queries], truth.ids())
+    recall = _recall([{name for name, _ in index.search(query[None], 10)[0]} for query in queries], truth.ids())
     ones = [query[None] for query in queries]
     alone = _take_turns(
-        len(ones), lambda: [index.search(one, 10) for one in ones], lambda: [direct.search(one, 10) for one in ones]
+        len(ones),
+        lambda: [index.search(vector, 10) for vector in ones],
+        lambda: [direct.search(vector, 10) for vector in ones],
     )
     faiss.omp_set_num_threads(cores())
     retriever = DenseRetriever(index, _Ready(fingerprint, queries), lambda ids: map(_passage, ids))
     ids = RowIds(folder / "v" / segment.name)
 
     def passages(block: Any) -> list[Any]:
-        faiss.omp_set_num_threads(cores())  # of the thread that calls
-        return [[_passage(one) for one in ids.names(rows)] for rows in direct.search(block, 10)[1].tolist()]
+        faiss.omp_set_num_threads(cores())  # applies to the calling thread
+        return [[_passage(name) for name in ids.names(rows)] for rows in direct.search(block, 10)[1].tolist()]
 
     together = _together(retriever, lambda block: direct.search(block, 10), passages, queries)
     return _row(segment.type, segment.search, recall, alone, together, build, peak, disk, first)
@@ -172,38 +173,38 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
 def _together(
     retriever: Retriever, arrays: Callable[[Any], object], passages: Callable[[Any], list[Any]], queries: Any
 ) -> list[Cost]:
-    """Of questions at once: ours, and the two ways to call the library."""
+    """Return the costs of questions at once: ours first, then the two direct uses of the library."""
     blocks = _in_blocks(queries)
     with asyncio.Runner() as runner:
         return _take_turns(
             len(blocks),
             lambda: runner.run(_ask_all(retriever)),
-            lambda: [arrays(one) for one in blocks],
+            lambda: [arrays(block) for block in blocks],
             lambda: runner.run(_ask_in_tasks(passages, blocks)),
         )
 
 
 async def _ask_all(retriever: Retriever) -> None:
-    """All questions, whose texts are the numbers of their vectors, some at once."""
+    """Ask all questions, some at once. Their texts are the numbers of their vectors."""
     for some in _in_blocks([str(number) for number in range(_QUERIES)]):
-        await asyncio.gather(*(retriever.retrieve(one, 10) for one in some))
+        await asyncio.gather(*(retriever.retrieve(text, 10) for text in some))
 
 
 async def _ask_in_tasks(search: Callable[[Any], list[Any]], blocks: list[Any]) -> None:
-    """What a program would do whose questions are tasks, if it knew when all of them have asked."""
+    """Ask from tasks that share a call, like an ideal program that knows when all its tasks have asked."""
     loop = asyncio.get_running_loop()
     for block in blocks:
         asked: list[Any] = []
-        found: asyncio.Future[list[Any]] = loop.create_future()
+        results: asyncio.Future[list[Any]] = loop.create_future()
 
-        async def ask(vector: Any, asked: list[Any] = asked, found: asyncio.Future[list[Any]] = found) -> Any:
+        async def ask(vector: Any, asked: list[Any] = asked, results: asyncio.Future[list[Any]] = results) -> Any:
             asked.append(vector)
             place = len(asked) - 1
-            return (await found)[place]
+            return (await results)[place]
 
         tasks = [asyncio.create_task(ask(vector)) for vector in block]
         await asyncio.sleep(0)
-        found.set_result(await asyncio.to_thread(search, np.stack(asked)))
+        results.set_result(await asyncio.to_thread(search, np.stack(asked)))
         await asyncio.gather(*tasks)
 
 
@@ -213,7 +214,7 @@ def _passage(name: str) -> Passage:
 
 
 class _Ready:
-    """An `Embedder` of texts that are the numbers of vectors that are there."""
+    """`Embedder` with given vectors, whose numbers are the texts."""
 
     name = "ready"
 
@@ -231,7 +232,7 @@ class _Ready:
     embed_passages = embed_queries
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
@@ -247,7 +248,7 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     store.create(fingerprint)
     for rows, block in corpus(options):
         truth.add(rows, block)
-        store.add([Passage(f"id{row}", "", "") for row in rows], block)  # without words: vectors alone are measured
+        store.add([Passage(f"id{row}", "", "") for row in rows], block)  # no texts, so only vectors are measured
     store.optimise()
     store.close()
     build = time.perf_counter() - before[0], time.process_time() - before[1]
@@ -255,19 +256,19 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
     disk = sum(512 * path.stat().st_blocks for path in folder.rglob("*") if path.is_file()) / 1e6
     first = _cold_start(_COLD_EDGE, folder, spec, options.dimension)
     store = QdrantStore(spec)
-    recall = _recall([{one.id for one in store.search(query, 10)} for query in queries], truth.ids())
+    recall = _recall([{passage.id for passage in store.search(query, 10)} for query in queries], truth.ids())
     shard: Any = store._engine._shard  # type: ignore[attr-defined]
 
-    def asked(query: Any) -> Any:
+    def request(query: Any) -> Any:
         nearest = qdrant_edge.Query.Nearest(query.tolist(), using="dense")
         return qdrant_edge.QueryRequest(limit=10, query=nearest, with_payload=True)
 
     def answers(block: Any) -> list[Any]:
-        return list(shard.query_batch(qdrant_edge.QueryBatchRequest([asked(one) for one in block])))
+        return list(shard.query_batch(qdrant_edge.QueryBatchRequest([request(query) for query in block])))
 
     alone = _take_turns(
-        len(queries), lambda: [store.search(one, 10) for one in queries],
-        lambda: [shard.query(asked(one)) for one in queries],
+        len(queries), lambda: [store.search(query, 10) for query in queries],
+        lambda: [shard.query(request(query)) for query in queries],
     )  # fmt: skip
     retriever = StoreRetriever(store, _Ready(fingerprint, queries), dense_weight=1)
     together = _together(retriever, answers, answers, queries)
@@ -277,7 +278,7 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
 
 
 def _in_blocks(queries: Any) -> list[Any]:
-    """Lists or arrays of as many as are asked at once."""
+    """Return parts of a list or an array with as many items as are asked at once."""
     return [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
 
 
@@ -285,27 +286,28 @@ def _row(
     name: str, search: str, recall: float, alone: list[Cost], together: list[Cost],
     build: tuple[float, float], peak: float, disk: float, first: float,
 ) -> str:  # fmt: skip
-    wall, cpu = [one.wall for one in together], [one.cpu for one in together]
+    wall, cpu = [cost.wall for cost in together], [cost.cpu for cost in together]
     cells = [
         name, search or "-", f"{recall:.3f}", f"{1000 / alone[0].wall:.0f}",
-        *_compared([one.cpu for one in alone], 3), *_compared(wall, 2), *_compared(cpu, 2),
-        *(f"{one:.1f}" for one in build), *(f"{one:.0f}" for one in (peak, disk, first)), f"{os.getloadavg()[0]:.1f}",
+        *_compared([cost.cpu for cost in alone], 3), *_compared(wall, 2), *_compared(cpu, 2),
+        *(f"{seconds:.1f}" for seconds in build), *(f"{figure:.0f}" for figure in (peak, disk, first)),
+        f"{os.getloadavg()[0]:.1f}",
     ]  # fmt: skip
     return f"| {' | '.join(cells)} |"
 
 
 def _compared(costs: list[float], digits: int) -> tuple[str, str]:
-    """Ours first, and what it is of each of the others."""
+    """Return all costs, ours first, and the ratios of ours to the others."""
     ours, *others = costs
-    return " / ".join(f"{one:.{digits}f}" for one in costs), " / ".join(f"{ours / one:.3f}" for one in others)
+    return " / ".join(f"{cost:.{digits}f}" for cost in costs), " / ".join(f"{ours / cost:.3f}" for cost in others)
 
 
-def _recall(found: list[set[str]], truth: list[set[str]]) -> float:
-    return statistics.fmean(len(one & gold) / len(gold) for one, gold in zip(found, truth, strict=True))
+def _recall(results: list[set[str]], truth: list[set[str]]) -> float:
+    return statistics.fmean(len(ids & gold) / len(gold) for ids, gold in zip(results, truth, strict=True))
 
 
 def _take_turns(batches: int, *sides: Callable[[], object]) -> list[Cost]:
-    """What each of so many batches costs, the best of rounds in which all sides alternate: other load hits all."""
+    """Return the lowest cost of a batch for each side. Sides take turns in each round, so other load affects all."""
     rounds: list[list[Cost]] = [[] for _ in sides]
     started = time.perf_counter()
     while len(rounds[0]) < _ROUNDS and time.perf_counter() - started < _SECONDS:
@@ -314,8 +316,8 @@ def _take_turns(batches: int, *sides: Callable[[], object]) -> list[Cost]:
             wall, cpu = time.perf_counter(), time.process_time()
             side()
             spent = time.perf_counter() - wall, time.process_time() - cpu
-            costs.append(Cost(*(1000 * one / batches for one in spent)))
-    return [Cost(min(one.wall for one in costs), min(one.cpu for one in costs)) for costs in rounds]
+            costs.append(Cost(*(1000 * seconds / batches for seconds in spent)))
+    return [Cost(min(cost.wall for cost in costs), min(cost.cpu for cost in costs)) for costs in rounds]
 
 
 _COLD = """
@@ -339,7 +341,7 @@ print(1000 * (time.perf_counter() - started))
 
 
 def _cold_start(code: str, folder: Path, index: str, dimension: int) -> float:
-    """From a new process to the first result, imports included, with nothing of the index in the file cache."""
+    """Return the milliseconds from a new process to its first result, including imports, with a cold file cache."""
     for path in folder.rglob("*"):
         if not path.is_file():
             continue

@@ -1,8 +1,8 @@
 """Numbers in the columns of a table, read by the evidence of the column, of the other columns and of the words.
 
-`1.750` is a thousand and more beside `4,75` or `640`, and less than two beside `12.5` or `2300`. Without evidence a
-cell is no number: its text is always right. A file with commas between its cells is English unless its numbers show
-otherwise.
+`1.750` is more than a thousand next to `4,75` or `640`, and less than two next to `12.5` or `2300`. Without evidence, a
+cell is not read as a number, because its text is always right. A file with commas between its cells is taken for
+English unless its numbers show otherwise.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pyrag_helpers.numerals import decimal_mark, plain_digits, read_numeral
 _CELL = re.compile(
     r"(?P<sign>[-+−]?)(?P<numeral>(?:0|[1-9]\d*)(?:[.,'’_\u00a0\u202f\u2009]\d+)*|\.\d+)(?P<power>[eE][-+]?\d{1,2})?"
 )
-_OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # with two readings
+_OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # numerals with two readings
 _WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
-_MIXED = "?"  # decimal commas and points in one column
-_TEXT_COLUMNS = 200  # cells of words that are looked at
+_MIXED = "?"  # mark of a column with decimal commas and decimal points
+_TEXT_COLUMNS = 200  # maximum number of a column's cells that are searched for words
 
 
 def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimiter: str = ",") -> list[str]:
@@ -39,7 +39,7 @@ def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimi
 
 
 def read_cell(cell: str, mark: str) -> int | float | None:
-    """Return the number that a cell holds and nothing else; None for any other cell, and for one with two readings.
+    """Return the number in a cell; None if the cell has other content or its number has two readings.
 
     Args:
         cell: Text of the cell.
@@ -53,13 +53,13 @@ def read_cell(cell: str, mark: str) -> int | float | None:
     except ValueError:
         return None
     if match["power"]:
-        plain = repr(number)  # in text, since 4.35 · 100 is not 435.0
+        plain = repr(number)  # computed as text, because 4.35 · 100 is not 435.0
         number = number * 10.0 ** int(match["power"][1:]) if "e" in plain else float(f"{plain}{match['power']}")
     return number if match["sign"] in ("", "+") else -number
 
 
 def _mark_of_column(cells: Sequence[str]) -> str:
-    """Return the decimal mark that a column shows by its own numbers; `_MIXED` if they show both."""
+    """Return the decimal mark that a column's own numbers show; `_MIXED` if they show both."""
     figures = [plain_digits(cell.strip()) for cell in cells]
     figures = [figure for figure in figures if _CELL.fullmatch(figure)]
     shown = {mark for figure in set(figures) if (mark := decimal_mark([figure]))}
@@ -70,6 +70,6 @@ def _mark_of_column(cells: Sequence[str]) -> str:
     if len(marks) != 1 or not whole:
         return ""
     mark = marks.pop()
-    if any(len(figure) > 3 for figure in whole):  # whose thousands are not grouped
+    if any(len(figure) > 3 for figure in whole):  # thousands are not grouped in this column
         return mark
     return "," if mark == "." else "."

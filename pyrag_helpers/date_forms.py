@@ -1,7 +1,7 @@
-"""The forms of dates: finds those in a text, in many languages, each read as a whole.
+"""Forms of dates in many languages, found in a text and read as a whole.
 
-A day with a word behind it and a year ("12 xyz 1921") is a date in a language that is not known here; it is found as
-one that cannot be read, so that no part of it is taken for the date.
+A day followed by a word and a year ("12 xyz 1921") is a date in an unknown language. It is returned as a date that
+cannot be read, so that no part of it is taken for the date.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _WORD = r"(?:[^\W\d_]|[\u0300-\u036f\u0e31-\u0e4e\u0900-\u0963])+"
 _SUFFIX = r"(?:st|nd|rd|th|er|ère|e|º|°|ª|\.º|-?го|-?е|-?ого)?"
 _DAY = rf"(?P<day>\d{{1,2}}){_SUFFIX}\.?"
 _TO = r"(?:\s*[-–—/]\s*|\s+(?:to|until|till|and|or|bis|und|oder|et|ou|au|al|y|e|en|tot|и|по)\s+)"
-_DAYS = rf"(?:{_TO}\d{{1,2}}{_SUFFIX}\.?(?!\d))?"  # the end of a range of days
+_DAYS = rf"(?:{_TO}\d{{1,2}}{_SUFFIX}\.?(?!\d))?"  # end of a range of days
 _OF = r"(?:\s+(?:of|de|del|do|di|van)(?![^\W\d_]))?"
 _YEAR = r"(?P<year>\d{3,4})(?!\d)(?!,\d{3})"
 _BC = (
@@ -27,7 +27,7 @@ _BC = (
 )
 _ERA = rf"(?:\s*(?P<era>{_BC})\.?)?(?![^\W\d_])"
 _MONTHS = rf"(?P<month>{_WORD})(?![^\W\d_])\.?"
-_TO_OTHER = rf"(?:{_TO}(?:\d{{1,2}}{_SUFFIX}\.?{_OF}\s+)?{_WORD}\.?)?"  # the other end: "12 May – 3 June 1987"
+_TO_OTHER = rf"(?:{_TO}(?:\d{{1,2}}{_SUFFIX}\.?{_OF}\s+)?{_WORD}\.?)?"  # end of a range: "12 May – 3 June 1987"
 _NO_MONTHS = """
 in by from since until till and or to of on at for the was is are were around about circa after before between per with
 born died people men women years days times en im um bis seit vor nach und von dans depuis el del al nel dal fra tot
@@ -38,16 +38,16 @@ _IS_NO_MONTH = frozenset(_NO_MONTHS.split())
 
 @dataclass(frozen=True, slots=True)
 class DateForm:
-    """A date in a text; parts that the text leaves out are 0.
+    """A date in a text. Parts that the text leaves out are 0.
 
     Attributes:
         year: The year, negative before Christ.
-        month: The month.
-        day: The day.
-        start: Place of its first character.
-        end: Place after its last character.
-        span: Number of years that it stands for: 10 for a decade, 100 for a century.
-        problem: Why it cannot be read; empty if it can.
+        month: Number of the month.
+        day: Day of the month.
+        start: Position of the first character.
+        end: Position after the last character.
+        span: Number of years that the date covers: 10 for a decade, 100 for a century.
+        problem: Reason why the date cannot be read; empty if it can.
     """
 
     year: int
@@ -60,7 +60,7 @@ class DateForm:
 
 
 def find_dates(text: str) -> tuple[DateForm, ...]:
-    """Return the dates of a text in their order, each of them once and whole.
+    """Return the dates of a text in order, each as a whole.
 
     Args:
         text: The text.
@@ -71,13 +71,13 @@ def find_dates(text: str) -> tuple[DateForm, ...]:
 @lru_cache(maxsize=256)
 def _find_dates(plain: str) -> tuple[DateForm, ...]:
     forms = [form for pattern, read in _READERS for match in pattern.finditer(plain) if (form := read(match))]
-    kept: list[DateForm] = []
+    dates: list[DateForm] = []
     for form in sorted(forms, key=lambda form: (form.start, -form.end, bool(form.problem))):
-        if not kept or form.start >= kept[-1].end:
-            kept.append(form)
-        elif form.end > kept[-1].end and form.month and not kept[-1].month:
-            kept[-1] = form
-    return tuple(kept)
+        if not dates or form.start >= dates[-1].end:
+            dates.append(form)
+        elif form.end > dates[-1].end and form.month and not dates[-1].month:
+            dates[-1] = form
+    return tuple(dates)
 
 
 def _year(match: re.Match[str]) -> int:
@@ -92,7 +92,7 @@ def _form(match: re.Match[str], month: int, day: int, problem: str = "") -> Date
 
 
 def _exists(year: int, month: int, day: int) -> bool:
-    """Return whether a day is in the calendar; 29 February 1900 is in the Julian one."""
+    """Return whether a day is in the calendar. 29 February 1900 is in the Julian one."""
     if month > 12 or (month and day > (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]):
         return False
     return not (month == 2 and day == 29 and year % 4)
@@ -130,7 +130,7 @@ def _year_first(match: re.Match[str]) -> DateForm | None:
 
 
 def _month_only(match: re.Match[str]) -> DateForm | None:
-    """Read "May 1987"; abbreviations only of English, and "Mars 2020" is a mission."""
+    """Read "May 1987". Only English abbreviations count, and "Mars 2020" is a mission."""
     word = match["month"]
     known = month_of(word, short=False) if plain_word(word) in MONTHS else _ENGLISH.get(plain_word(word), 0)
     return None if not known or (word == "Mars") else _form(match, known, 0)
@@ -141,7 +141,7 @@ _ENGLISH = {"sept": 9} | {name: number for number, name in enumerate(_SHORT.spli
 
 
 def _numeric(match: re.Match[str]) -> DateForm | None:
-    """Read "31/12/1999", "12/31/1999" and "31.12.1999"; points are always day first."""
+    """Read "31/12/1999", "12/31/1999" and "31.12.1999". With points, the day comes first."""
     first, second = int(match["first"]), int(match["second"])
     if match["mark"] == "." or first > 12 or first == second:
         return _form(match, second, first)
@@ -156,7 +156,7 @@ def _iso(match: re.Match[str]) -> DateForm | None:
 
 
 def _year_and_month(match: re.Match[str]) -> DateForm | None:
-    """Read "2021-10"; "2005-06" may be two years."""
+    """Read "2021-10"; "2005-06" may also mean two years."""
     month, year = int(match["month"]), int(match["year"])
     if not 0 < month <= 12:
         return None
@@ -201,7 +201,7 @@ _LEAD = re.compile(
 
 
 def _is_readable(match: re.Match[str]) -> bool:
-    """Return True if the number can be a year: three digits need words around them that mean a year."""
+    """Return True if the number can be a year. A number of three digits needs context that shows it is one."""
     if len(match["year"]) == 4 or match["era"]:
         return True
     before, after = match.string[: match.start()], match.string[match.end() :]

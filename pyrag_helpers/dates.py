@@ -9,7 +9,7 @@ from datetime import date
 from pyrag_helpers.date_forms import DateForm, find_dates
 from pyrag_helpers.known import require_known
 
-PRESENT = date(9999, 12, 31)  # the end of a period that has not ended
+PRESENT = date(9999, 12, 31)  # end of a period that has not ended
 
 Period = tuple[date, date]
 Datable = str | int | date
@@ -35,11 +35,11 @@ def parse_date(text: Datable) -> date:
     """Return the first date in a text; a missing month or day counts as 1. A range or "born – died" gives its start.
 
     Args:
-        text: The text in any language with known months, or an answer that holds a date.
+        text: Text in any language whose months are known, or an answer that contains a date.
 
     Raises:
-        ValueError: There is no date, or it cannot be read as a whole: an unknown month, a day that does not exist,
-            or "03/04/1999", which is in March or April.
+        ValueError: There is no date, or it cannot be read as a whole: the month is unknown, the day does not exist, or
+            it is ambiguous, such as "03/04/1999".
     """
     text = require_known(text)
     if isinstance(text, date):
@@ -59,11 +59,11 @@ def parse_year(text: Datable) -> int:
 
 
 def years_between(a: Datable, b: Datable) -> int:
-    """Return the whole years between two dates, in either order: an age, a duration.
+    """Return the whole years between two dates, in either order, such as an age or a duration.
 
     Args:
-        a: A date, or an answer that holds a date.
-        b: The other date.
+        a: First date, or an answer that contains a date.
+        b: Second date, or an answer that contains a date.
     """
     first, last = sorted((parse_date(a), parse_date(b)))
     return last.year - first.year - ((last.month, last.day) < (first.month, first.day))
@@ -105,14 +105,14 @@ def _last_day(value: Datable) -> date:
 
 
 def overlap(a: str | tuple[Datable, Datable], b: str | tuple[Datable, Datable]) -> str:
-    """Return the years two periods share, such as "1921–1938"; one year stands alone.
+    """Return the years that two periods share, such as "1921–1938", or a single year.
 
     Args:
-        a: A period as text, or its two dates.
-        b: The other period.
+        a: First period, as text or as its two dates.
+        b: Second period, as text or as its two dates.
 
     Raises:
-        ValueError: The periods never meet.
+        ValueError: The periods do not overlap.
     """
     (start_a, end_a), (start_b, end_b) = parse_period(a), parse_period(b)
     start, end = max(start_a, start_b), min(end_a, end_b)

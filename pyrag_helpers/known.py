@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class UnknownAnswerError(ValueError):
-    """Error for using an answer that was not found. The program is not wrong: evidence is lacking."""
+    """Error for using an answer that was not found. The program is correct, but evidence is missing."""
 
 
 def is_known(answer: object) -> bool:

@@ -1,8 +1,8 @@
-"""Words that show whether a text writes decimal commas or decimal points, by its language."""
+"""Words whose language shows whether a text uses decimal commas or decimal points."""
 
 from __future__ import annotations
 
-# Words that several languages share, or that are parts of names ("la", "von", "den"), are evidence for neither.
+# Words that several languages share, or that are part of names ("la", "von", "den"), are left out.
 _POINT_WORDS = """
 the of and about approximately around nearly almost people inhabitants residents with has have are were had some
 under than from between there it its their which that this by at for million billion thousand trillion hundred

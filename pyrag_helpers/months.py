@@ -1,6 +1,6 @@
-"""Names of the months in the languages of an index, without accents, in all their grammatical forms.
+"""Names of the months in many languages, without accents, in all their grammatical forms.
 
-From CLDR 45, by Babel; `tests/helpers/test_locales.py` compares them.
+The names are from CLDR 45, taken from Babel; `tests/helpers/test_locales.py` compares them.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def month_of(word: str, *, short: bool = True) -> int:
 
     Args:
         word: The word in any case, with or without accents and a final point.
-        short: Accept abbreviations too, which are ordinary words in other languages ("set", "ago").
+        short: Whether to accept abbreviations, some of which are ordinary words in other languages ("set", "ago").
     """
     name = plain_word(word)
-    found = MONTHS.get(name) or MONTHS.get(name.removeprefix("ב"))
-    return found or (SHORT_MONTHS.get(name, 0) if short else 0)
+    number = MONTHS.get(name) or MONTHS.get(name.removeprefix("ב"))
+    return number or (SHORT_MONTHS.get(name, 0) if short else 0)
 
 
 def plain_word(word: str) -> str:

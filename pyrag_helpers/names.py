@@ -1,4 +1,4 @@
-"""Names of people, places and countries in texts, and lists of them: whether two are the same, what two lists share."""
+"""Names of people, places and countries in texts, and lists of names: comparisons and common items."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ trinidad and tobago: trinidadian
 _MAX_COUNTRY = max(len(name.split()) for name in _COUNTRIES)
 _NATIONS = {"england", "scotland", "wales", "northern ireland"}
 _ARTICLES = {"the", "a", "an"}
-_DISTINGUISHING = re.compile(  # words that make another name of a name: South Sudan, Henry IV
+_DISTINGUISHING = re.compile(  # words that turn a name into another name: South Sudan, Henry IV
     r"new|(?:north|south|east|west)(?:ern)?|central|lower|upper|papua|jr|sr|junior|senior|equatorial|little|great(?:er)?"
     r"|[ivx]+|\d+(?:st|nd|rd|th)?"
 )
@@ -81,7 +81,7 @@ _ABBREVIATED = (
 
 
 def _written_out(plain: str) -> str:
-    """Return a text in lower case with abbreviations of names written out: St. Moritz, Mt. Harrow, Main St."""
+    """Return a text in lower case with abbreviations in names expanded: St. Moritz, Mt. Harrow, Main St."""
     for pattern, words in _ABBREVIATED:
         plain = pattern.sub(lambda match, words=words: f"{words[match[1]]} ", plain)  # type: ignore[misc]
     return _MINUS.sub(r"\1_minus", plain)
@@ -97,7 +97,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def countries(text: str) -> set[str]:
-    """Return the countries that a text names, by noun or adjective, under one name each; empty if none is known."""
+    """Return the countries that a text names, by noun or adjective, each under one name; empty if none is known."""
     words, matches, at = _tokens(text), set(), 0
     while at < len(words):
         for size in range(min(_MAX_COUNTRY, len(words) - at), 0, -1):
@@ -114,12 +114,12 @@ def same_entity(a: str, b: str) -> bool:
     """Return True if two texts name the same thing, as far as spelling can tell.
 
     Case, accents, articles, punctuation and remarks in brackets are ignored. "U.S.", "American" and "United States"
-    are one country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France") is enough. Texts with
+    are the same country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France") suffices. Texts with
     several countries match if they share one. An empty text matches nothing.
 
     Args:
-        a: A name, or an answer that contains a name.
-        b: The other name.
+        a: First name, or an answer that contains a name.
+        b: Second name, or an answer that contains a name.
     """
     return same_name(require_known(a), require_known(b))
 
@@ -128,8 +128,8 @@ def same_name(a: str, b: str) -> bool:
     """Return True if two texts match as in `same_entity`, even if one of them is an unknown answer.
 
     Args:
-        a: A name.
-        b: The other name.
+        a: First name.
+        b: Second name.
     """
     if not (a.strip() and b.strip()):
         return False
@@ -183,7 +183,7 @@ def _part_of_name(a: list[str], b: list[str]) -> bool:
         return False
     remaining = iter(large)
     in_order = all(any(_same_word(word, other) for other in remaining) for word in small)
-    return in_order and not any(len(words) == 1 and len(words[0]) == 1 for words in (a, b))  # a letter is no name
+    return in_order and not any(len(words) == 1 and len(words[0]) == 1 for words in (a, b))  # a letter is not a name
 
 
 def _same_word(a: str, b: str) -> bool:
@@ -197,11 +197,11 @@ def split_list(text: str) -> list[str]:
 
 
 def common(a: str, b: str) -> list[str]:
-    """Return the items two lists ("A, B and C") share, in the spelling and order of the first; empty if none.
+    """Return the items that two lists ("A, B and C") share, in the spelling and order of the first; empty if none.
 
     Args:
-        a: An enumeration as text.
-        b: The other enumeration.
+        a: First list, as text.
+        b: Second list, as text.
     """
     others = split_list(require_known(b))
     return [item for item in split_list(require_known(a)) if any(same_name(item, other) for other in others)]

@@ -23,7 +23,7 @@ _VAGUE = re.compile(
     r"|(?:hundreds|thousands|millions|billions|dozens|lakhs|crores)\s+of",
     re.IGNORECASE,
 )
-# Scales behind digits. "billion" is English; where the long scale writes the same, the word is left out and refused.
+# Scales after digits. "billion" is read as English; a word that means another number in other languages is refused.
 _SCALES = {
     10**2: "hundred hundert 百",
     10**3: "thousand tsd tausend mille mila duizend tusen tusind tuhat tuhatta tys tysięcy тысяч тысячи тысяча тыс "
@@ -49,7 +49,7 @@ _CASED = {"M": 10**6, "K": 10**3}
 _SCALE = re.compile(
     r"(?P<space>\s*)-?(?P<word>(?:[^\W\d_]|[\u0300-\u036f\u0900-\u0963\u0e31-\u0e4e])+)(?P<dot>\.(?=\s*[^\s\d]|\s*$))?",
 )
-_NAMES = frozenset(("mill", "mia", "tn", "mille", "score"))  # with a capital, names: 12 Mill Street
+_NAMES = frozenset(("mill", "mia", "tn", "mille", "score"))  # names if capitalised: 12 Mill Street
 _CJK = re.compile("[百千万萬億亿兆만천억조]")
 
 
@@ -59,8 +59,8 @@ class Spelled:
 
     Attributes:
         value: The number.
-        start: Place of its first character.
-        end: Place after its last character.
+        start: Position of the first character.
+        end: Position after the last character.
     """
 
     value: int | float
@@ -69,15 +69,15 @@ class Spelled:
 
 
 def read_scale(text: str, at: int, *, money: bool = False) -> tuple[int, int]:
-    """Return the scale behind a numeral and the place after it; 1 and the same place without one.
+    """Return the scale after a numeral and the position after it; 1 if there is no scale.
 
     Args:
         text: The text.
-        at: Place after the numeral.
-        money: A currency sign stands before the number, so that "m", "b" and "t" are scales.
+        at: Position after the numeral.
+        money: Whether a currency sign precedes the number, so that "m", "b" and "t" are scales.
 
     Raises:
-        ValueError: A word may be one of two scales.
+        ValueError: A word may stand for two different scales.
     """
     scale, end = 1, at
     while match := _SCALE.match(text, end):
@@ -113,10 +113,10 @@ def find_spelled(text: str, before: int | None = None) -> Spelled | None:
 
     Args:
         text: The text.
-        before: Place that the number must begin before.
+        before: Position before which the number must start.
 
     Raises:
-        ValueError: The words are no single number, such as "five or six" or "hundreds of".
+        ValueError: The words are not a single number, as in "five or six" or "hundreds of".
     """
     tokens = [(match[0].lower(), match.start(), match.end()) for match in re.finditer(r"[^\W\d_]+|\d+|[^\w\s-]", text)]
     vague = _VAGUE.search(text)
@@ -137,7 +137,7 @@ _Tokens = list[tuple[str, int, int]]
 
 
 def _opens(tokens: _Tokens, place: int) -> bool:
-    """Return whether "a", "an" or "half" begins a number: "a dozen", "half a million"."""
+    """Return whether "a", "an" or "half" starts a number, as in "a dozen" or "half a million"."""
     following = [token[0] for token in tokens[place + 1 : place + 3]]
     if tokens[place][0] == "half":
         return len(following) == 2 and following[0] == "a" and (following[1] in _GROUPS or following[1] == "hundred")
@@ -149,7 +149,7 @@ def _follows(tokens: _Tokens, place: int, word: str) -> bool:
 
 
 class _Words:
-    """Reads one number in words, by the grammar of English numbers."""
+    """Parser of a number in words, by the grammar of English numbers."""
 
     def __init__(self, tokens: _Tokens, at: int) -> None:
         self._tokens = tokens
@@ -211,7 +211,7 @@ class _Words:
         return value
 
     def _part(self) -> float:
-        """Return what "point five" or "and a half" adds."""
+        """Return the value that "point five" or "and a half" adds."""
         if self._word() == "point" and _WORDS.get(self._word(1), 10) < 10:
             self._at += 1
             digits = ""
@@ -234,7 +234,7 @@ class _Words:
         return scale
 
     def _ends(self) -> None:
-        """Raise an error if the words go on as a number."""
+        """Raise an error if the words continue as a number."""
         word, following = self._word(), self._word(1)
         goes_on = word in _WORDS or word in _GROUPS or word == "hundred" or word.isdigit()
         pairs = word in ("and", "or", "to") and (following in _WORDS or following.isdigit())

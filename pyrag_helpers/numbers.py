@@ -10,15 +10,15 @@ from pyrag_helpers.measures.quantities import quantity
 
 
 def parse_number(text: str | int | float, context: str | None = None) -> int | float:
-    """Return the first number in a text, in digits or words, with its scale ("1.18 trillion"); units are ignored.
+    """Return the first number in a text, in digits or words, with its scale ("1.18 trillion"). Units are ignored.
 
     Args:
-        text: The text, or an answer that holds a number.
+        text: The text, or an answer that contains a number.
         context: Text of the document that the number is from; its other numbers show whether "1.750" is a thousand.
 
     Raises:
-        ValueError: There is no number, or what stands there is a range, a list, a compound of units ("6 ft 2 in") or
-            open to two readings.
+        ValueError: There is no number, or the text has a range, a list, a compound of units ("6 ft 2 in") or an
+            ambiguous number.
     """
     text = require_known(text)
     if isinstance(text, int | float):
@@ -30,17 +30,18 @@ def parse_number(text: str | int | float, context: str | None = None) -> int | f
 
 
 def parse_quantity(text: str | int | float, context: str | None = None) -> int | float:
-    """Return the first number in a text as a quantity in the base unit of its kind: 900 g is 0.9, for kg.
+    """Return the first number in a text as a quantity in the base unit of its kind: "900 g" is 0.9, in kg.
 
-    Base units are kg, m, m², m³, s, m/s, °C and byte. A quantity is a number; compared with or added to one of another
-    kind (length and mass, euros and dollars) it raises `ValueError`. Without a known unit it is a bare number.
+    Base units are kg, m, m², m³, s, m/s, °C and byte. A quantity is a number. Comparing it with a quantity of another
+    kind (length and mass, euros and dollars) raises `ValueError`, and so does adding one. Without a known unit, the
+    result is a plain number.
 
     Args:
-        text: The text, or an answer that holds a quantity.
+        text: The text, or an answer that contains a quantity.
         context: Text of the document that the number is from; its other numbers show whether "1.750" is a thousand.
 
     Raises:
-        ValueError: As for `parse_number`; compounds such as "6 ft 2 in" are added up.
+        ValueError: There is no single number, as in `parse_number`; compounds such as "6 ft 2 in" are added up.
     """
     text = require_known(text)
     if isinstance(text, int | float):
@@ -50,7 +51,7 @@ def parse_quantity(text: str | int | float, context: str | None = None) -> int |
 
 
 def quantities_in(text: str) -> list[Any]:
-    """Return all quantities of a text that can be read, in their order.
+    """Return all quantities of a text that can be read, in order.
 
     Args:
         text: The text.

@@ -1,7 +1,8 @@
-"""Numerals in digits: grouping, decimal marks, and the evidence for what a mark stands for.
+"""Numerals in digits: grouping, decimal marks, and the evidence for the meaning of a mark.
 
-`1.750` is a thousand and more in a text with decimal commas, and less than two in English. A numeral is read by its own
-form if that leaves one reading (`1.480.500`, `1'234.50`, `12,34,567`), else by the decimal mark of its context.
+`1.750` is more than a thousand in a text with decimal commas, and less than two in English. A numeral is read by its
+own form if that leaves one reading (`1.480.500`, `1'234.50`, `12,34,567`), and otherwise by the decimal mark of its
+context.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import lru_cache
 from pyrag_helpers.language import COMMA_WORDS, POINT_WORDS
 
 SPACES = " \u00a0\u202f\u2009"
-_MAX_DIGITS = 300  # int() is quadratic
+_MAX_DIGITS = 300  # digits of a numeral, because the time of int() grows with their square
 NUMERAL = (
     rf"(?:\d{{1,3}}(?:[{SPACES}]\d{{3}})+(?![\d'’])(?:[.,]\d+)?(?![.,]?\d)"
     r"|\d+(?:[.,_]\d+|['’]\d{3}(?!\d))*|(?<![\w.,])\.\d+)"
@@ -27,7 +28,7 @@ _POINT_SCRIPTS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0
 
 
 def plain_digits(text: str) -> str:
-    """Return a text with digits and marks of all scripts as ASCII, each character in its place."""
+    """Return a text with the digits and marks of all scripts as ASCII; every character keeps its position."""
     if text.isascii():
         return text
     digits = {ord(c): str(unicodedata.decimal(c)) for c in set(text) if not c.isascii() and c.isdecimal()}
@@ -35,7 +36,7 @@ def plain_digits(text: str) -> str:
 
 
 def is_open_point(numeral: str) -> bool:
-    """Return whether a numeral such as `1.750` is a thousand and more with decimal commas."""
+    """Return whether a numeral such as `1.750` is more than a thousand in texts with decimal commas."""
     return bool(re.fullmatch(r"[1-9]\d{0,2}\.\d{3}", numeral))
 
 
@@ -47,7 +48,7 @@ def read_numeral(numeral: str, mark: str = "") -> int | float:
         mark: Decimal mark of its context, "." or ","; empty if unknown. Without it, `1,750` is read as in English.
 
     Raises:
-        ValueError: It is no number, or may be two different ones.
+        ValueError: The numeral is not a number, or may be two different ones.
     """
     text = numeral.translate(_MARKS)
     if sum(map(str.isdigit, text)) > _MAX_DIGITS:
@@ -63,12 +64,12 @@ def read_numeral(numeral: str, mark: str = "") -> int | float:
 
 
 def decimal_mark(texts: Iterable[str]) -> str:
-    """Return the decimal mark that texts use: "." or ",", or "" without evidence or with evidence for both.
+    """Return the decimal mark that texts use, "." or ","; empty without evidence, or with evidence for both.
 
-    Numerals with one reading are the evidence, and without any the language of the words.
+    Numerals with only one reading are evidence; without any, the language of the words decides.
 
     Args:
-        texts: Texts of one document, or the cells of a table.
+        texts: Texts of a document, or the cells of a table.
     """
     marks: set[str] = set()
     words: set[str] = set()
@@ -87,12 +88,12 @@ def decimal_mark(texts: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def mark_of_text(text: str) -> str:
-    """Return the decimal mark that one text shows."""
+    """Return the decimal mark that a text shows."""
     return decimal_mark((text,))
 
 
 def _decimal_mark(text: str) -> str:
-    """Return the decimal mark that a numeral's own form shows; empty if it has none or may be read in two ways."""
+    """Return the decimal mark that a numeral's own form shows; empty if it has none or is ambiguous."""
     marks = re.sub(r"\d", "", text)
     last = marks[-1:]
     if not last or last not in ".," or marks.count(last) > 1 or _is_open(text):
@@ -101,7 +102,7 @@ def _decimal_mark(text: str) -> str:
 
 
 def _mark_of(text: str) -> str:
-    """Return the decimal mark that a numeral is evidence for."""
+    """Return the decimal mark that a numeral is evidence for; empty if it is no evidence."""
     marks = re.sub(r"\d", "", text)
     if not marks or not _is_grouped(re.sub(r"[.,]\d+$", "", text) if _decimal_mark(text) else text):
         return ""
@@ -116,7 +117,7 @@ def _is_open(text: str) -> bool:
 
 
 def _by_context(text: str, mark: str) -> str:
-    """Return the decimal mark of a numeral with two readings; empty if its mark groups thousands."""
+    """Return the decimal mark of a numeral with two readings; empty if its mark separates thousands."""
     own = "," if "," in text else "."
     if own == "." and not mark:
         raise ValueError(
@@ -127,5 +128,5 @@ def _by_context(text: str, mark: str) -> str:
 
 
 def _is_grouped(text: str) -> bool:
-    """Return whether digits stand in one of the groupings in use: none, by thousands, or Indian."""
+    """Return whether digits are in one of the groupings in use: none, by thousands, or Indian."""
     return bool(re.fullmatch(r"\d*|\d{1,3}(?:([.,' _])\d{3}(?:\1\d{3})*)|\d{1,2}(?:,\d{2})+,\d{3}", text))

@@ -27,47 +27,70 @@ CLASS = re.compile(r"^ *class (\w+)", re.MULTILINE)
 
 # Packages and modules whose docstrings and names have the form of `writing.md`. The list may only grow.
 FINISHED = (
+    "benchmarks/",
     "pyrag/agents/",
     "pyrag/api.py",
     "pyrag/episode/",
     "pyrag/errors.py",
     "pyrag/evaluation/",
+    "pyrag/evolve/",
+    "pyrag/integrations/",
     "pyrag/llm/",
-    "pyrag/methods/pyrag/",
+    "pyrag/methods/hera/",
+    "pyrag/methods/opera/",
     "pyrag/methods/program_result.py",
     "pyrag/methods/program_text.py",
+    "pyrag/methods/pyrag/",
     "pyrag/methods/registry.py",
     "pyrag/methods/repair.py",
     "pyrag/methods/search_agent.py",
     "pyrag/methods/step_recorder.py",
+    "pyrag/networks/",
+    "pyrag/reproduce/",
     "pyrag/runtime/",
+    "pyrag/server/",
     "pyrag/settings/",
+    "pyrag/testing/",
+    "pyrag/tools/",
     "pyrag/trace/",
+    "pyrag_helpers/",
+    "rl/pyrag_rl/__init__.py",
+    "rl/pyrag_rl/config.py",
+    "rl/pyrag_rl/cpu_smoke/",
+    "rl/pyrag_rl/curriculum/",
+    "rl/pyrag_rl/data/",
+    "rl/pyrag_rl/folder.py",
     "rl/pyrag_rl/mapgrpo/",
+    "rl/pyrag_rl/packed/",
+    "rl/pyrag_rl/prompting.py",
+    "rl/pyrag_rl/report.py",
     "rl/pyrag_rl/rewards/",
+    "rl/pyrag_rl/start.py",
+    "rl/pyrag_rl/verifiers.py",
+    "rl/pyrag_rl/verl/",
     "sandbox/pyrag_sandbox/",
 )
 # Verbs that summaries of functions open with. Add a verb in the imperative; never a noun, "Returns" or "True".
 VERBS = frozenset(
     """
-    Add Admit Answer Ask Await Begin Block Build Call Cancel Check Claim Clear Close Conclude Convert Copy Count
-    Create Cut Decompose Delete Discard Do Download Draw Drop Embed End Exclude Execute Find Forget Format Free Generate
-    Give Go Group Handle Have Hold Ignore Import Join Keep Let Lift Load Lock Log Look Lower Make Mark Name Number
-    Observe Open Parse Place Plot Print Put Raise Read Record Refuse Release Remember Remove Replace Report Request
-    Resume Return Run Schedule Score Search Send Serve Set Shorten Show Shut Skip Split Start Stop Store Suspend Take
-    Tell Train Transfer Treat Turn Update Use Visit Wait Warn Write Yield
+    Accept Add Admit Answer Append Apply Ask Await Begin Bind Blame Block Build Call Cancel Change Check Choose
+    Claim Clear Close Compile Conclude Connect Convert Copy Correct Count Create Cut Decide Decompose Delete Discard
+    Do Download Draw Drop Embed End Exclude Execute Find Forget Format Free Generate Give Go Group Handle Have Hold
+    Ignore Import Join Judge Keep Kill Learn Let Lift Limit Link Load Lock Log Look Lower Make Mark Name Number Observe
+    Open Parse Perform Place Plot Print Put Raise Read Record Refuse Release Remember Remove Replace Report Request
+    Resume Return Review Run Sample Schedule Score Search Select Send Serve Set Shorten Show Shut Skip Sort Split
+    Start Stop Store Suspend Take Tell Train Transfer Treat Turn Undo Update Use Visit Wait Warn Write Yield
     """.split()  # noqa: SIM905
 )
 NOUN_OR_VERB = frozenset([
     "Answers", "Calls", "Checks", "Counts", "Formats", "Names", "Numbers", "Places", "Plots", "Records", "Reports",
-    "Requests", "Runs", "Scores", "Searches", "Starts", "Marks", "Turns",
+    "Requests", "Runs", "Scores", "Searches", "Starts", "Marks", "Turns", "Limits", "Changes", "Links",
+    "Reviews", "Samples",
 ])  # fmt: skip
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
 # Names that other programs see: fields of the trace, of events and of results, a setting's short form, a function.
 PUBLIC_NAMES = frozenset([
-    ("pyrag/agents/passages.py", "given"),  # the function
     ("pyrag/runtime/engines.py", "least"),  # an argument of the embedded engine
-    ("pyrag/methods/pyrag/decompose_only.py", "given"),
 ])  # fmt: skip
 FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/run.py", "pyrag/evaluation/")
 PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
@@ -81,7 +104,7 @@ RELATIVE_DOCSTRINGS = 0
 WITHOUT_ARGS = 2  # commands that are registered without a decorator: their options carry their help
 BOUNDS = 0
 LONG_MODULES = 0
-TWICE = 3
+TWICE = 2
 LONG_NAMES = 0
 LARGE_FOLDERS: dict[str, int] = {}
 
@@ -165,7 +188,9 @@ def test_public_functions_document_their_arguments() -> None:
 @cache
 def finished() -> tuple[tuple[str, ast.AST], ...]:
     """Return path and node of all nodes in finished packages."""
-    trees = ((path, ast.parse(text)) for path, text in texts(*PACKAGES).items() if path.startswith(FINISHED))
+    trees = (
+        (path, ast.parse(text)) for path, text in texts(*PACKAGES, "benchmarks").items() if path.startswith(FINISHED)
+    )
     return tuple((path, node) for path, tree in trees for node in ast.walk(tree))
 
 

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from benchmarks.prefix_cache import PrefixCache
-from benchmarks.served_model import HEAD, Timed, covered, figures, measure, read_asked
+from benchmarks.served_model import HEAD, QuestionWaits, covered, figures, measure, read_asked
 from pyrag.trace.events import AgentFinished, Searched
 from pyrag.trace.model import Answer, Step, Trace, Usage
 
@@ -60,7 +60,7 @@ def test_overlapping_waits_are_counted_once() -> None:
 
 
 def test_the_wait_of_an_event_ends_with_it() -> None:
-    timed = Timed()
+    timed = QuestionWaits()
     timed.note(AgentFinished(0, "plan", seconds=2.0, at=2.5))
     timed.note(AgentFinished(1, "answer", seconds=1.0, at=4.0))
     timed.note(Searched(2, "q", 5, seconds=0.5, at=3.0))
@@ -72,7 +72,7 @@ def test_figures_of_a_level_are_sums_of_its_questions() -> None:
     steps = (Step(0, "retrieve", "q", seconds=1.0), Step(1, "answer", "q", seconds=2.0, depends_on=(0,)))
     usage = Usage(model_calls=2, prompt_tokens=300, completion_tokens=30, seconds=5.0)
     trace = Trace("q", Answer("a"), steps=steps, usage=usage)
-    timed = Timed([(0.0, 1.0), (1.5, 4.5)], planning=1.0)
+    timed = QuestionWaits([(0.0, 1.0), (1.5, 4.5)], planning=1.0)
     level = figures("paper", 10.0, 0.5, PrefixCache(600, 150), [(trace, timed)] * 2)
     assert (level.questions_per_second, level.tokens_per_second, level.prompt_tokens_per_second) == (0.2, 6.0, 60.0)
     assert (level.cached, level.wall_by_path, level.pyrag_cpu_ms) == (0.25, 1.25, 250.0)

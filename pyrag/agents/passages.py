@@ -36,7 +36,7 @@ def numbered(sub_queries: Sequence[str]) -> str:
     return "\n".join(f"{number}. {query}" for number, query in enumerate(sub_queries, start=1))
 
 
-def given(facts: str, question: str) -> str:
+def with_facts(facts: str, question: str) -> str:
     """Return a query for the Answer agent's aggregation mode. The embedded reader splits it again.
 
     Args:

@@ -1,1 +1,1 @@
-"""Learning without touching weights: experiences and prompts from training questions (HERA, algorithms 1 to 6)."""
+"""Learning without changing weights: experience and prompts from training questions (HERA, algorithms 1 to 6)."""

@@ -1,4 +1,4 @@
-"""Settings of evolving, with the paper's defaults where it has them."""
+"""Settings of learning, with the paper's defaults where it states them."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pyrag.methods.hera.coach.protocol import AXES, Axis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvolveConfig:
-    """The paper leaves open G, the threshold of success, the sizes of buffers and the length limit C; those are ours.
+    """Settings of learning. The paper does not state G, the success threshold, the buffer size or the limit C.
 
-    The temperature of group sampling (0.9, §4) is the orchestrator's own for samples above the first.
+    The temperature of group sampling (0.9, §4) belongs to the orchestrator, for all samples but the first.
     """
 
-    group: int = 4  # G, topologies a question (algorithm 2)
-    success: float = 0.5  # least F1 of a trajectory that succeeded; one of 0 failed outright (algorithm 6)
-    buffer: int = 5  # recent failures kept of each agent (algorithm 5, B_i)
-    axes: tuple[Axis, ...] = AXES  # those of algorithm 5 and the two that §3.4.1 adds
-    guidance: int = 1500  # characters an agent's rules and principles may have together (C in §3.4.2)
-    epochs: int = 1  # times that the training questions are gone through
-    topologies: bool = False  # learn which topologies suit which questions, and leave all prompts as they are
-    # Ablations of figures 2 and 8, each by itself.
-    library: bool = True  # insights are gained, kept and shown to the orchestrator
-    prompt_evolution: bool = True  # agents at fault are taught
-    mutation: bool = True  # topologies are mutated if all of a group fail
+    group: int = 4  # G, topologies per question (algorithm 2)
+    success: float = 0.5  # minimum F1 of a success; a trajectory with an F1 of 0 failed outright (algorithm 6)
+    buffer: int = 5  # number of recent failures kept per agent (algorithm 5, B_i)
+    axes: tuple[Axis, ...] = AXES  # the axes of algorithm 5, and two more from §3.4.1
+    guidance: int = 1500  # maximum characters of an agent's rules and principles together (C in §3.4.2)
+    epochs: int = 1  # number of passes through the training questions
+    topologies: bool = False  # learn only which topologies suit which questions, and leave all prompts unchanged
+    # Ablations of figures 2 and 8, each independent of the others.
+    library: bool = True  # gain insights, keep them and show them to the orchestrator
+    prompt_evolution: bool = True  # teach agents at fault
+    mutation: bool = True  # mutate topologies if a whole group fails
 
     @property
     def teaches(self) -> bool:

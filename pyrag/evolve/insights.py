@@ -1,4 +1,4 @@
-"""From a group of trajectories to the experience library (HERA, algorithms 2 and 3)."""
+"""Insights from groups of trajectories, and their addition to the experience library (HERA, algorithms 2 and 3)."""
 
 from __future__ import annotations
 
@@ -14,45 +14,47 @@ from pyrag.methods.hera.topology import Characterisation
 
 
 def ranked(group: Sequence[Trajectory]) -> list[Trajectory]:
-    """Sort by F1, then by tokens (algorithm 2, line 13)."""
-    return sorted(group, key=lambda one: (-one.f1, one.tokens))
+    """Sort trajectories by F1, then by tokens (algorithm 2, line 13)."""
+    return sorted(group, key=lambda trajectory: (-trajectory.f1, trajectory.tokens))
 
 
 def is_mixed(group: Sequence[Trajectory], success: float) -> bool:
-    """Return True if some trajectories succeeded and some failed: only these can be compared (algorithm 2, line 10).
+    """Return True if some trajectories succeeded and some failed, so that they can be compared (algorithm 2, line 10).
 
     Args:
         group: Trajectories of one question.
         success: Minimum F1 of a success.
     """
-    return len({one.f1 >= success for one in group}) == 2
+    return len({trajectory.f1 >= success for trajectory in group}) == 2
 
 
 async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Trajectory]) -> tuple[str, ...]:
     """Return insights, most important first (ReflectOnGroup).
 
     Args:
-        coach: Compares the trajectories.
-        profile: The question's.
+        coach: Coach that compares the trajectories.
+        profile: The kind of question.
         group: Trajectories of the question.
 
     Raises:
-        BadOutputError: The coach's reply holds no insight.
+        BadOutputError: The coach's reply has no insight.
     """
-    return await coach.reflect(profile, [Seen(one.topology, one.f1, transcript(one)) for one in ranked(group)])
+    return await coach.reflect(
+        profile, [Seen(trajectory.topology, trajectory.f1, transcript(trajectory)) for trajectory in ranked(group)]
+    )
 
 
 async def consolidate(coach: Coach, draft: EntryDraft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
-    """Update the library by insights (algorithm 3, lines 3 to 15); return the operations, one line each.
+    """Add insights to the library (algorithm 3, lines 3 to 15). Return the operations, one line each.
 
-    PRUNE removes contradicted entries of low utility. If it removes all of them, the insight is added: the paper leaves
-    this open.
+    PRUNE deletes contradicted entries of low utility. If it deletes all of them, the insight is added, which the paper
+    leaves open.
 
     Args:
-        coach: Chooses the operation for an insight.
-        draft: The library under change.
-        profile: The question's.
-        insights: Most important first.
+        coach: Coach that chooses the operation for an insight.
+        draft: Draft of the library.
+        profile: The kind of question.
+        insights: Insights, most important first.
     """
     done = []
     for insight in insights:
@@ -65,12 +67,12 @@ async def consolidate(coach: Coach, draft: EntryDraft, profile: Characterisation
         except BadOutputError as error:
             done.append(f"KEEP: {insight} (undecided: {error})")
             continue
-        named = [one for one in matches if one.id in settled.entries]
+        named = [entry for entry in matches if entry.id in settled.entries]
         match settled.operation:
             case "ADD":
                 done.append(_added(draft, profile, insight))
             case "MERGE":
-                merged = draft.merge([one.id for one in named], settled.insight)
+                merged = draft.merge([entry.id for entry in named], settled.insight)
                 done.append(f"MERGE {_ids(named)}: {merged.insight}")
             case "PRUNE":
                 done += _pruned(draft, profile, insight, named)
@@ -81,15 +83,14 @@ async def consolidate(coach: Coach, draft: EntryDraft, profile: Characterisation
 
 def _pruned(draft: EntryDraft, profile: Characterisation, insight: str, named: Sequence[Experience]) -> list[str]:
     low = low_utility(named)
-    draft.prune([one.id for one in low])
+    draft.prune([entry.id for entry in low])
     done = [f"PRUNE {_ids(low)}: {insight}"]
     return [*done, _added(draft, profile, insight)] if len(low) == len(named) else done
 
 
 def low_utility(entries: Sequence[Experience]) -> list[Experience]:
-    """Return the entries that succeeded in at most half of their uses, as the library estimates it
-    (FilterLowUtility)."""
-    return [one for one in entries if one.success_rate <= 0.5]
+    """Return the entries that succeeded in at most half of their uses, by the library's estimate (FilterLowUtility)."""
+    return [entry for entry in entries if entry.success_rate <= 0.5]
 
 
 def _added(draft: EntryDraft, profile: Characterisation, insight: str) -> str:
@@ -97,4 +98,4 @@ def _added(draft: EntryDraft, profile: Characterisation, insight: str) -> str:
 
 
 def _ids(entries: Sequence[Experience]) -> str:
-    return ", ".join(str(one.id) for one in entries) or "nothing"
+    return ", ".join(str(entry.id) for entry in entries) or "nothing"

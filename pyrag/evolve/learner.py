@@ -1,10 +1,10 @@
 """Learning from one training question after another: HERA's top level (algorithm 1).
 
-A step samples a group of topologies, mutates them where all fail, teaches the agents at fault, and validates what was
-learned. All its changes are committed at its end, in one transaction of the library with the step's record; a process
-that is killed earlier leaves the state of the step before.
+A step samples a group of topologies, mutates them if all fail, teaches the agents at fault, and validates what was
+learned. Its changes are committed at the end, in one transaction of the library that includes the step's record. A
+process that is killed earlier leaves the state of the previous step.
 
-The paper executes a topology and then a group of others; here the group's first member is that topology.
+The paper executes a topology and then a group of others; here, that topology is the first of the group.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve import insights, mutation, rope
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.prompt_versions import PromptVersions, learners
-from pyrag.evolve.records import AgentFailure, Kind, StepRecord, Tried, ValidatedUpdate, written
+from pyrag.evolve.step_records import AgentFailure, Kind, StepRecord, TriedTopology, ValidatedUpdate, written
 from pyrag.evolve.trajectories import Players, Trajectory, together
 from pyrag.evolve.transcript import transcript
 from pyrag.evolve.validation import UpdateValidator
@@ -29,13 +29,13 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 @dataclass(slots=True)
 class _Step:
-    """A step under way: its state, and what goes into its record."""
+    """A step in progress: its state, and the content of its record."""
 
     question: Question
     profile: Characterisation
     players: Players
     group: list[Trajectory] = field(default_factory=list)
-    tried: list[Tried] = field(default_factory=list)
+    tried: list[TriedTopology] = field(default_factory=list)
     blamed: tuple[Agent, ...] = ()
     failures: tuple[AgentFailure, ...] = ()
     updates: list[ValidatedUpdate] = field(default_factory=list)
@@ -43,14 +43,18 @@ class _Step:
     reflected: bool = False
     notes: list[str] = field(default_factory=list)
 
-    def saw(self, kind: Kind, one: Trajectory, label: str = "") -> None:
-        self.tried.append(Tried(kind, one.topology, one.f1, one.tokens, one.trace.answer.text, label))
+    def saw(self, kind: Kind, trajectory: Trajectory, label: str = "") -> None:
+        self.tried.append(
+            TriedTopology(
+                kind, trajectory.topology, trajectory.f1, trajectory.tokens, trajectory.trace.answer.text, label
+            )
+        )
 
 
 class Learner:
-    """A run under way. `records` are those of the committed steps, beginning with step 0.
+    """A run in progress. `records` holds the records of the committed steps, starting with step 0.
 
-    Its methods raise what `Players` raises; the state is then that of the last committed step.
+    Methods raise the errors of `Players`. The last committed step then determines the state.
     """
 
     def __init__(
@@ -64,11 +68,11 @@ class Learner:
     ) -> None:
         self._library, self._versions, self._validator, self._config = library, versions, validator, config
         self._buffers: dict[Agent, deque[str]] = defaultdict(lambda: deque(maxlen=config.buffer))
-        self._times: Counter[str] = Counter()  # that a question was learned from
+        self._times: Counter[str] = Counter()  # number of times that a question was learned from
         for record in records:
             self._remember(record)
         version = records[-1].version if records else 0
-        self._players = players.told(versions.prompts(version), version)
+        self._players = players.with_prompts(versions.prompts(version), version)
         self.records = list(records)
 
     async def begin(self) -> StepRecord:
@@ -90,34 +94,35 @@ class Learner:
         step = _Step(question, await self._players.characterise(question), self._players)
         await self._sample(step)
         coach = self._players.coach
-        mends = self._config.teaches or self._config.mutates
-        if coach and mends and step.group[0].f1 < self._config.success:
-            await self._mend(step, coach)
+        may_improve = self._config.teaches or self._config.mutates
+        if coach and may_improve and step.group[0].f1 < self._config.success:
+            await self._improve(step, coach)
         if coach and self._config.library and insights.is_mixed(step.group, self._config.success):
             await self._reflect(step, coach)
         return await self._commit(step, coach)
 
     async def _sample(self, step: _Step) -> None:
-        """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples instead of cached ones."""
+        """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples, not cached ones."""
         lessons = self._library.retrieve(step.profile) if self._config.library else []
         drawn = self._times[step.question.id] * (self._config.group - 1)
         samples = (0, *range(drawn + 1, drawn + self._config.group))
-        sampled = (step.players.orchestrate(step.question, lessons, one) for one in samples)
+        sampled = (step.players.orchestrate(step.question, lessons, sample) for sample in samples)
         topologies = await together(sampled, step.players.settings.concurrency)
         step.group = await step.players.run_all(step.question, topologies)
-        for one in step.group:
-            step.saw("sample", one)
+        for trajectory in step.group:
+            step.saw("sample", trajectory)
 
-    async def _mend(self, step: _Step, coach: Coach) -> None:
-        """Blame and teach agents (algorithm 1, lines 10 to 13), with mutations where all trajectories failed (algorithm
-        6)."""
-        failed, told = step.group[0], step.players
+    async def _improve(self, step: _Step, coach: Coach) -> None:
+        """Blame and teach agents (algorithm 1, lines 10 to 13); if all trajectories failed, mutate (algorithm 6)."""
+        failed, taught = step.group[0], step.players
         await self._blame(step, coach, failed)
-        if self._config.mutates and all(one.f1 == 0 for one in step.group):
+        if self._config.mutates and all(trajectory.f1 == 0 for trajectory in step.group):
             await self._mutate(step)
-        for agent in [one for one in step.blamed if one in learners()] if self._config.teaches else ():
-            if step.players is not told:  # what the agent before it mended is no merit of this one's rules
-                told, failed = step.players, await step.players.run(step.question, failed.topology)
+        for agent in (
+            [candidate for candidate in step.blamed if candidate in learners()] if self._config.teaches else ()
+        ):
+            if step.players is not taught:  # a repair by the previous agent must not be credited to this one
+                taught, failed = step.players, await step.players.run(step.question, failed.topology)
             if failed.f1 < self._config.success:
                 await self._teach(step, coach, failed, agent)
 
@@ -130,28 +135,28 @@ class Learner:
         step.failures = tuple(AgentFailure(agent, transcript(failed)) for agent in step.blamed)
 
     async def _mutate(self, step: _Step) -> None:
-        found = await mutation.mutations(step.players, step.group, step.blamed)
-        tried = await step.players.run_all(step.question, [one.topology for one in found])
-        for one, trajectory in zip(found, tried, strict=True):
-            step.saw("mutation", trajectory, one.label)
+        mutations = await mutation.mutations(step.players, step.group, step.blamed)
+        tried = await step.players.run_all(step.question, [candidate.topology for candidate in mutations])
+        for candidate, trajectory in zip(mutations, tried, strict=True):
+            step.saw("mutation", trajectory, candidate.label)
         step.group += tried
 
     async def _teach(self, step: _Step, coach: Coach, failed: Trajectory, agent: Agent) -> None:
-        """Apply RoPE to an agent, and validate the result."""
+        """Apply RoPE to an agent and validate the result."""
         known = self._versions.guidance(_version(step.players), agent)
         subject = rope.Subject(agent, known, step.players.prompts)
-        failures = [*self._buffers[agent], *(one.trajectory for one in step.failures if one.agent == agent)]
+        failures = [*self._buffers[agent], *(failure.trajectory for failure in step.failures if failure.agent == agent)]
         taught = await rope.teach(step.players, coach, subject, failed, failures[-self._config.buffer :], self._config)
-        for one in taught.variants:
-            step.saw("variant", one.trajectory, f"{agent}: {one.axis}")
+        for variant in taught.variants:
+            step.saw("variant", variant.trajectory, f"{agent}: {variant.axis}")
         step.notes += [taught.note] if taught.note else []
         if taught.guidance and taught.guidance != known:
             await self._test(step, agent, known, taught.guidance)
 
     async def _test(self, step: _Step, agent: Agent, known: Guidance, guidance: Guidance) -> None:
-        """Make a version of the prompts with the guidance, and keep it if validation accepts it."""
+        """Make a version of the prompts with new guidance, and keep it if validation accepts it."""
         version = self._versions.add(_version(step.players), agent, guidance)
-        changed = step.players.told(self._versions.prompts(version), version)
+        changed = step.players.with_prompts(self._versions.prompts(version), version)
         before = await self._validator.score(step.players, self._library)
         after = await self._validator.score(changed, self._library)
         new = [line for line in guidance.lines if line not in known.lines]
@@ -167,10 +172,10 @@ class Learner:
             step.notes.append(f"no insight was gained: {error}")
 
     async def _commit(self, step: _Step, coach: Coach | None) -> StepRecord:
-        """Write utilities, insights and record in one transaction, and switch to the new prompts."""
+        """Write utilities, insights and the record in one transaction, and switch to the new prompts."""
         with self._library.update() as draft:
-            for one in step.group:
-                draft.used(one.topology.experience, succeeded=one.f1 >= self._config.success)
+            for trajectory in step.group:
+                draft.used(trajectory.topology.experience, succeeded=trajectory.f1 >= self._config.success)
             if coach and step.insights:
                 await self._consolidate(step, coach, draft)
             record = self._record(step)
@@ -191,7 +196,7 @@ class Learner:
         after = await self._validator.score(step.players, draft)
         step.updates.append(ValidatedUpdate(before, after, tuple(operations)))
         if not step.updates[-1].accepted:
-            draft.back()
+            draft.undo()
 
     def _record(self, step: _Step) -> StepRecord:
         meter = step.players.meter
@@ -214,10 +219,10 @@ class Learner:
 
     def _remember(self, record: StepRecord) -> None:
         self._times[record.question] += 1
-        for one in record.failures:
-            self._buffers[one.agent].append(one.trajectory)
+        for failure in record.failures:
+            self._buffers[failure.agent].append(failure.trajectory)
 
 
 def _version(players: Players) -> int:
-    assert players.version is not None  # only variants have none, and they are never kept
+    assert players.version is not None  # only variants have no version, and they are never kept
     return players.version

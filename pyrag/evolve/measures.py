@@ -1,7 +1,7 @@
 """Measures of agent graphs and of learning (HERA, §5.4 and figure 6).
 
-The graph G_τ = (V, E) of a trajectory has agents as nodes and an edge per hand-over. Entropy and self-loops count
-hand-overs by frequency; cycles and diameter are those of the simple directed graph.
+The graph G_τ = (V, E) of a trajectory has agents as nodes and hand-overs as edges. Entropy and self-loops count
+repeated hand-overs; cycles and diameter use the simple directed graph.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pyrag.methods.hera.topology import Agent, Topology
 
 Edge = tuple[Agent, Agent]
-WINDOW = 20  # trajectories that an entropy is taken over
+WINDOW = 20  # number of trajectories for an entropy
 PHASES = ("initial", "exploration", "refinement", "optimization")
 
 
 @dataclass(frozen=True, slots=True)
 class GraphMeasures:
-    """Figure 6 (a) to (e). `efficiency` is F1 per agent; `diameter` counts hand-overs."""
+    """Measures of figure 6 (a) to (e). `efficiency` is F1 per agent; `diameter` counts hand-overs."""
 
     agents: int
     efficiency: float
@@ -34,8 +34,8 @@ def measures_of(topology: Topology, f1: float) -> GraphMeasures:
     """Return the measures of a trajectory's graph.
 
     Args:
-        topology: The trajectory's.
-        f1: Of its answer, from 0 to 1.
+        topology: Topology of the trajectory.
+        f1: F1 of its answer, from 0 to 1.
     """
     edges = hand_overs(topology)
     agents = {node.agent for node in topology.nodes}
@@ -49,7 +49,7 @@ def measures_of(topology: Topology, f1: float) -> GraphMeasures:
 
 
 def hand_overs(topology: Topology) -> list[Edge]:
-    """Return an edge for each result that another agent works with, in the order of the topology."""
+    """Return an edge for each result that one agent passes to another, in the order of the topology."""
     return [(source.agent, target.agent) for source, target in topology.edges]
 
 
@@ -61,11 +61,11 @@ def transition_entropy(edges: Iterable[Edge]) -> float:
 
 
 def entropies(trajectories: Sequence[Sequence[Edge]], window: int = WINDOW) -> list[float]:
-    """Return the entropy of each trajectory together with the ones before it.
+    """Return the entropy at each trajectory, computed over it and the trajectories before it.
 
     Args:
-        trajectories: Hand-overs of each.
-        window: Trajectories per entropy, at most.
+        trajectories: Hand-overs of each trajectory.
+        window: Maximum number of trajectories for an entropy.
     """
     return [
         transition_entropy(edge for edges in trajectories[max(0, end - window) : end] for edge in edges)
@@ -74,19 +74,19 @@ def entropies(trajectories: Sequence[Sequence[Edge]], window: int = WINDOW) -> l
 
 
 def count_cycles(edges: Iterable[Edge]) -> int:
-    """Count closed paths that visit no agent twice, without self-loops."""
+    """Count the closed paths that visit no agent twice, without self-loops."""
     after = _successors(edges)
     order = {agent: place for place, agent in enumerate(sorted(after))}
 
     def closed(start: Agent, at: Agent, seen: frozenset[Agent]) -> int:
-        """Paths from `at` back to `start`, which is the first of its cycle in alphabetical order."""
-        found = 0
-        for one in after[at]:
-            if one == start:
-                found += 1
-            elif one not in seen and order[one] > order[start]:
-                found += closed(start, one, seen | {one})
-        return found
+        """Count the paths from `at` to `start`, which is the first agent of its cycle in alphabetical order."""
+        count = 0
+        for successor in after[at]:
+            if successor == start:
+                count += 1
+            elif successor not in seen and order[successor] > order[start]:
+                count += closed(start, successor, seen | {successor})
+        return count
 
     return sum(closed(agent, agent, frozenset({agent})) for agent in after)
 
@@ -99,7 +99,7 @@ def diameter(edges: Iterable[Edge]) -> int:
 
 def _farthest(start: Agent, after: Mapping[Agent, set[Agent]]) -> int:
     seen, frontier, steps = {start}, {start}, 0
-    while frontier := {one for agent in frontier for one in after[agent]} - seen:
+    while frontier := {successor for agent in frontier for successor in after[agent]} - seen:
         seen |= frontier
         steps += 1
     return steps
@@ -108,7 +108,7 @@ def _farthest(start: Agent, after: Mapping[Agent, set[Agent]]) -> int:
 def _successors(edges: Iterable[Edge]) -> dict[Agent, set[Agent]]:
     after: dict[Agent, set[Agent]] = defaultdict(set)
     for source, target in edges:
-        after[target]  # an agent that hands nothing over is in the graph too
+        after[target]  # adds agents that hand over nothing
         if source != target:
             after[source].add(target)
     return dict(after)
@@ -121,13 +121,13 @@ def phases(count: int) -> list[range]:
 
 
 def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds: int = 3) -> list[float]:
-    """Return the LOWESS curve of points at each x (Cleveland, 1981): local lines, refitted without outliers.
+    """Return the LOWESS curve of points at each x: local lines, refitted without outliers (Cleveland, 1981).
 
     Args:
-        x: Places, ascending.
+        x: Positions, ascending.
         y: Values.
         share: Share of the points that a local line is fitted to.
-        rounds: Refits with bisquare weights of the residuals.
+        rounds: Number of refits with bisquare weights of the residuals.
     """
     import numpy as np
 

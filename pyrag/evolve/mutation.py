@@ -1,7 +1,7 @@
 """Topology mutation: other structures for a question that every topology failed (HERA, §3.5 and algorithm 6).
 
-The orchestrator does both operations as a revision of its topology: it knows substitutes for an agent, and its reply is
-checked like any other topology.
+The orchestrator makes both operations as revisions of its topology, because it knows substitutes for an agent. Its
+reply is checked like any other topology.
 """
 
 from __future__ import annotations
@@ -18,23 +18,25 @@ OPERATIONS = ("replace", "augment")  # options A and B
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    label: str  # "replace retriever"
+    """A mutated topology and a name for the change."""
+
+    label: str  # such as "replace retriever"
     topology: Topology
 
 
 async def mutations(players: Players, group: Sequence[Trajectory], agents: Sequence[Agent]) -> list[Mutation]:
-    """Return the candidates C_Γ: per agent at fault, a topology without it and one with another agent behind it.
+    """Return the candidates C_Γ: per agent at fault, a topology without it, and one with another agent after it.
 
-    They revise the first of the group. A topology that was tried, or that the orchestrator cannot find, is left out.
-    Experience is not shown, so that no entry is credited with the result.
+    They are revisions of the group's first topology. Topologies that were already tried are left out, and so are
+    revisions that the orchestrator cannot make. No experience is shown, so that no entry is credited with the result.
 
     Args:
         players: The agents.
-        group: Failed trajectories of one question.
-        agents: Those at fault.
+        group: Failed trajectories of a question.
+        agents: Agents at fault.
     """
-    failed, tried = group[0], [one.topology.nodes for one in group]
-    found: list[Mutation] = []
+    failed, tried = group[0], [trajectory.topology.nodes for trajectory in group]
+    candidates: list[Mutation] = []
     for agent in agents:
         for operation in OPERATIONS:
             wish = players.prompts.render_method(f"evolve.{operation}", {"agent": agent})[1]
@@ -44,5 +46,5 @@ async def mutations(players: Players, group: Sequence[Trajectory], agents: Seque
                 continue
             if revised.nodes not in tried:
                 tried.append(revised.nodes)
-                found.append(Mutation(f"{operation} {agent}", replace(revised, experience=())))
-    return found
+                candidates.append(Mutation(f"{operation} {agent}", replace(revised, experience=())))
+    return candidates

@@ -1,11 +1,11 @@
-"""The versions of a run's prompts: whole folders for `--prompts`, and a link to the current one.
+"""Versions of a run's prompts: complete folders for `--prompts`, and a link to the current one.
 
     RUN/prompts-versions/0000    the prompts before learning
     RUN/prompts-versions/0001    …
     RUN/prompts                  a link to the current version
 
-Versions differ only in learned texts: `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`. A version is made
-in a folder of another name and renamed, so that it is complete or absent.
+Versions differ only in the learned texts `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`. A version is
+made in a folder with a temporary name and then renamed, so that it is either complete or absent.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ VERSIONS, CURRENT = "prompts-versions", "prompts"
 
 
 class PromptVersions:
-    """The versions in a run's folder. Methods raise `OSError` where it cannot be written."""
+    """Versions of the prompts in a run's folder. Methods raise `OSError` if it cannot be written."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
 
     def begin(self, start: str | None) -> None:
-        """Make version 0 from a prompts folder, or from the package's; delete all other versions."""
+        """Make version 0 from a prompts folder or from the package's prompts, and delete all other versions."""
         self.forget_after(-1)
-        load_prompts(start)  # says what is wrong with the folder before it is copied
+        load_prompts(start)  # reports faults of the folder before it is copied
         with as_file(prompts_folder()) as packaged, as_file(prompts_folder(start)) as folder:
             self._make(0, folder, {}, rest=packaged if start in PROMPT_SETS else None)
 
@@ -45,10 +45,10 @@ class PromptVersions:
 
     def numbers(self) -> list[int]:
         folder = self._run / VERSIONS
-        return sorted(int(one.name) for one in folder.iterdir() if one.name.isdigit()) if folder.is_dir() else []
+        return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
 
     def current(self) -> int:
-        """Return the number of the current version. Raises `UsageError` where the folder is no run."""
+        """Return the number of the current version. Raises `UsageError` if the folder is not a run."""
         try:
             return int((self._run / CURRENT).readlink().name)
         except (OSError, ValueError) as error:
@@ -61,7 +61,7 @@ class PromptVersions:
         """Return the learned texts of an agent.
 
         Args:
-            version: Of the prompts.
+            version: Version of the prompts.
             agent: The agent.
 
         Raises:
@@ -74,9 +74,9 @@ class PromptVersions:
         """Make a version with other guidance for one agent, and return its number.
 
         Args:
-            base: The version to start from.
+            base: Version to start from.
             agent: The agent.
-            guidance: Replaces the agent's.
+            guidance: New guidance of the agent.
 
         Raises:
             UsageError: There is no version `base`.
@@ -87,36 +87,35 @@ class PromptVersions:
         return number
 
     def select(self, version: int) -> None:
-        """Make a version the current one, in one step. Raises `UsageError` where a folder stands in the link's
-        place."""
+        """Make a version the current one, in one step. Raises `UsageError` if a folder is in the link's place."""
         self._known(version)
         link = self._run / f".{CURRENT}.{os.getpid()}"
         link.unlink(missing_ok=True)
         link.symlink_to(f"{VERSIONS}/{version:04d}")
         try:
             link.replace(self._run / CURRENT)
-        except IsADirectoryError as error:  # the run was copied without its links
+        except IsADirectoryError as error:  # the run was copied without preserving links
             link.unlink()
             raise UsageError(f"{self._run / CURRENT} is a folder, not the link to a version: remove it") from error
 
     def forget_after(self, version: int) -> None:
-        """Delete the versions above a number, which a process made in an unfinished step."""
+        """Delete the versions above a number, which an unfinished step has made."""
         for number in self.numbers():
             if number > version:
                 shutil.rmtree(self.path(number))
 
     def difference(self, old: int, new: int) -> str:
-        """Return a unified diff of all templates.
+        """Return a unified diff of all templates between two versions.
 
         Args:
-            old: A version.
-            new: Another one.
+            old: Version before.
+            new: Version after.
 
         Raises:
             UsageError: There is no such version.
         """
         before, after = self._known(old), self._known(new)
-        names = sorted({one.relative_to(root) for root in (before, after) for one in _templates(root)})
+        names = sorted({path.relative_to(root) for root in (before, after) for path in _templates(root)})
         return "".join(_diff(before, after, name) for name in names)
 
     def _known(self, version: int) -> Path:
@@ -130,7 +129,7 @@ class PromptVersions:
         made = self._run / VERSIONS / f".{number:04d}"
         shutil.rmtree(made, ignore_errors=True)
         (made / "methods").mkdir(parents=True)
-        for folder in filter(None, (rest, base)):  # a packaged set lacks what the default prompts have
+        for folder in filter(None, (rest, base)):  # a packaged set only has the prompts that differ from the default
             for template in _templates(folder):
                 (made / template.relative_to(folder)).write_bytes(template.read_bytes())
         for name, lines in learned.items():
@@ -142,12 +141,12 @@ class PromptVersions:
 
 
 def learners() -> tuple[Agent, ...]:
-    """Return the agents with a prompt to learn in: all but the retriever."""
+    """Return the agents that have a prompt in which they can learn: all but the retriever."""
     return tuple(agent for agent in AGENTS if agent != "retriever")
 
 
 def _templates(folder: Path) -> Iterator[Path]:
-    """Yield the files that prompts are read from; a user's folder may hold others, even the run itself."""
+    """Yield the files of a prompts folder; a user's folder may contain other files, even the run itself."""
     yield from folder.glob("*.txt")
     yield from folder.glob("methods/*.txt")
 
@@ -164,5 +163,5 @@ def _diff(before: Path, after: Path, name: Path) -> str:
 
 
 def _shown(path: Path) -> list[str]:
-    """Return the lines of a file in any encoding; none where it is missing."""
+    """Return the lines of a file in any encoding; empty if it is missing."""
     return lines_of(path.read_text(encoding="utf-8", errors="replace"), keepends=True) if path.is_file() else []

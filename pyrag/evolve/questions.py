@@ -1,4 +1,4 @@
-"""Training and validation questions, which do not overlap."""
+"""Disjoint training and validation questions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrag.evaluation.metrics import normalise
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The questions of a run. `identity` identifies them when runs are compared."""
+    """Questions of a run. `identity` identifies them when runs are compared."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
@@ -22,17 +22,17 @@ class Split:
 
 
 def split(train: Path, validation: str, *, limit: int | None = None, seed: int = 0) -> Split:
-    """Read the questions.
+    """Read the training and validation questions.
 
     Args:
         train: File of the training questions.
-        validation: File of validation questions, or the share of `train` to hold out, such as "0.2".
-        limit: Training questions to learn from; None for all.
-        seed: Of the samples.
+        validation: File of the validation questions, or the share of `train` to hold out, such as "0.2".
+        limit: Maximum number of training questions to learn from; None for all.
+        seed: Seed of the samples.
 
     Raises:
         DataError: A file is damaged or too small.
-        UsageError: Training and validation share a question.
+        UsageError: The two files share a question.
     """
     questions = list(read_questions(train))
     identity: dict[str, str | int | None] = {"train": digest(train), "limit": limit, "seed": seed}
@@ -43,8 +43,8 @@ def split(train: Path, validation: str, *, limit: int | None = None, seed: int =
         _check_overlap(questions, held_out, train, Path(validation))
     else:
         held_out = sample(questions, max(1, round(share * len(questions))), seed)
-        kept = _keys(held_out)
-        questions = [one for one in questions if not _keys([one]) & kept]
+        held_out_keys = _keys(held_out)
+        questions = [question for question in questions if not _keys([question]) & held_out_keys]
         identity["validation"] = validation
     if not questions or not held_out:
         raise DataError(f"{train} has too few questions to learn from some and measure on others: name a larger file")
@@ -71,5 +71,5 @@ def _check_overlap(train: Sequence[Question], held_out: Sequence[Question], path
 
 
 def _keys(questions: Sequence[Question]) -> set[str]:
-    """Return ids and normalised texts; questions that share one of these are the same."""
-    return {one.id for one in questions} | {normalise(one.question) for one in questions}
+    """Return ids and normalised texts; questions that share one of them are the same."""
+    return {question.id for question in questions} | {normalise(question.question) for question in questions}

@@ -1,6 +1,6 @@
-"""RUN/report.html: what a run learned, its validation, and the development of agent graphs and costs.
+"""Report of a run, `report.html`: what it learned, its validation, and the development of agent graphs and costs.
 
-It has the paper's figures 3, 5 and 6 for one run.
+It contains the paper's figures 3, 5 and 6 for this run.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from statistics import fmean
 from pyrag.evaluation.reports import svg
 from pyrag.evaluation.reports.writer import Table, document, plots_html, section, table_html
 from pyrag.evolve.measures import PHASES, WINDOW, entropies, hand_overs, lowess, measures_of, phases
-from pyrag.evolve.records import StepRecord, Tried
+from pyrag.evolve.step_records import StepRecord, TriedTopology
 from pyrag.methods.hera.experience.entry import Experience
 
 _GRAPH = ("agents", "efficiency", "self_loops", "cycles", "diameter")
@@ -22,8 +22,8 @@ def page(records: Sequence[StepRecord], entries: Sequence[Experience], differenc
     """Return the HTML page.
 
     Args:
-        records: Those of all steps.
-        entries: The experience library.
+        records: Records of all steps.
+        entries: Entries of the experience library.
         difference: Unified diff of the prompts before and after learning.
     """
     parts = [
@@ -47,24 +47,24 @@ def page(records: Sequence[StepRecord], entries: Sequence[Experience], differenc
 
 
 def _validation(records: Sequence[StepRecord]) -> str:
-    points = [(float(one.step), 100 * one.score) for one in records]
+    points = [(float(record.step), 100 * record.score) for record in records]
     return plots_html([svg.curves("Validation", {"F1": points}, "step", "F1, %")])
 
 
 def _tokens(records: Sequence[StepRecord]) -> str:
-    tokens = [float(one.tokens) for one in sampled(records)]
+    tokens = [float(trajectory.tokens) for trajectory in sampled(records)]
     return plots_html([_smoothed("Tokens of a trajectory", tokens, "tokens")])
 
 
 def _graphs(records: Sequence[StepRecord]) -> str:
-    found = [measures_of(one.topology, one.f1) for one in sampled(records)]
-    values = {name: [float(getattr(one, name)) for one in found] for name in _GRAPH}
+    measures = [measures_of(trajectory.topology, trajectory.f1) for trajectory in sampled(records)]
+    values = {name: [float(getattr(graph, name)) for graph in measures] for name in _GRAPH}
     plots = [_smoothed(_name(name).capitalize(), values[name], _name(name)) for name in _GRAPH]
     return plots_html(plots) + table_html(graph_table(records))
 
 
 def _smoothed(title: str, values: Sequence[float], y_name: str) -> str:
-    """Plot a dot for each trajectory, and their LOWESS curve."""
+    """Plot a dot for each trajectory and their LOWESS curve."""
     places = [float(place) for place in range(1, len(values) + 1)]
     curve = list(zip(places, lowess(places, values), strict=True))
     return svg.curves(
@@ -77,14 +77,14 @@ def _name(measure: str) -> str:
 
 
 def _entropy(records: Sequence[StepRecord]) -> str:
-    values = entropies([hand_overs(one.topology) for one in sampled(records)])
+    values = entropies([hand_overs(trajectory.topology) for trajectory in sampled(records)])
     points = [(float(place), value) for place, value in enumerate(values, start=1)]
     return plots_html([svg.curves("Transition entropy", {"H": points}, "trajectory", "nats", highest=None)])
 
 
-def sampled(records: Iterable[StepRecord]) -> list[Tried]:
+def sampled(records: Iterable[StepRecord]) -> list[TriedTopology]:
     """Return the sampled trajectories in order, without mutations and variants."""
-    return [one for record in records for one in record.samples]
+    return [trajectory for record in records for trajectory in record.samples]
 
 
 def updates_table(records: Iterable[StepRecord]) -> Table:
@@ -100,17 +100,17 @@ def updates_table(records: Iterable[StepRecord]) -> Table:
 
 
 def graph_table(records: Sequence[StepRecord]) -> Table:
-    """Return figure 6 in numbers: the measures by question type and phase."""
-    trajectories = [(record.profile, one) for record in records for one in record.samples]
+    """Return figure 6 as a table: the measures by question type and phase."""
+    trajectories = [(record.profile, trajectory) for record in records for trajectory in record.samples]
     rows = []
     for type_ in sorted({profile.type for profile, _ in trajectories if profile}):
         for name, part in zip(PHASES, phases(len(trajectories)), strict=True):
             own = [trajectories[place][1] for place in part if _is(trajectories[place][0], type_)]
             if own:
-                found = [measures_of(one.topology, one.f1) for one in own]
-                means = [f"{fmean(getattr(one, measure) for one in found):.2f}" for measure in _GRAPH]
+                measures = [measures_of(trajectory.topology, trajectory.f1) for trajectory in own]
+                means = [f"{fmean(getattr(values, measure) for values in measures):.2f}" for measure in _GRAPH]
                 rows.append([type_, name, str(len(own)), *means])
-    return Table(("question type", "phase", "n", *(_name(one) for one in _GRAPH)), rows, left=2)
+    return Table(("question type", "phase", "n", *(_name(measure) for measure in _GRAPH)), rows, left=2)
 
 
 def _is(profile: object, type_: str) -> bool:
@@ -119,7 +119,7 @@ def _is(profile: object, type_: str) -> bool:
 
 def experience_table(entries: Iterable[Experience]) -> Table:
     rows = [
-        [one.profile.type, one.insight, f"{one.utility} of {one.uses}"]
-        for one in sorted(entries, key=lambda one: (-one.utility, one.id))
+        [entry.profile.type, entry.insight, f"{entry.utility} of {entry.uses}"]
+        for entry in sorted(entries, key=lambda entry: (-entry.utility, entry.id))
     ]
     return Table(("question type", "insight", "helped"), rows, left=2)

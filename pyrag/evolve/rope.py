@@ -1,7 +1,7 @@
 """Role-aware Prompt Evolution: new rules for an agent that failed (HERA, §3.4 and algorithm 5).
 
-Variants add rules to an agent's prompt, and leave the rest of it unchanged. The whole trajectory is executed again with
-each variant; the cache answers requests that did not change.
+Variants add rules to an agent's prompt and leave the rest of it unchanged. The whole trajectory is executed again with
+each variant; requests that did not change are answered from the cache.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pyrag.methods.hera.coach.protocol import Axis, Coach, Guidance
 from pyrag.methods.hera.experience.choice import similarity
 from pyrag.methods.hera.topology import Agent
 
-_SAME = 0.9  # stems that two lines share when they say the same
+_SAME = 0.9  # similarity from which two lines count as the same
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """ρ^var and its trajectory."""
+    """A variant ρ^var of a prompt, and its trajectory."""
 
     axis: Axis
     rules: tuple[str, ...]
@@ -32,8 +32,8 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Taught:
-    """The result of RoPE: all variants, and new guidance where one of them did better."""
+class TeachingResult:
+    """Result of RoPE: all variants, and new guidance if one of them did better."""
 
     variants: tuple[Variant, ...] = ()
     guidance: Guidance | None = None
@@ -42,7 +42,7 @@ class Taught:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The agent to teach: its guidance, and the prompts of all agents."""
+    """Agent to teach, with its guidance and the prompts of all agents."""
 
     agent: Agent
     guidance: Guidance
@@ -51,42 +51,42 @@ class Subject:
 
 async def teach(
     players: Players, coach: Coach, subject: Subject, failed: Trajectory, failures: Sequence[str], config: EvolveConfig
-) -> Taught:
-    """Apply algorithm 5 to one agent and a trajectory in which it failed.
+) -> TeachingResult:
+    """Apply algorithm 5 to an agent and a trajectory in which it failed.
 
-    Rules are distilled only where a variant scored better than the trajectory: there is no contrast otherwise.
+    Rules are only distilled if a variant scored better than the trajectory; otherwise there is nothing to compare.
 
     Args:
         players: The agents.
-        coach: Words rules and principles.
-        subject: The agent.
-        failed: The trajectory.
-        failures: Transcripts of the agent's recent failures, this one last.
+        coach: Coach that formulates rules and principles.
+        subject: Agent to teach.
+        failed: The failed trajectory.
+        failures: Transcripts of the agent's recent failures, ending with this one.
         config: Axes and length limit.
     """
     variants = await _variants(players, coach, subject, failed, failures, config)
-    if not any(one.trajectory.f1 > failed.f1 for one in variants):
-        return Taught(variants, note=f"no variant of {subject.agent} did better")
-    best_first = sorted(variants, key=lambda one: (-one.trajectory.f1, one.trajectory.tokens))
+    if not any(variant.trajectory.f1 > failed.f1 for variant in variants):
+        return TeachingResult(variants, note=f"no variant of {subject.agent} did better")
+    best_first = sorted(variants, key=lambda variant: (-variant.trajectory.f1, variant.trajectory.tokens))
     try:
-        learned = await coach.distil(subject.agent, failures, [_result(one) for one in best_first])
+        learned = await coach.distil(subject.agent, failures, [_result(variant) for variant in best_first])
     except BadOutputError as error:
-        return Taught(variants, note=f"{subject.agent} was not taught: {error}")
-    return Taught(variants, await project(coach, subject, learned, config.guidance))
+        return TeachingResult(variants, note=f"{subject.agent} was not taught: {error}")
+    return TeachingResult(variants, await project(coach, subject, learned, config.guidance))
 
 
 async def _variants(
     players: Players, coach: Coach, subject: Subject, failed: Trajectory, failures: Sequence[str], config: EvolveConfig
 ) -> tuple[Variant, ...]:
-    async def one(axis: Axis) -> Variant | None:
+    async def varied(axis: Axis) -> Variant | None:
         try:
             rules = await coach.vary(subject.agent, axis, failures)
-        except BadOutputError:  # the other axes remain
+        except BadOutputError:  # the other axes are still tried
             return None
-        told = _taught(subject, Guidance((*subject.guidance.rules, *rules), subject.guidance.principles))
-        return Variant(axis, rules, await players.told(told).run(failed.question, failed.topology))
+        prompts = _taught(subject, Guidance((*subject.guidance.rules, *rules), subject.guidance.principles))
+        return Variant(axis, rules, await players.with_prompts(prompts).run(failed.question, failed.topology))
 
-    made = await together((one(axis) for axis in config.axes), players.settings.concurrency)
+    made = await together((varied(axis) for axis in config.axes), players.settings.concurrency)
     return tuple(variant for variant in made if variant)
 
 
@@ -101,45 +101,45 @@ def _result(variant: Variant) -> str:
 
 
 async def project(coach: Coach, subject: Subject, learned: Guidance, limit: int) -> Guidance:
-    """Return ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2): duplicates removed, shortened by the coach or cut to the limit.
+    """Return ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2), without duplicates, and shortened by the coach or cut to the limit.
 
-    New lines come first: they repair a failure that the known ones did not prevent.
+    New lines come first, because they address a failure that the known lines did not prevent.
 
     Args:
-        coach: Shortens guidance.
+        coach: Coach that shortens guidance.
         subject: The agent.
-        learned: Its new lines.
-        limit: Maximum characters.
+        learned: New lines for the agent.
+        limit: Maximum number of characters.
     """
     whole = _distinct(
         Guidance((*learned.rules, *subject.guidance.rules), (*learned.principles, *subject.guidance.principles))
     )
     if whole.characters <= limit:
         return whole
-    with contextlib.suppress(BadOutputError):  # then it is cut
+    with contextlib.suppress(BadOutputError):  # without a shorter version, it is cut
         whole = _distinct(await coach.shorten(subject.agent, whole, limit))
     return cut(whole, limit)
 
 
 def _distinct(guidance: Guidance) -> Guidance:
-    kept: list[str] = []
+    distinct: list[str] = []
 
     def once(lines: Sequence[str]) -> tuple[str, ...]:
-        before = len(kept)
+        before = len(distinct)
         for line in lines:
-            if all(line != one and similarity(line, one) < _SAME for one in kept):
-                kept.append(line)
-        return tuple(kept[before:])
+            if all(line != other and similarity(line, other) < _SAME for other in distinct):
+                distinct.append(line)
+        return tuple(distinct[before:])
 
     return Guidance(once(guidance.rules), once(guidance.principles))
 
 
 def cut(guidance: Guidance, limit: int) -> Guidance:
-    """Remove last lines, of the longer list first, until the limit holds.
+    """Remove the last lines, from the longer list first, until the limit is met.
 
     Args:
-        guidance: Most important lines first.
-        limit: Maximum characters.
+        guidance: Guidance, most important lines first.
+        limit: Maximum number of characters.
     """
     rules, principles = list(guidance.rules), list(guidance.principles)
     while sum(map(len, (*rules, *principles))) > limit:

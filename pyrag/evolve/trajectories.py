@@ -1,4 +1,4 @@
-"""Trajectories: a topology for a question, and the scored execution of a question by a topology."""
+"""Trajectories: topologies for questions, and the scored execution of a question with a topology."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 
 T = TypeVar("T")
-# Kinds and causes of failures by topologies or prompts. Others say nothing about these: learning stops, and goes on
-# when they are mended.
+# Kinds and causes of failures that a topology or prompt can cause. On any other failure, learning stops, to be
+# continued once the fault is removed.
 _OWN = frozenset({"program", "bad_output", "budget", "deadline", ContextLengthError.cause})
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """τ with its rewards: F1 of the answer, and tokens of all agents, cached replies included."""
+    """A trajectory τ with its rewards: F1 of the answer, and tokens of all agents, including cached replies."""
 
     question: Question
     topology: Topology
@@ -41,10 +41,10 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The agents with the prompts of `engines`; `version` numbers the prompts, None for a variant.
+    """The agents with the prompts of `engines`. `version` is the number of the prompts, or None for a variant.
 
-    Methods raise `BudgetExceededError` when the meter refuses a call, and `ServiceError` where a model, retriever or
-    the sandbox cannot be used.
+    Methods raise `BudgetExceededError` if the meter refuses a call, and `ServiceError` if a model, retriever or the
+    sandbox cannot be used.
     """
 
     engines: Engines
@@ -53,18 +53,18 @@ class Players:
     prompts: Prompts
     version: int | None = None
 
-    def told(self, prompts: Prompts, version: int | None = None) -> Players:
+    def with_prompts(self, prompts: Prompts, version: int | None = None) -> Players:
         """Return the same agents with other prompts.
 
         Args:
-            prompts: Replace the current ones.
-            version: Their number; None for a variant.
+            prompts: The new prompts.
+            version: Number of the prompts; None for a variant.
         """
         return replace(self, engines=self.engines.prompted(prompts), prompts=prompts, version=version)
 
     @property
     def coach(self) -> Coach | None:
-        """The coach; None for engines without a language model."""
+        """Coach of the team; None for engines without a language model."""
         team = self.engines.agents.team(hera_team)
         return team.coach if team else None
 
@@ -79,34 +79,34 @@ class Players:
         return (await self.orchestrator.characterise(asked(question))).profile
 
     async def orchestrate(self, question: Question, lessons: Sequence[Lesson], sample: int = 0) -> Topology:
-        """Sample a topology Γ ~ π_O(· | q, E_rel, N) (algorithm 4, line 9).
+        """Return a sample of a topology, Γ ~ π_O(· | q, E_rel, N) (algorithm 4, line 9).
 
         Args:
             question: The question.
             lessons: Experience shown to the orchestrator.
-            sample: 0 for the best guess; others are drawn at the paper's temperature.
+            sample: 0 for the best topology; other samples are drawn at the paper's temperature.
         """
         return (await self.orchestrator.orchestrate(asked(question), lessons, sample)).topology
 
     async def revise(self, question: Question, topology: Topology, wish: str) -> Topology:
-        """Return another topology.
+        """Return another topology for a question.
 
         Args:
             question: The question.
-            topology: The one to revise.
-            wish: The change, in words.
+            topology: Topology to revise.
+            wish: Description of the change.
 
         Raises:
-            BadOutputError: The orchestrator finds none.
+            BadOutputError: The orchestrator has no other topology.
         """
         return (await self.orchestrator.revise(asked(question), topology, wish)).topology
 
     async def run(self, question: Question, topology: Topology) -> Trajectory:
-        """Execute a topology (algorithm 2, lines 5 to 7). A trajectory that fails by its own fault scores 0.
+        """Execute a topology (algorithm 2, lines 5 to 7). If the topology or the prompts cause a failure, it scores 0.
 
         Args:
             question: The question.
-            topology: Its topology.
+            topology: The topology.
         """
         trace = await answer_question(asked(question), self.engines, self.settings, extensions=STATE.plain(topology))
         if self.meter.refused:
@@ -119,34 +119,34 @@ class Players:
         return Trajectory(question, STATE.read(trace) or topology, trace, score_text(text, question.answers)[1], tokens)
 
     async def run_all(self, question: Question, topologies: Iterable[Topology]) -> list[Trajectory]:
-        """Execute topologies concurrently; return their trajectories in order.
+        """Execute topologies concurrently, and return their trajectories in order.
 
         Args:
             question: The question.
-            topologies: Its topologies.
+            topologies: Topologies for the question.
         """
-        return await together((self.run(question, one) for one in topologies), self.settings.concurrency)
+        return await together((self.run(question, topology) for topology in topologies), self.settings.concurrency)
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]], limit: int) -> list[T]:
-    """Return the results of works in order. The first error ends the others and is raised.
+    """Return the results of coroutines in order. The first error cancels the others and is raised.
 
     Args:
-        works: Coroutines.
-        limit: Maximum number of works at the same time.
+        works: The coroutines.
+        limit: Maximum number of coroutines that run at the same time.
     """
     slots = asyncio.Semaphore(limit)
 
-    async def one(work: Coroutine[Any, Any, T]) -> T:
+    async def limited(work: Coroutine[Any, Any, T]) -> T:
         try:
             async with slots:
                 return await work
         finally:
-            work.close()  # Python warns of one whose turn never came
+            work.close()  # avoids a warning about a coroutine that was never awaited
 
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one(work)) for work in works]
+            tasks = [group.create_task(limited(work)) for work in works]
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
     return [task.result() for task in tasks]

@@ -1,6 +1,6 @@
-"""A trajectory in words for a coach: queries and replies of agents, short enough that many fit a prompt.
+"""Transcript of a trajectory for a coach: queries and replies of agents, short enough that many fit into a prompt.
 
-Texts are JSON strings, so that nothing an agent or a passage said can pass for a line of its own.
+Texts are JSON strings, so that no reply or passage can be mistaken for a line of the transcript.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pyrag.methods.hera.topology import PRIMITIVE_OF
 from pyrag.trace.model import Step, shorten
 
 _AGENT_OF = {primitive: agent for agent, primitive in PRIMITIVE_OF.items()}
-_MAX_TEXT = 200  # characters of one text
-_TITLES = 5  # passages shown by title
+_MAX_TEXT = 200  # characters of a text
+_TITLES = 5  # number of passages whose titles are shown
 _MAX_STEPS = 30
 
 
@@ -35,10 +35,10 @@ def _step(trajectory: Trajectory, step: Step) -> str:
     mode = (
         f" from the passages of {_titles(trajectory, step)}" if step.passages and step.primitive != "retrieve" else ""
     )
-    return f"- {_AGENT_OF[step.primitive]} was asked {_text(step.query)}{mode} and said {_said(trajectory, step)}"
+    return f"- {_AGENT_OF[step.primitive]} was asked {_text(step.query)}{mode} and said {_reply_of(trajectory, step)}"
 
 
-def _said(trajectory: Trajectory, step: Step) -> str:
+def _reply_of(trajectory: Trajectory, step: Step) -> str:
     if step.error:
         return f"nothing, for an error: {_text(step.error)}"
     if step.answer:
@@ -48,7 +48,7 @@ def _said(trajectory: Trajectory, step: Step) -> str:
 
 def _titles(trajectory: Trajectory, step: Step) -> str:
     known = trajectory.trace.passages
-    titles = [_text(known[one].title or known[one].text) for one in step.passages[:_TITLES] if one in known]
+    titles = [_text(known[key].title or known[key].text) for key in step.passages[:_TITLES] if key in known]
     more = len(step.passages) - len(titles)
     return ", ".join(titles) + (f" and {more} more" if more else "") if step.passages else "nothing"
 

@@ -1,4 +1,4 @@
-"""Scores on the validation questions, which are never learned from. An update that lowers them is refused."""
+"""Scores on the validation questions, which are never learned from. Updates that lower the score are refused."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompt
 
 
 class UpdateValidator:
-    """Mean F1 of the orchestrator's best guesses. A question is asked again only when its prompts or experience
-    changed."""
+    """Mean F1 of the orchestrator's best topologies. A question is repeated only if prompts or experience changed."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)
@@ -26,17 +25,17 @@ class UpdateValidator:
         """Return the mean F1, from 0 to 1.
 
         Args:
-            players: The agents with the prompts to validate.
-            library: The experience, perhaps a draft.
+            players: The agents, with the prompts to validate.
+            library: The experience library or a draft of it.
         """
-        works = (self._one(players, library, question) for question in self.questions)
+        works = (self._score_of(players, library, question) for question in self.questions)
         return fmean(await together(works, players.settings.concurrency))
 
-    async def _one(self, players: Players, library: Library, question: Question) -> float:
+    async def _score_of(self, players: Players, library: Library, question: Question) -> float:
         if question.id not in self._profiles:
             self._profiles[question.id] = await players.characterise(question)
         lessons = library.retrieve(self._profiles[question.id])
-        key = (question.id, players.version, tuple(one.insight for one in lessons))
+        key = (question.id, players.version, tuple(lesson.insight for lesson in lessons))
         if key not in self._scores:
             topology = await players.orchestrate(question, lessons)
             self._scores[key] = (await players.run(question, topology)).f1

@@ -1,1 +1,1 @@
-"""pyrag inside other frameworks: one thin module for each, imported by whoever has that framework installed."""
+"""Adapters for other frameworks: a thin module for each, to be imported if that framework is installed."""

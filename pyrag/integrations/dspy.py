@@ -1,4 +1,4 @@
-"""DSPy: pyrag as a module, alone or inside of a program. Needs `dspy`.
+"""DSPy: pyrag as a module, on its own or in a program. Needs `dspy`.
 
 answer = PyRAGModule(PyRAG())(question="Who wrote Dracula?").answer
 """
@@ -15,9 +15,9 @@ from pyrag.trace.model import Trace
 
 
 class PyRAGModule(dspy.Module):
-    """A module from `question` to `answer`, `known`, `weak`, `remark`, `context` (the cited texts) and `trace`.
+    """Module from `question` to `answer`, `known`, `weak`, `remark`, `context` (the cited texts) and `trace`.
 
-    Nothing in it is DSPy's to optimise: its prompts and models are pyrag's own.
+    DSPy has nothing to optimise in it: prompts and models are pyrag's own.
     """
 
     def __init__(self, rag: PyRAG) -> None:
@@ -25,17 +25,17 @@ class PyRAGModule(dspy.Module):
         self.rag = rag
 
     def forward(self, question: str) -> Any:
-        """Answer a question. Raises `PyRAGError` if it failed."""
+        """Answer a question. Raises `PyRAGError` if answering failed."""
         return _prediction(self.rag.ask(question))
 
     async def aforward(self, question: str) -> Any:
-        """Answer a question in the running event loop. Raises `PyRAGError` if it failed."""
+        """Answer a question in the running event loop. Raises `PyRAGError` if answering failed."""
         return _prediction(await self.rag.aask(question))
 
 
 def _prediction(trace: Trace) -> Any:
     if trace.error is not None:
         raise PyRAGError(trace.error.message)
-    context = [trace.passages[one.passage].text for one in trace.citations]
+    context = [trace.passages[citation.passage].text for citation in trace.citations]
     verdict = {"known": trace.answer.known, "weak": trace.weak, "remark": trace.remark}
     return dspy.Prediction(answer=trace.answer.text, **verdict, context=context, trace=trace)

@@ -2,9 +2,10 @@
 
     eval(question_sets("mini-musique", settings={"topk": 8}), model="none")
 
-pyrag asks its own models, and the evaluation's model nothing. Questions are answered in the event loop that a `PyRAG`
-keeps in a thread of its own: inspect_ai's loop ends with the evaluation, and nothing of pyrag is left open in it.
-Left out: sets with corpora of their own; all questions are asked of the one index or retriever of the settings.
+pyrag uses its own models, and never the evaluation's model. Questions are answered in the event loop that a `PyRAG`
+keeps in a thread of its own, because inspect_ai's loop ends with the evaluation and pyrag must not leave anything open
+in it. All questions are answered from the index or retriever of the settings; sets with corpora of their own are not
+supported.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from pyrag.evaluation.scoring import TRANSIENT, asked
 from pyrag.trace.codec import to_json
 from pyrag.trace.model import Trace
 
-STORED = "pyrag"  # name of a question's trace in the store of its sample
+STORED = "pyrag"  # name of a question's trace in its sample's store
 
 
 @task
@@ -42,19 +43,19 @@ def question_sets(
     settings: Mapping[str, Any] | None = None,
     rag: PyRAG | None = None,
 ) -> Task:
-    """Return the answerable questions of sets as a task.
+    """Return the answerable questions of question sets as a task.
 
     Args:
-        sets: names of sets, in a list or with commas; all of the folder's if None.
-        data: folder of sets; the bundled ones if None.
-        limit: questions of each set, a sample.
-        seed: of the sample.
-        settings: settings of pyrag.
-        rag: answers the questions, in place of one with these settings; its user closes it.
+        sets: Names of sets, as a list or separated by commas; None for all sets of the folder.
+        data: Folder of sets; None for the bundled sets.
+        limit: Maximum number of questions per set, which are sampled; None for all.
+        seed: Seed of the sample.
+        settings: Settings of pyrag.
+        rag: `PyRAG` that answers the questions, instead of a new one with the settings; the caller closes it.
 
     Raises:
-        DataError: a set cannot be read.
-        UsageError: there is no such set.
+        DataError: A set cannot be read.
+        UsageError: There is no set of that name.
     """
     folder = Path(data) if data is not None else None
     names = sets.split(",") if isinstance(sets, str) else sets or default_sets(folder)
@@ -69,13 +70,13 @@ def question_sets(
 def _samples(name: str, data: Path | None, limit: int | None, seed: int) -> list[Sample]:
     return [
         Sample(
-            id=f"{name}:{one.id}",
-            input=asked(one),
-            target=list(one.answers),
-            metadata={"set": name, "type": one.type, "hops": one.hops},
+            id=f"{name}:{question.id}",
+            input=asked(question),
+            target=list(question.answers),
+            metadata={"set": name, "type": question.type, "hops": question.hops},
         )
-        for one in open_set(name, data, limit=limit, seed=seed).questions
-        if one.answers
+        for question in open_set(name, data, limit=limit, seed=seed).questions
+        if question.answers
     ]
 
 
@@ -83,20 +84,21 @@ def _samples(name: str, data: Path | None, limit: int | None, seed: int) -> list
 def pyrag_solver(settings: Mapping[str, Any] | None = None, rag: PyRAG | None = None) -> Solver:
     """Return a solver that answers the input of a sample.
 
-    The metadata of the sample get `known`, `weak`, `remark`, `citations` and `model_calls`, its store the whole trace.
+    It adds `known`, `weak`, `remark`, `citations` and `model_calls` to the sample's metadata, and the trace to its
+    store.
 
     Args:
-        settings: settings of pyrag.
-        rag: answers the questions, in place of one with these settings; its user closes it.
+        settings: Settings of pyrag.
+        rag: `PyRAG` that answers the questions, instead of a new one with the settings; the caller closes it.
 
     Raises:
-        ConfigError: a setting is unknown or wrong.
+        ConfigError: A setting is unknown or wrong.
     """
     answering = rag or PyRAG(**dict(settings or {}))
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         trace = await run_sync(partial(answering.ask, state.input_text), abandon_on_cancel=True)
-        if trace.error is not None and trace.error.kind in TRANSIENT:  # which says nothing about the answerer
+        if trace.error is not None and trace.error.kind in TRANSIENT:  # says nothing about the quality of answers
             raise PyRAGError(trace.error.message)
         return _answered(state, trace)
 
@@ -112,7 +114,7 @@ def _answered(state: TaskState, trace: Trace) -> TaskState:
         "known": trace.answer.known,
         "weak": trace.weak,
         "remark": trace.remark,
-        "citations": [one.passage for one in trace.citations],
+        "citations": [citation.passage for citation in trace.citations],
         "model_calls": trace.usage.model_calls,
     }
     return state
@@ -120,16 +122,16 @@ def _answered(state: TaskState, trace: Trace) -> TaskState:
 
 @scorer(metrics={"em": [mean(), stderr()], "f1": [mean(), stderr()]})
 def answer_scorer() -> Any:
-    """Return a scorer of exact match and F1 by the official script of the sample's set, as in `pyrag bench`.
+    """Return a scorer of exact match and F1 with the official script of the sample's set, as in `pyrag bench`.
 
     An unknown answer scores 0.
     """
 
     async def score(state: TaskState, target: Target) -> Score:
-        said = state.output.completion
+        reply = state.output.completion
         known = state.metadata.get("known", True)
         script = script_of(str(state.metadata.get("set", "")))
-        em, f1, _ = score_text(said if known else "", list(target), script)
-        return Score(value={"em": em, "f1": f1}, answer=said)
+        em, f1, _ = score_text(reply if known else "", list(target), script)
+        return Score(value={"em": em, "f1": f1}, answer=reply)
 
     return score

@@ -1,6 +1,6 @@
 """LangChain: pyrag's cited passages as a retriever, and its answers as a runnable. Needs `langchain-core`.
 
-chain = PyRAGRetriever(rag=PyRAG()) | prompt | model           # the evidence that an answer of several hops rests on
+chain = PyRAGRetriever(rag=PyRAG()) | prompt | model           # the evidence behind an answer of several hops
 answers = answering(PyRAG()).batch(["Who wrote Dracula?"])     # the answers themselves
 """
 
@@ -18,10 +18,10 @@ from pyrag.trace.model import Trace
 
 
 class PyRAGRetriever(BaseRetriever):
-    """Answers the question, and returns the passages that the answer cites, in the order of their numbers.
+    """Retriever that answers a question and returns the passages that the answer cites, in the order of their numbers.
 
     Attributes:
-        rag: a `PyRAG`.
+        rag: The `PyRAG` that answers.
     """
 
     rag: Any
@@ -37,7 +37,7 @@ def answering(rag: PyRAG) -> Runnable[str, dict[str, Any]]:
     """Return a runnable from a question to `{"answer", "known", "weak", "remark", "documents"}`.
 
     Raises:
-        PyRAGError: when it runs: the question failed.
+        PyRAGError: Answering failed; raised when the runnable runs.
     """
 
     def ask(question: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def _answer(trace: Trace) -> dict[str, Any]:
 def _documents(trace: Trace) -> list[Document]:
     if trace.error is not None:
         raise PyRAGError(trace.error.message)
-    found = []
+    documents = []
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
         known = {
@@ -66,5 +66,5 @@ def _documents(trace: Trace) -> list[Document]:
             "number": citation.number,
             "answer": trace.answer.text,
         }
-        found.append(Document(id=passage.id, page_content=passage.text, metadata=dict(passage.metadata) | known))
-    return found
+        documents.append(Document(id=passage.id, page_content=passage.text, metadata=dict(passage.metadata) | known))
+    return documents

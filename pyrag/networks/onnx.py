@@ -1,7 +1,7 @@
-"""Networks that onnxruntime runs, opened in one place: on the CPU, without its log, and without its telemetry.
+"""ONNX networks, run by onnxruntime on the CPU, without its log and its telemetry.
 
-onnxruntime's wheels (1.31) write a device id to `~/.cache/Microsoft` and report to Microsoft as soon as they are
-imported. The environment can forbid it before that, and here it does; `ORT_DISABLE_TELEMETRY=0` allows it again.
+As soon as onnxruntime (1.31) is imported, its wheels write a device id to `~/.cache/Microsoft` and report to Microsoft.
+Only the environment can forbid this, before the import. `ORT_DISABLE_TELEMETRY=0` allows it again.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from typing import Any
 
 
 def forbid_telemetry() -> None:
-    """To be called before onnxruntime is imported: its own switch comes too late."""
+    """Set the environment variable that disables telemetry. Call this before onnxruntime is imported."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def open_network(path: Path, threads: int) -> Any:
-    """Open an onnxruntime session, on the CPU.
+    """Open an onnxruntime session on the CPU.
 
     Args:
         path: The `.onnx` file.
-        threads: The number that one run takes.
+        threads: Number of threads of a run.
 
     Raises:
         ImportError: onnxruntime is not installed.
-        Exception: onnxruntime's own error, derived from `Exception` alone: the file is damaged.
+        Exception: The file is damaged; onnxruntime's errors derive directly from `Exception`.
     """
     forbid_telemetry()
     import onnxruntime

@@ -1,9 +1,10 @@
-"""WordPiece as BERT's family uses it, read from a `tokenizer.json`: what the bundled networks need, without the package
-`tokenizers`, whose hub client, progress bars and HTTP stack weigh more than all of pyrag's own code.
+"""WordPiece tokenizer of BERT's family, read from a `tokenizer.json`.
 
-`open_tokenizer` reads a file of this kind itself and leaves any other kind (BPE, Unigram, …) to `tokenizers`, where
-that is installed. The class has the methods of `tokenizers.Tokenizer` that pyrag calls, and gives the same tokens;
-characters that Unicode took in after version 8 may differ. Left out: training, decoding, padding.
+The bundled networks need no more than this, and the package `tokenizers` brings a hub client, progress bars and an HTTP
+stack that are larger than all of pyrag's code. `open_tokenizer` reads files of this kind itself and leaves other kinds
+(BPE, Unigram, …) to `tokenizers`, if that is installed. `WordPiece` has the methods of `tokenizers.Tokenizer` that
+pyrag calls, and returns the same tokens, except perhaps for characters added after Unicode 8. Training, decoding and
+padding are not supported.
 """
 
 from __future__ import annotations
@@ -31,20 +32,20 @@ _IDEOGRAPHS = (
     (0x2F800, 0x2FA1F),
 )
 _MAX_WORD = 100  # characters; a longer word is unknown
-_MAX_KNOWN = 1 << 16  # chunks whose tokens are kept
-_MAX_KEPT_CHUNK = 40  # characters; longer chunks hardly come twice
+_MAX_KNOWN = 1 << 16  # number of chunks whose tokens are cached
+_MAX_KEPT_CHUNK = 40  # characters; longer chunks are rarely repeated and not cached
 
 _Places = tuple[tuple[int, int], ...]
 _Tokens = tuple[tuple[int, ...], _Places]
 
 
 class _OtherKindError(Exception):
-    """The file describes another kind of tokenizer."""
+    """Error for a file that describes another kind of tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A tokenised text: ids, the characters that each token covers, and the segment that each belongs to."""
+    """A tokenised text: token ids, the characters that each token covers, and the segment of each token."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]
@@ -53,7 +54,7 @@ class Encoding:
 
 @dataclass(frozen=True, slots=True)
 class _Special:
-    """A token that stands before, between or after the texts."""
+    """Special tokens before, between or after the texts."""
 
     ids: tuple[int, ...]
     type_id: int
@@ -64,42 +65,42 @@ _Template = tuple[_Special | tuple[str, int], ...]
 
 @dataclass(slots=True)
 class WordPiece:
-    """Safe to use from several threads once its truncation is set."""
+    """WordPiece tokenizer. Several threads may use it once truncation is set."""
 
     vocabulary: dict[str, int]
     unknown: int
-    specials: dict[str, int]  # texts that are one token wherever they stand
+    specials: dict[str, int]  # texts that are always a single token
     single: _Template = (("A", 0),)
     pair: _Template = (("A", 0), ("B", 1))
     _limit: int | None = None
     _known: dict[str, _Tokens] = field(default_factory=dict)
 
     def no_padding(self) -> None:
-        """Nothing is ever padded."""
+        """Do nothing: encodings are never padded."""
 
     def no_truncation(self) -> None:
         self._limit = None
 
     def enable_truncation(self, max_length: int, *, strategy: str = "only_second") -> None:
-        """Cut what is encoded from now on. Of a pair the second text is cut, then the first.
+        """Cut off all later encodings. In a pair, the second text is cut first.
 
         Args:
-            max_length: Tokens of an encoding, special ones included.
-            strategy: Not used; there because the tokenizers library has it.
+            max_length: Maximum number of tokens of an encoding, including special ones.
+            strategy: Ignored; only for compatibility with the package `tokenizers`.
         """
         self._limit = max_length
 
     def encode_batch(self, texts: Sequence[str | tuple[str, str]]) -> list[Encoding]:
-        """One encoding a text, or a pair of texts."""
-        return [self.encode(one) if isinstance(one, str) else self.encode(*one) for one in texts]
+        """Return an encoding for each text or pair of texts."""
+        return [self.encode(text) if isinstance(text, str) else self.encode(*text) for text in texts]
 
     def encode(self, sequence: str, pair: str | None = None, *, add_special_tokens: bool = True) -> Encoding:
-        """Return the tokens of a text, or of two that are read together.
+        """Return the tokens of a text or of a pair of texts.
 
         Args:
             sequence: The text.
-            pair: The second text, if there is one.
-            add_special_tokens: False leaves out the special tokens of the template, and their share of the length.
+            pair: Second text of a pair.
+            add_special_tokens: Whether to add the special tokens of the template.
         """
         template = self.single if pair is None else self.pair
         if not add_special_tokens:
@@ -133,35 +134,35 @@ class WordPiece:
         if room == 0:
             return (), ()
         for start, chunk in self._chunks(text):
-            found, within = self._chunk(chunk)
-            ids.extend(found)
+            piece_ids, within = self._chunk(chunk)
+            ids.extend(piece_ids)
             places.extend((start + low, start + high) for low, high in within)
             if room is not None and len(ids) >= room:
                 return tuple(ids[:room]), tuple(places[:room])
         return tuple(ids), tuple(places)
 
     def _chunks(self, text: str) -> Iterator[tuple[int, str]]:
-        """Return the text between spaces, with its place. A special token's text is a chunk of its own."""
-        special = [one for one in self.specials if one in text]
+        """Yield the texts between spaces, with their positions. The text of a special token is a chunk of its own."""
+        special = [known for known in self.specials if known in text]
         if not special:
             yield from ((match.start(), match[0]) for match in _CHUNK.finditer(text))
             return
         low = 0
         for match in re.finditer("|".join(map(re.escape, special)), text):
-            yield from ((low + one.start(), one[0]) for one in _CHUNK.finditer(text[low : match.start()]))
+            yield from ((low + part.start(), part[0]) for part in _CHUNK.finditer(text[low : match.start()]))
             yield match.start(), match[0]
             low = match.end()
-        yield from ((low + one.start(), one[0]) for one in _CHUNK.finditer(text[low:]))
+        yield from ((low + part.start(), part[0]) for part in _CHUNK.finditer(text[low:]))
 
     def _chunk(self, chunk: str) -> _Tokens:
-        found = self._known.get(chunk)
-        if found is None:
-            found = self._read(chunk)
+        tokens = self._known.get(chunk)
+        if tokens is None:
+            tokens = self._read(chunk)
             if len(chunk) <= _MAX_KEPT_CHUNK:
                 if len(self._known) >= _MAX_KNOWN:
                     self._known.clear()
-                self._known[chunk] = found
-        return found
+                self._known[chunk] = tokens
+        return tokens
 
     def _read(self, chunk: str) -> _Tokens:
         if chunk in self.specials:
@@ -175,16 +176,16 @@ class WordPiece:
         return tuple(ids), tuple(places)
 
     def _pieces(self, word: str) -> list[tuple[int, int, int]]:
-        """Token, start and end of each piece, the longest known one first; one unknown token where there are none."""
-        found: list[tuple[int, int, int]] = []
+        """Return token, start and end of each piece of a word; a single unknown token if it cannot be split."""
+        pieces: list[tuple[int, int, int]] = []
         low = 0
         while low < len(word) <= _MAX_WORD:
             piece, high = self._longest(word, low)
             if piece is None:
                 break
-            found.append((piece, low, high))
+            pieces.append((piece, low, high))
             low = high
-        return found if low == len(word) else [(self.unknown, 0, len(word))]
+        return pieces if low == len(word) else [(self.unknown, 0, len(word))]
 
     def _longest(self, word: str, low: int) -> tuple[int | None, int]:
         prefix = "##" if low else ""
@@ -196,7 +197,7 @@ class WordPiece:
 
 
 def open_tokenizer(path: Path) -> Any:
-    """The tokenizer of a `tokenizer.json`: a `WordPiece`, or a `tokenizers.Tokenizer` for files of other kinds.
+    """Return the tokenizer of a `tokenizer.json`: a `WordPiece`, or a `tokenizers.Tokenizer` for other kinds.
 
     Raises:
         ConfigError: The file is of another kind, and the package `tokenizers` is not installed.
@@ -219,7 +220,7 @@ def _of_the_package(path: Path, kind: str) -> Any:
         ) from error
     try:
         return tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises Exception itself
+    except Exception as error:  # the library raises plain Exception
         raise ValueError(str(error)) from error
 
 
@@ -227,16 +228,16 @@ def _wordpiece(path: Path) -> WordPiece:
     import msgspec
 
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        description = msgspec.json.decode(path.read_bytes())
     except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
         raise ValueError(str(error)) from error
-    model = found.get("model") if isinstance(found, dict) else None
+    model = description.get("model") if isinstance(description, dict) else None
     if not isinstance(model, dict):
         raise ValueError("it describes no model")
-    if not _is_bert(found, model):
+    if not _is_bert(description, model):
         raise _OtherKindError(model.get("type") or "without a name")
-    specials = {one["content"]: one["id"] for one in found.get("added_tokens") or ()}
-    single, pair = _templates(found.get("post_processor"))
+    specials = {token["content"]: token["id"] for token in description.get("added_tokens") or ()}
+    single, pair = _templates(description.get("post_processor"))
     return WordPiece(model["vocab"], model["vocab"][model["unk_token"]], specials, single, pair)
 
 
@@ -244,37 +245,38 @@ _NORMALIZER = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_cha
 _MODEL = {"type": "WordPiece", "continuing_subword_prefix": "##", "max_input_chars_per_word": _MAX_WORD}
 
 
-def _is_bert(found: dict[str, Any], model: dict[str, Any]) -> bool:
-    """True for the one configuration that `WordPiece` follows: lower case, without accents, split at punctuation."""
-    normalizer = found.get("normalizer") or {}
+def _is_bert(description: dict[str, Any], model: dict[str, Any]) -> bool:
+    """Return True for the configuration that `WordPiece` supports: lower case, no accents, split at punctuation."""
+    normalizer = description.get("normalizer") or {}
     return (
         _has(normalizer, _NORMALIZER)
         and normalizer.get("strip_accents") in (None, True)
-        and _has(found.get("pre_tokenizer") or {}, {"type": "BertPreTokenizer"})
+        and _has(description.get("pre_tokenizer") or {}, {"type": "BertPreTokenizer"})
         and _has(model, _MODEL)
         and model.get("unk_token") in model.get("vocab", {})
-        and all(_is_plain(one) for one in found.get("added_tokens") or ())
-        and (found.get("post_processor") or {"type": None})["type"] in (None, "TemplateProcessing", "BertProcessing")
+        and all(_is_plain(token) for token in description.get("added_tokens") or ())
+        and (description.get("post_processor") or {"type": None})["type"]
+        in (None, "TemplateProcessing", "BertProcessing")
     )
 
 
-def _has(found: dict[str, Any], wanted: dict[str, Any]) -> bool:
-    return all(found.get(key) == value for key, value in wanted.items())
+def _has(part: dict[str, Any], wanted: dict[str, Any]) -> bool:
+    return all(part.get(key) == value for key, value in wanted.items())
 
 
-def _is_plain(added: dict[str, Any]) -> bool:
-    return not any(added.get(key) for key in ("single_word", "lstrip", "rstrip", "normalized"))
+def _is_plain(token: dict[str, Any]) -> bool:
+    return not any(token.get(key) for key in ("single_word", "lstrip", "rstrip", "normalized"))
 
 
-def _templates(found: dict[str, Any] | None) -> tuple[_Template, _Template]:
-    if found is None:
+def _templates(processor: dict[str, Any] | None) -> tuple[_Template, _Template]:
+    if processor is None:
         return (("A", 0),), (("A", 0), ("B", 1))
-    if found["type"] == "BertProcessing":
-        begin, end = (found["cls"][1],), (found["sep"][1],)
+    if processor["type"] == "BertProcessing":
+        begin, end = (processor["cls"][1],), (processor["sep"][1],)
         single = (_Special(begin, 0), ("A", 0), _Special(end, 0))
         return single, (*single, ("B", 1), _Special(end, 1))
-    ids = {name: tuple(one["ids"]) for name, one in found["special_tokens"].items()}
-    return _template(found["single"], ids), _template(found["pair"], ids)
+    ids = {name: tuple(token["ids"]) for name, token in processor["special_tokens"].items()}
+    return _template(processor["single"], ids), _template(processor["pair"], ids)
 
 
 def _template(parts: Sequence[dict[str, Any]], ids: dict[str, tuple[int, ...]]) -> _Template:
@@ -288,7 +290,7 @@ def _template(parts: Sequence[dict[str, Any]], ids: dict[str, tuple[int, ...]]) 
 
 
 def _words(chunk: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Words and punctuation marks of a chunk as they are looked up, with the place of each character."""
+    """Yield the words and punctuation marks of a chunk, normalised, with the position of each character."""
     if chunk.isascii() and chunk.isalnum():
         yield chunk.lower(), range(len(chunk))
         return
@@ -317,7 +319,7 @@ def _letters(chunk: str) -> Iterator[tuple[int, str]]:
 
 @functools.lru_cache(maxsize=1 << 14)
 def _normal(character: str) -> str:
-    """A character without accents, in lower case; nothing for a control character, spaces around an ideograph."""
+    """Return a character in lower case, without accents; empty for control characters, spaced for ideographs."""
     if character == "\ufffd" or unicodedata.category(character) in ("Cc", "Cf", "Co", "Cs"):
         return ""
     parts = unicodedata.normalize("NFD", character)

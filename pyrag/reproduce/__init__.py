@@ -1,1 +1,1 @@
-"""The papers' tables and figures as lists of pyrag's own commands: described, planned, run, reported."""
+"""Reproduction of the papers' tables and figures with pyrag's own commands: description, plan, run and report."""

@@ -1,4 +1,4 @@
-"""The plan of a table at full scale: data, corpus, retriever, models, training, every method, report."""
+"""Plan of a table at full scale: data, corpus, retriever, models, training, every method, report."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Mapping
 from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.reports.reported import REPORTED
 from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_method, has_option, model_of
-from pyrag.reproduce.steps import Command, Measured, PlanDraft, ReproductionPlan, Service, TableRequest
+from pyrag.reproduce.steps import Command, MeasuredRow, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow
-from pyrag.reproduce.training import Trained, add_training
+from pyrag.reproduce.training import TrainingResult, add_training
 
-_GPUS = ((0, 1, 2, 3), (4, 5), (6, 7))  # of the servers of a row: its main model, then the others
+_GPUS = ((0, 1, 2, 3), (4, 5), (6, 7))  # GPUs of a row's servers: first its main model, then the others
 _E5, _BGE, _BGE_M3 = "wiki-index", "st:BAAI/bge-base-en-v1.5", "st:BAAI/bge-m3"
 _OWN_SETS = ("hotpotqa", "2wikimultihopqa", "musique")
-_LEARNT_OVER = {"pyrag": WIKI, "opera": OWN, "hera": WIKI_BGE}  # passages of a paper's training
+_LEARNT_OVER = {"pyrag": WIKI, "opera": OWN, "hera": WIKI_BGE}  # passages on which a paper's models are trained
 NEWS_FILE = "data/multihoprag-corpus.json"
-# Sets that need a file which no command fetches: the file, and what to do.
+# Sets that need a file which no command can download: the file, and what to do.
 ELSEWHERE = {
     "hover": (
         "data/hover/questions.jsonl",
@@ -36,7 +36,7 @@ def full_plan(table: PaperTable, request: TableRequest, present: frozenset[str] 
     Args:
         table: The table.
         request: Backbones, limit and ports.
-        present: Sets of `ELSEWHERE` that were imported already.
+        present: Sets of `ELSEWHERE` that have already been imported.
 
     Raises:
         UsageError: A backbone is not one of the table's.
@@ -57,8 +57,8 @@ class _FullPlan:
         check_models(self.table, self.request)
         self._data()
         learns = any(row.training for row in self.table.rows)
-        asked = [one for one, sets in self.table.corpora.items() if not sets or set(sets) - self.missing]
-        names = [*asked, *([_LEARNT_OVER[self.table.paper]] if learns else [])]
+        measured = [corpus for corpus, sets in self.table.corpora.items() if not sets or set(sets) - self.missing]
+        names = [*measured, *([_LEARNT_OVER[self.table.paper]] if learns else [])]
         corpora = {corpus: self._corpus(corpus) for corpus in dict.fromkeys(names)}
         for backbone in self.request.models:
             for row in self.table.rows:
@@ -76,7 +76,7 @@ class _FullPlan:
                 self.draft.add(Command(name=f"data-{name}", argv=argv, outputs=(f"data/{name}/questions.jsonl",)))
 
     def _corpus(self, corpus: str) -> str:
-        """Add the commands that make an index, and return the name of its server."""
+        """Add the commands that make an index and serve it. Return the name of the server."""
         argv: tuple[str, ...]
         index = {WIKI: _E5, WIKI_BGE: "wiki-bge", OWN: "opera-index", NEWS: "news-index"}[corpus]
         if corpus == WIKI:
@@ -103,7 +103,7 @@ class _FullPlan:
         self.draft.add(Command(name="corpus-wiki-18-bge", argv=argv, outputs=(index,), gpus=(*range(8),)))
 
     def _own(self, index: str) -> None:
-        """Index the paragraphs of OPERA's sets, those of training questions too: one index for all of its tables."""
+        """Add the index of all paragraphs of OPERA's sets, including their training questions, for all its tables."""
         files = []
         for split in ((), ("--split", "train")):
             for name in _OWN_SETS:
@@ -116,7 +116,7 @@ class _FullPlan:
         self.draft.add(Command(name=f"corpus-{index}", argv=argv, outputs=(index,), gpus=(*range(8),)))
 
     def _row(self, row: TableRow, backbone: str, corpora: Mapping[str, str]) -> None:
-        trained = Trained()
+        trained = TrainingResult()
         if row.training:
             retriever = corpora[_LEARNT_OVER[self.table.paper]]
             trained = add_training(
@@ -141,7 +141,7 @@ class _FullPlan:
                 services=(corpora[corpus], *services),
             )
             self.draft.add(command)
-            add_measured(self.draft, row, backbone, folder)
+            add_measured_row(self.draft, row, backbone, folder)
 
     def _sample(self, row: TableRow) -> tuple[str, ...]:
         limit = self.request.limit or self.table.limit
@@ -153,8 +153,8 @@ class _FullPlan:
                 self.draft.note(f"This version has no {option} {value}: pyrag's own take its place.")
         return (*row.options, *(() if "--prompts" in row.options else paper_options(self.table)))
 
-    def _engines(self, row: TableRow, backbone: str, trained: Trained) -> tuple[tuple[str, ...], list[str]]:
-        """Return the options that name engines, and the servers behind them."""
+    def _engines(self, row: TableRow, backbone: str, trained: TrainingResult) -> tuple[tuple[str, ...], list[str]]:
+        """Return the options that name engines, and the names of their servers."""
         main = row.model or backbone
         roles = {"": main, "plan": row.plan.format(backbone=backbone) or main, "rewrite": row.rewrite or main}
         if any(role in trained.adapters for role in ("answer", "plan")):
@@ -187,11 +187,11 @@ class _FullPlan:
 
 
 def check_models(table: PaperTable, request: TableRequest) -> None:
-    """Refuse backbones that a table does not have.
+    """Raise `UsageError` for backbones that a table does not have.
 
     Args:
         table: The table.
-        request: The backbones asked for.
+        request: Request that names the backbones.
 
     Raises:
         UsageError: A backbone is unknown or not one of the table's.
@@ -203,7 +203,7 @@ def check_models(table: PaperTable, request: TableRequest) -> None:
 
 
 def lacking(row: TableRow) -> str:
-    """Return why this version cannot run a row; empty if it can."""
+    """Return the reason why this version cannot run a row; empty if it can."""
     if row.method and not has_method(row.method):
         return f"this version has no method {row.method}"
     names = (row.model, row.rewrite, "" if "{" in row.plan else row.plan)
@@ -221,33 +221,33 @@ def run_folder(request: TableRequest, row: TableRow, backbone: str, corpus: str 
     """Return the folder of a row's run.
 
     Args:
-        request: The table.
+        request: Request for the table.
         row: The row.
         backbone: Short name of the backbone.
-        corpus: Name of its passages, if the table has several.
+        corpus: Name of the row's passages, if the table has several corpora.
     """
     parts = [row.name] if row.fixed else [backbone, row.name]
     return f"runs/{request.label}/" + "-".join([*parts, *([corpus] if corpus else [])])
 
 
-def add_measured(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:
-    """Note that a run measures a row.
+def add_measured_row(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:
+    """Record that a run measures a row.
 
     Args:
         draft: The plan.
         row: The row.
-        backbone: Short name of the backbone, whose label the paper's row has.
+        backbone: Short name of the backbone, which selects the paper's row.
         folder: Folder of the run.
     """
-    if any(one.folder == folder for one in draft.measured):
+    if any(measured.folder == folder for measured in draft.measured):
         return
     name = row.name if row.fixed else f"{row.name}, {backbone}"
-    draft.measured.append(Measured(row=name, method=row.method, folder=folder, paper=source_of(row, backbone),
+    draft.measured.append(MeasuredRow(row=name, method=row.method, folder=folder, paper=source_of(row, backbone),
                                    figures=dict(row.figures)))  # fmt: skip
 
 
 def source_of(row: TableRow, backbone: str) -> str:
-    """Return the source of the paper's figures of a row; empty if `reported` has none.
+    """Return the source of the paper's figures for a row; empty if `reported` has none.
 
     Args:
         row: The row.
@@ -255,5 +255,5 @@ def source_of(row: TableRow, backbone: str) -> str:
     """
     label = MODELS[backbone].label
     wanted = [text.format(model=label) for text in row.paper.split("|")]
-    sources = {one.source for one in REPORTED}
+    sources = {reported.source for reported in REPORTED}
     return next((text for text in wanted if text in sources), "")

@@ -1,4 +1,4 @@
-"""Models of the papers by short name, and what this version has of the parts that tables refer to."""
+"""Models of the papers by short name, and checks of what this version supports of the tables' settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class PaperModel:
     """A model of a paper.
 
     Attributes:
-        hub: Name on the hub; empty if no checkpoint with that name is known here.
+        hub: Name on the hub; empty if the name of the checkpoint is not known here.
         label: Name in the papers' tables, as in `pyrag.evaluation.reports.reported`.
-        billions: Weights in billions.
-        tensor_parallel: GPUs of 80 GB for one copy (PyRAG's paper: 2, and 4 for 72B).
-        api: True if a service serves it, not this machine.
+        billions: Number of weights, in billions.
+        tensor_parallel: Number of GPUs of 80 GB for a copy (PyRAG's paper: 2, and 4 for 72B).
+        api: Whether a paid service serves the model, rather than this machine.
     """
 
     hub: str
@@ -50,12 +50,12 @@ MODELS = {
     "gpt-4o-mini": PaperModel("gpt-4o-mini", "GPT-4o-mini", 0.0, 0, api=True),
 }
 
-# Options of every run that follows PyRAG's paper, each used as soon as this version has it.
+# Options of every run that follows PyRAG's paper, used as far as this version has them.
 PAPER_OPTIONS = (("--prompts", "paper"), ("--profile", "paper-release"))
 
 
 def model_of(name: str) -> PaperModel:
-    """Return a model by short name. Raises `UsageError` with the nearest known one."""
+    """Return a model by its short name. Raises `UsageError`, with the nearest known name, if there is none."""
     if name not in MODELS:
         raise UsageError(f"there is no model {name!r} in the tables{nearest(name, MODELS)}")
     return MODELS[name]
@@ -77,13 +77,13 @@ def has_option(option: str, value: str) -> bool:
 
 
 def has_method(name: str) -> bool:
-    """Return whether this version has a method, with its variant."""
+    """Return whether this version has a method and its variant."""
     base, _, variant = name.partition(":")
     return base in plugins.OWN["methods"] and (not variant or variant in variants_of(base))
 
 
 def packaged_config(name: str) -> Path | None:
-    """Return the path of a packaged training config; None if this version lacks it."""
+    """Return the path of a packaged training configuration; None if this version lacks it."""
     spec = find_spec("pyrag_rl")
     if spec is None or spec.origin is None:
         return None

@@ -1,4 +1,4 @@
-"""Tables of OPERA's paper. Its Rewrite agent has a model of 3B beside the 7B of the others (section 4)."""
+"""Tables of OPERA's paper. Its Rewrite agent has a model of 3B weights; the other agents have 7B (section 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes of what the papers train or evolve: rows to learn from, the packaged config, and where the result lies."""
+"""Recipes of what the papers train or evolve: training rows, packaged configuration, and places of the results."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class RowSet:
     """A training set that `pyrag train data` writes.
 
     Attributes:
-        file: Its name without folder and ending.
+        file: Name without folder and extension.
         tasks: Tasks of `pyrag train data`.
-        sets: Question sets; empty if only a run is read.
-        run: True to learn from the recipe's run on training questions.
+        sets: Question sets; empty if the rows only come from a run.
+        run: Whether to learn from the recipe's run on training questions.
         options: Further options.
     """
 
@@ -31,19 +31,19 @@ class Recipe:
     """A way to train what a row measures.
 
     Attributes:
-        config: Name of the packaged config; empty for the agent's own.
-        agent: Agent that is trained, the first one of a curriculum.
+        config: Name of the packaged configuration; empty for the agent's own.
+        agent: Agent to train; the first one of a curriculum.
         algorithm: Algorithm of `pyrag train`.
         rows: Training sets.
         sources: Names for `pyrag data download --split train`.
-        run: Method of the run on training questions; empty for none.
-        run_sets: Sets of that run.
-        gate: Sets and number of a curriculum's gate questions; without sets, it is no curriculum.
-        adapters: Stage that made the adapter of each agent; empty for one adapter for all.
-        prescored: True if candidate plans are written first.
-        after: Recipe that must be finished before.
-        model: Short name of the model that is trained; empty for the backbone.
-        tokens: Tokens that are generated or learnt from, for the estimate of hours.
+        run: Method of the run on training questions; empty for no run.
+        run_sets: Question sets of that run.
+        gate: Question sets and number of a curriculum's gate questions; without sets, it is not a curriculum.
+        adapters: Curriculum stage that makes the adapter of each agent; empty for one adapter for all agents.
+        prescored: Whether candidate plans are written first.
+        after: Recipe that must be finished first.
+        model: Short name of the model to train; empty for the backbone.
+        tokens: Number of tokens generated or learnt from, for the estimate of hours.
     """
 
     config: str

@@ -1,4 +1,4 @@
-"""The report of a table: the paper's rows beside ours with their differences, then the benchmark report of the runs."""
+"""Report of a table: the paper's rows next to ours, with differences, followed by the benchmark report of the runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrag.evaluation.reports.summary import BenchSummary
 from pyrag.evaluation.reports.tables import from_figure, interval
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.folder import make_folder, read_run
-from pyrag.reproduce.steps import Measured, ReproductionPlan, TableRequest
+from pyrag.reproduce.steps import MeasuredRow, ReproductionPlan, TableRequest
 from pyrag.reproduce.tables import PaperTable
 from pyrag.reproduce.tiny import TITLE
 
@@ -29,32 +29,32 @@ def write_table_report(table: PaperTable, request: TableRequest, plan: Reproduct
 
     Args:
         table: The table.
-        request: What was asked for.
-        plan: The plan; its runs must be there.
+        request: Request for the table.
+        plan: The plan, whose runs must be finished.
         folder: Folder of the reproduction.
 
     Raises:
         DataError: A run is missing.
     """
     out = folder / request.reports
-    absent = [one.folder for one in plan.measured if not (folder / one.folder / "summary.json").is_file()]
+    absent = [row.folder for row in plan.measured if not (folder / row.folder / "summary.json").is_file()]
     if absent:
         raise DataError(f"{folder / absent[0]} is not finished: run pyrag reproduce {table.key} --out {folder} first")
     top = _Top(table, request, plan)
     if not plan.measured:
         make_folder(out)
         parts = [f"# {table.key}: {table.title}"]
-        for one in top.texts():
-            parts += [f"## {one.title}", one.text]
+        for part in top.texts():
+            parts += [f"## {part.title}", part.text]
         write_atomic(out / "report.md", ("\n\n".join(parts) + "\n").encode())
         return out / "report.md"
-    runs = [read_run(folder / one.folder) for one in plan.measured]
+    runs = [read_run(folder / row.folder) for row in plan.measured]
     first: FirstSections = top.sections
     return report_files(runs, out, first)[0]
 
 
 class _Top:
-    """The sections above the benchmark report."""
+    """Sections above the benchmark report."""
 
     def __init__(self, table: PaperTable, request: TableRequest, plan: ReproductionPlan) -> None:
         self.table, self.request, self.plan = table, request, plan
@@ -69,11 +69,11 @@ class _Top:
         where = f" The table's own figures are under “{self.table.section}”." if self.table.section else ""
         header = ("row", "set", "the paper's row", "n", "EM here", "EM in the paper", "difference")
         texts = self.texts()
-        tiny = [one for one in texts if one.title == TITLE]
-        rest = [one for one in texts if one.title != TITLE]
+        tiny = [part for part in texts if part.title == TITLE]
+        rest = [part for part in texts if part.title != TITLE]
         return (*tiny, Section(title, _FIGURES + where, Table(header, rows, left=3)), *rest)
 
-    def _row(self, measured: Measured, name: str, em: object, count: int) -> list[str]:
+    def _row(self, measured: MeasuredRow, name: str, em: object, count: int) -> list[str]:
         from pyrag.evaluation.intervals import Estimate
 
         assert isinstance(em, Estimate)
@@ -98,14 +98,14 @@ class _Top:
         return sections
 
 
-def figure_of(measured: Measured, name: str) -> float | None:
-    """Return the exact match that the paper reports for a row on a set; None if it prints none.
+def figure_of(measured: MeasuredRow, name: str) -> float | None:
+    """Return the exact match that the paper reports for a row on a set; None if it reports none.
 
     Args:
         measured: The row.
-        name: The set.
+        name: Name of the set.
     """
     if name in measured.figures:
         return measured.figures[name]
-    rows = (one for one in REPORTED if one.source == measured.paper and one.method == measured.method)
-    return next((one.em[name] for one in rows if name in one.em), None)
+    rows = (row for row in REPORTED if row.source == measured.paper and row.method == measured.method)
+    return next((row.em[name] for row in rows if name in row.em), None)

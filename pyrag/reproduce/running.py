@@ -1,7 +1,7 @@
-"""Run of a plan: command by command, with the servers that each needs, resumed where it was stopped.
+"""Execution of a plan, command by command, with the servers that each needs; it resumes where it was stopped.
 
-reproduce.json     paper, scale and first port; a folder takes the tables of one paper at one scale
-done/NAME.json     a command that ended well, with its words
+reproduce.json     paper, scale and first port; a folder holds tables of one paper at one scale
+done/NAME.json     arguments of a command that succeeded
 logs/NAME.log      output of a command or server
 """
 
@@ -28,27 +28,27 @@ from pyrag.evaluation.runs.folder import locked, make_folder
 from pyrag.reproduce.steps import REPORT, Command, ReproductionPlan, Service, servers_in_the_way
 
 STATE = "reproduce.json"
-_READY = 3600.0  # seconds for a server: a model may have to be downloaded first
+_READY = 3600.0  # seconds within which a server must be ready, including the download of its model
 _POLL = 0.2
-_FREE = 20.0  # seconds until a port must be free
+_FREE = 20.0  # seconds within which a port must become free
 
 
 class StepError(PyRAGError):
-    """A step of a reproduction failed."""
+    """Failure of a step of a reproduction."""
 
     kind = "reproduction"
 
 
 def saved_port(folder: Path, kind: str) -> int | None:
-    """Return the first port that a folder's servers have had; None for a new folder.
+    """Return the first port of a folder's servers; None for a new folder.
 
     Args:
         folder: Folder of the reproduction.
-        kind: Paper and scale that are asked for, such as "opera at tiny scale".
+        kind: Requested paper and scale, such as "opera at tiny scale".
 
     Raises:
         UsageError: The folder holds tables of another paper or scale.
-        DataError: Its state cannot be read.
+        DataError: The state of the folder cannot be read.
     """
     try:
         state: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
@@ -65,7 +65,7 @@ def saved_port(folder: Path, kind: str) -> int | None:
 
 
 def free_port() -> int:
-    """Return a port of the loopback address that is free now, as is the eighth after it."""
+    """Return a free port of the loopback address whose eighth successor is free, too."""
     while True:
         with socket.socket() as first:
             first.bind(("127.0.0.1", 0))
@@ -80,14 +80,14 @@ def run_plan(plan: ReproductionPlan, folder: Path, kind: str, port: int, say: Ca
     Args:
         plan: The plan.
         folder: Folder of the reproduction; an existing one is continued.
-        kind: Paper and scale of the plan, noted in the folder.
-        port: First port, noted in the folder.
+        kind: Paper and scale of the plan, recorded in the folder.
+        port: First port, recorded in the folder.
         say: Called with one line at a time.
 
     Raises:
         StepError: A command failed.
         ServiceError: A server did not start.
-        UsageError: Another process has the folder.
+        UsageError: Another process is using the folder.
     """
     for name in ("done", "logs"):
         make_folder(folder / name)
@@ -138,9 +138,9 @@ def _run(command: Command, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _started(step: Command | Service, folder: Path, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command of this pyrag in the folder, and end it and its children at the end of the block."""
+    """Start a pyrag command in the folder; stop it and its children when the block ends."""
     gpus = step.visible if isinstance(step, Command) else step.gpus
-    paths = [path for path in sys.path if path and Path(path).is_dir()]  # as this process finds pyrag
+    paths = [path for path in sys.path if path and Path(path).is_dir()]  # so that it imports the same pyrag
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     if gpus:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
@@ -172,7 +172,7 @@ def _last_line(log: Path) -> str:
 
 
 class _Servers:
-    """The servers that run now; one is stopped when another step needs its GPUs or port, or nobody needs it."""
+    """Running servers. A server is stopped if a step needs its GPUs or port, or if no step needs it any more."""
 
     def __init__(self, known: dict[str, Service], folder: Path, say: Callable[[str], None]) -> None:
         self.known, self.folder, self.say = known, folder, say

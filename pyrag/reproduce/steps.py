@@ -1,4 +1,4 @@
-"""The plan of a reproduction: commands of pyrag in their order, and the servers that they need."""
+"""Plan of a reproduction: commands of pyrag in order, and the servers that they need."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class Command:
     """A command line of pyrag, run in the folder of the reproduction.
 
     Attributes:
-        name: Unique name; also of its log.
-        argv: Words after `pyrag`.
-        outputs: Files and folders that it leaves.
-        services: Names of the servers that it asks.
-        gpus: GPUs that it uses itself; servers on them are stopped before it.
-        visible: GPUs that it is shown (CUDA_VISIBLE_DEVICES); empty for all.
-        about: One sentence for people; empty if the command speaks for itself.
+        name: Unique name, also used for the log.
+        argv: Arguments after `pyrag`.
+        outputs: Files and folders that the command creates.
+        services: Names of the servers that the command uses.
+        gpus: GPUs that the command uses itself; servers on them are stopped first.
+        visible: GPUs that the command may see (CUDA_VISIBLE_DEVICES); empty for all.
+        about: One sentence for people; empty if the command is self-explanatory.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Command:
 
     @property
     def line(self) -> str:
-        """The command as a line for a shell."""
+        """The command as a shell command line."""
         return _line(self.argv, self.visible)
 
 
@@ -42,10 +42,10 @@ class Service:
     """A server of pyrag on the loopback address.
 
     Attributes:
-        name: Unique name; also of its log.
-        argv: Words after `pyrag`.
-        port: Port; GET /health answers there as soon as it is ready.
-        gpus: GPUs that it takes.
+        name: Unique name, also used for the log.
+        argv: Arguments after `pyrag`.
+        port: Port of the server; it answers `GET /health` once it is ready.
+        gpus: GPUs that the server uses.
     """
 
     name: str
@@ -55,12 +55,12 @@ class Service:
 
     @property
     def line(self) -> str:
-        """The command as a line for a shell."""
+        """The command as a shell command line."""
         return _line(self.argv, self.gpus)
 
     @property
     def health(self) -> str:
-        """The address that answers when it is ready."""
+        """Address that replies once the server is ready."""
         return f"http://127.0.0.1:{self.port}/health"
 
     def is_in_the_way(self, other: Service | Command) -> bool:
@@ -69,10 +69,10 @@ class Service:
 
 
 def servers_in_the_way(running: Iterable[str], command: Command, services: Mapping[str, Service]) -> list[str]:
-    """Return the names of running servers that a command, or a server that it asks, leaves no GPU or port.
+    """Return the names of running servers that occupy a GPU or port needed by a command or by its servers.
 
     Args:
-        running: Names of the servers that run.
+        running: Names of the running servers.
         command: The next command.
         services: All servers by name.
     """
@@ -90,14 +90,14 @@ def _line(argv: tuple[str, ...], gpus: tuple[int, ...]) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """A run of `pyrag bench` and the row that it measures.
+class MeasuredRow:
+    """A row of a table, and the run of `pyrag bench` that measures it.
 
     Attributes:
         row: Name of the row.
-        method: Our registry's name.
+        method: Name of the method in pyrag's registry.
         folder: Folder of the run.
-        paper: Source of the paper's figures; empty if it prints none.
+        paper: Source of the paper's figures; empty if it reports none.
         figures: The paper's exact match by set.
     """
 
@@ -110,36 +110,36 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionPlan:
-    """Everything that a reproduction does.
+    """All that a reproduction does.
 
     Attributes:
-        commands: Commands in their order; the last one writes the report.
+        commands: Commands in order; the last one writes the report.
         services: Servers by name.
-        measured: Runs that the report compares.
-        skipped: Reasons by name of what is left out.
+        measured: Rows that the report compares.
+        skipped: Names of what is left out, with the reasons.
         notes: Sentences for people, which the report repeats.
     """
 
     commands: tuple[Command, ...]
     services: dict[str, Service]
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredRow, ...]
     skipped: dict[str, str]
     notes: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
 class PlanDraft:
-    """A plan while it is made: what is added twice under one name is added once."""
+    """A plan in the making. Adding something under a name that exists has no effect."""
 
     commands: dict[str, Command]
     services: dict[str, Service]
-    measured: list[Measured]
+    measured: list[MeasuredRow]
     skipped: dict[str, str]
     notes: list[str]
 
     @classmethod
     def empty(cls) -> PlanDraft:
-        """Return a draft without anything."""
+        """Return an empty draft."""
         return cls(commands={}, services={}, measured=[], skipped={}, notes=[])
 
     def add(self, command: Command) -> None:
@@ -151,7 +151,7 @@ class PlanDraft:
         return self.services.setdefault(service.name, service).name
 
     def note(self, sentence: str) -> None:
-        """Add a sentence."""
+        """Add a sentence for people, unless it was added before."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
@@ -163,15 +163,15 @@ class PlanDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRequest:
-    """A table with the options of its reproduction.
+    """A table, with the options of its reproduction.
 
     Attributes:
         table: Name of the table.
         models: Short names of the backbones.
-        scale: full or tiny.
-        limit: Questions per set; None for the table's own number.
-        port: First port of the servers; the retriever has the eighth after it.
-        llm: Engine of the tiny scale for methods that write text; empty for none.
+        scale: Either "full" or "tiny".
+        limit: Maximum number of questions per set; None for the table's own number.
+        port: First port of the servers; the retriever has the eighth port after it.
+        llm: Engine for methods that write text at tiny scale; empty for none.
         author: Engine that writes OPERA's candidate plans.
     """
 
@@ -190,7 +190,7 @@ class TableRequest:
 
     @property
     def label(self) -> str:
-        """Name of the table in paths."""
+        """Name of the table in file paths."""
         return self.table.replace("/", "-")
 
     @property

@@ -1,4 +1,4 @@
-"""Description of a table or figure of a paper: its rows, what they ask, search and train, and what it cannot show."""
+"""Description of a paper's table or figure: rows, models, passages and training, and what cannot be reproduced."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ WIKI, WIKI_BGE, OWN, NEWS = "wiki-18", "wiki-18-bge", "own-passages", "multihopr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableRow:
-    """A row: one method with its settings.
+    """A row: a method with its settings.
 
     Attributes:
-        name: Name in our report, and of the run's folder.
-        method: Our registry's name; empty for a row that only trains or evolves.
-        paper: Source in `pyrag.evaluation.reports.reported`, in which `{model}` is the backbone's label.
+        name: Name in pyrag's report and in the run's folder.
+        method: Name of the method in pyrag's registry; empty for a row that only trains or evolves.
+        paper: Source in `pyrag.evaluation.reports.reported`, where `{model}` stands for the backbone's label.
         model: Short name of the model; empty for the backbone that `--models` names.
-        plan: Model of the Plan agent (HERA: the orchestrator); empty for `model`.
+        plan: Model of the Plan agent (in HERA, of the orchestrator); empty for `model`.
         rewrite: Model of the Rewrite agent; empty for `model`.
         training: Name of a recipe (`pyrag.reproduce.recipes`) whose result is measured.
         options: Further options of `pyrag bench`.
@@ -36,22 +36,22 @@ class TableRow:
 
     @property
     def fixed(self) -> bool:
-        """True if the row does not change with the backbone."""
+        """True if the row is the same for every backbone."""
         return bool(self.model and not self.training and self.plan in ("", self.model))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaperTable:
-    """A table or figure.
+    """A table or figure of a paper.
 
     Attributes:
         key: Name on the command line, such as "pyrag/table2".
         title: Short description.
         models: Backbones that `--models` may name; the first is the default.
-        corpora: Sets by the passages that they are asked over.
+        corpora: Question sets, by the passages they are answered from.
         rows: Rows in the paper's order.
-        limit: Questions per set; None for all.
-        section: Section of the benchmark report that holds the table's own figures, if not exact match.
+        limit: Maximum number of questions per set; None for all.
+        section: Section of the benchmark report with the table's own figures, if it is not about exact match.
         remarks: What cannot be reproduced, and what differs from the paper.
     """
 
@@ -66,10 +66,10 @@ class PaperTable:
 
     @property
     def sets(self) -> tuple[str, ...]:
-        """All sets."""
+        """Names of all question sets."""
         return tuple(name for names in self.corpora.values() for name in names)
 
     @property
     def paper(self) -> str:
-        """The paper: pyrag, opera or hera."""
+        """Name of the paper: pyrag, opera or hera."""
         return self.key.partition("/")[0]

@@ -1,7 +1,7 @@
-"""The plan of a table at tiny scale: the same graph in minutes on one machine, whose figures mean nothing.
+"""Plan of a table at tiny scale: the same steps in minutes on one machine, with figures that mean nothing.
 
-The bundled questions and passages take the place of the paper's, the embedded engine that of its models, and a step on
-the CPU that of its training. What cannot run here is left out by name.
+The bundled questions and passages replace the paper's data, the embedded engine replaces its models, and one step on
+the CPU replaces its training. What cannot run here is left out, and named.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from importlib.util import find_spec
 from pyrag.errors import install_extra
 from pyrag.evaluation.datasets.suite import BUNDLED, BUNDLED_CORPUS
 from pyrag.methods.registry import get_method, writes
-from pyrag.reproduce.full import add_measured, check_models, lacking, run_folder
+from pyrag.reproduce.full import add_measured_row, check_models, lacking, run_folder
 from pyrag.reproduce.models import has_method
 from pyrag.reproduce.recipes import EVOLVED, RECIPES, Recipe
 from pyrag.reproduce.steps import Command, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import PaperTable, TableRow
 
-QUESTIONS = 3  # per set
-_LEARNT = 6  # questions to learn from
-_PRACTICE = "bamboogle"  # whose bundled questions are learnt from, and not measured by tables that learn
+QUESTIONS = 3  # questions per set
+_LEARNT = 6  # number of questions to learn from
+_PRACTICE = "bamboogle"  # its bundled questions are for learning, so tables that learn do not measure it
 _STAND_INS = {"nq": "popqa", "ambigqa": "popqa", "multihoprag": "hotpotqa", "hover": ""}
-_TASKS = ("answer", "rag", "plan", "goals")  # that bundled questions have rows for
+_TASKS = ("answer", "rag", "plan", "goals")  # tasks for which the bundled questions have rows
 _CPU = (
     *("--profile", "cpu-smoke", "--set", "gpus=1", "--set", "tensor_parallel=1", "--set", "max_steps=1"),
     *("--set", "batch_size=2", "--set", "group_size=2", "--set", "response_tokens=24"),
 )
-# A small model on a busy processor takes its time, and writes as much as it may.
+# A small model on a busy processor is slow, and writes as much as it may.
 _PATIENT = ("--deadline", "900", "--request", "max_tokens=64")
 TITLE = "Tiny scale: not comparable with the paper"
 _ABOUT = (
@@ -51,8 +51,8 @@ def tiny_plan(table: PaperTable, request: TableRequest) -> ReproductionPlan:
 class _TinyPlan:
     def __init__(self, table: PaperTable, request: TableRequest) -> None:
         self.table, self.request, self.draft = table, request, PlanDraft.empty()
-        self.retriever: tuple[str, ...] = ()  # servers
-        self.passages: tuple[str, ...] = ()  # options
+        self.retriever: tuple[str, ...] = ()  # names of servers
+        self.passages: tuple[str, ...] = ()  # options that name the passages
         files = {name: _STAND_INS.get(name, name) for name in table.sets}
         self.learns = any(row.training for row in table.rows)
         self.files = {name: file for name, file in files.items() if file and not (self.learns and file == _PRACTICE)}
@@ -129,10 +129,10 @@ class _TinyPlan:
         outputs = (f"{folder}/summary.json",)
         name = folder.replace("/", "-")
         self.draft.add(Command(name=name, argv=argv, outputs=outputs, services=self.retriever))
-        add_measured(self.draft, row, backbone, folder)
+        add_measured_row(self.draft, row, backbone, folder)
 
     def _learn(self, name: str, backbone: str) -> tuple[str, ...]:
-        """Add the commands of a recipe, and return the options that use the result."""
+        """Add the commands of a recipe. Return the options that use its result."""
         argv: tuple[str, ...]
         if name in EVOLVED:
             return self._evolve(name, backbone)
@@ -172,7 +172,7 @@ class _TinyPlan:
         return ()
 
     def _train(self, recipe: Recipe, name: str, out: str) -> None:
-        """Add one step of training on the CPU, or the check of its settings if nothing here can train."""
+        """Add one step of training on the CPU; if nothing here can train, add a check of the settings."""
         argv: tuple[str, ...]
         data = f"{out}-rows/{recipe.rows[0].file}.parquet"
         argv = ("train", "--agent", recipe.agent, "--data", data, "--out", out)
@@ -200,10 +200,10 @@ class _TinyPlan:
         out = f"evolved/{backbone}-{name}"
         argv = ("evolve", "--train", "data/practice/train_questions.jsonl", "--limit", str(_LEARNT), "--group", "2")
         argv += ("--out", out, "--topologies", "--llm", "embedded", *self.passages)
-        kept = tuple(option for option in EVOLVED[name] if option == "--no-library")
+        options = tuple(option for option in EVOLVED[name] if option == "--no-library")
         outputs = (f"{out}/prompts", f"{out}/experience.db")
         self._add(
-            Command(name=f"{backbone}-{name}-evolve", argv=(*argv, *kept), outputs=outputs, services=self.retriever)
+            Command(name=f"{backbone}-{name}-evolve", argv=(*argv, *options), outputs=outputs, services=self.retriever)
         )
         self.draft.note("The embedded engine evolves topologies only; its agents have no prompts to learn.")
         return ("--prompts", f"{out}/prompts", "--experience", f"{out}/experience.db")

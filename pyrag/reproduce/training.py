@@ -1,4 +1,4 @@
-"""Commands that train what a row measures, at full scale."""
+"""Commands that train what a row measures at full scale."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from pyrag.reproduce.recipes import EVOLVE_QUESTIONS, EVOLVED, RECIPES, Recipe, 
 from pyrag.reproduce.steps import Command, PlanDraft, Service, TableRequest
 
 ALL = tuple(range(8))
-HALF = (0, 1, 2, 3)  # train; the packaged curricula serve on the others
+HALF = (0, 1, 2, 3)  # GPUs for training; the packaged curricula serve models on the other four
 AUTHOR = "openai:deepseek-reasoner@https://api.deepseek.com/v1"  # OPERA, section 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
-    """The result of training.
+class TrainingResult:
+    """Result of training.
 
     Attributes:
-        adapters: Name and folder of the adapter by agent; the empty name is the engine of all agents.
+        adapters: Name and folder of each agent's adapter; the empty name stands for the engine of all agents.
         options: Further options of `pyrag bench`.
-        reason: Reason why this version cannot train it; empty if it can.
+        reason: Reason why this version cannot train the row; empty if it can.
     """
 
     adapters: dict[str, tuple[str, str]] = field(default_factory=dict)
@@ -31,29 +31,31 @@ class Trained:
 
 def add_training(
     draft: PlanDraft, name: str, backbone: str, request: TableRequest, retriever: str, prompts: tuple[str, ...]
-) -> Trained:
+) -> TrainingResult:
     """Add the commands of a recipe to a plan.
 
     Args:
         draft: The plan.
-        name: The recipe.
+        name: Name of the recipe.
         backbone: Short name of the backbone.
-        request: Ports, and the author of candidate plans.
+        request: Request with ports and the author of candidate plans.
         retriever: Name of the retriever's server.
         prompts: Options of the paper's prompts and profile.
 
     Returns:
-        What the measured run needs.
+        Adapters and options for the run that measures the row.
     """
     if name in EVOLVED:
         return _evolved(draft, name, backbone, request, retriever)
     recipe = RECIPES[name]
     if recipe.gate[0] and packaged_config(recipe.config) is None:
-        return Trained(reason=f"this version has no recipe {recipe.config}")
-    before = add_training(draft, recipe.after, backbone, request, retriever, prompts) if recipe.after else Trained()
+        return TrainingResult(reason=f"this version has no recipe {recipe.config}")
+    before = (
+        add_training(draft, recipe.after, backbone, request, retriever, prompts) if recipe.after else TrainingResult()
+    )
     made = _Training(draft, name, recipe, backbone, request, retriever, prompts)
     made.add()
-    return Trained(adapters={**before.adapters, **made.adapters()})
+    return TrainingResult(adapters={**before.adapters, **made.adapters()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class _Training:
 
     @property
     def _prompts(self) -> tuple[str, ...]:
-        """The option of the paper's prompts without that of its profile."""
+        """Option of the paper's prompts, without the option of its profile."""
         at = self.prompts.index("--prompts") if "--prompts" in self.prompts else None
         return () if at is None else self.prompts[at : at + 2]
 
@@ -219,8 +221,8 @@ class _Training:
         self.draft.add(Command(name=f"{name}-export", argv=export, outputs=(f"{self.out}/adapter",)))
 
 
-def _evolved(draft: PlanDraft, name: str, backbone: str, request: TableRequest, retriever: str) -> Trained:
-    """Add the commands that evolve HERA: the backbone orchestrates, GPT-4o-mini is behind the agents."""
+def _evolved(draft: PlanDraft, name: str, backbone: str, request: TableRequest, retriever: str) -> TrainingResult:
+    """Add the commands that evolve HERA, with the backbone as orchestrator and GPT-4o-mini behind the agents."""
     about, out = MODELS[backbone], f"evolved/{backbone}-{name}"
     argv: tuple[str, ...] = ("data", "download", "hotpotqa", "--split", "train", "--out", "data/hotpotqa")
     draft.add(Command(name="data-hotpotqa-train", argv=argv, outputs=("data/hotpotqa/train_questions.jsonl",)))
@@ -239,4 +241,4 @@ def _evolved(draft: PlanDraft, name: str, backbone: str, request: TableRequest, 
             about="asks OpenAI's service: OPENAI_API_KEY, and it is paid for",
         )
     )
-    return Trained(options=("--prompts", f"{out}/prompts", "--experience", f"{out}/experience.db"))
+    return TrainingResult(options=("--prompts", f"{out}/prompts", "--experience", f"{out}/experience.db"))

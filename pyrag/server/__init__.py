@@ -1,1 +1,1 @@
-"""The HTTP service of `pyrag serve`: questions, passages and traces over one FastAPI application."""
+"""HTTP service of `pyrag serve`: questions, passages and traces in one FastAPI application."""

@@ -1,6 +1,6 @@
-"""The FastAPI applications: all routes over a `QuestionService`, or those of searching over a `SearchService`.
+"""FastAPI applications: all routes over a `QuestionService`, or only the search routes over a `SearchService`.
 
-Left out: TLS and rate limits by caller (put a proxy in front).
+TLS and rate limits per caller are left to a proxy in front of the server.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ from pyrag.server.schemas import (
     streamed,
 )
 from pyrag.server.search import SearchService
-from pyrag.server.service import Accepted, Answered, QuestionService, cancel
+from pyrag.server.service import AcceptedQuestion, FinishedQuestion, QuestionService, cancel
 from pyrag.server.trace_store import TraceFilter
 from pyrag.server.wire import answer_object
 
 MAX_LISTED = 200
-MAX_NUMBER = 1 << 53  # of a trace; JSON's integers end there
+MAX_NUMBER = 1 << 53  # largest trace number in a query; JSON integers are exact up to here
 _STREAM = """event: accepted
 data: {"id":"0f3c…"}
 
@@ -73,7 +73,7 @@ _EVENTS = (
 
 
 def create_app(service: QuestionService) -> FastAPI:
-    """Return the application of `pyrag serve`. Its lifespan closes the service."""
+    """Return the application of `pyrag serve`. Its lifespan starts and closes the service."""
     app = _application(service)
     _add_questions(app, service)
     _add_traces(app, service)
@@ -84,12 +84,12 @@ def create_app(service: QuestionService) -> FastAPI:
 
 
 def create_search_app(service: SearchService) -> FastAPI:
-    """Return the application of `pyrag serve-retriever`. Its lifespan closes the service."""
+    """Return the application of `pyrag serve-retriever`. Its lifespan starts and closes the service."""
     return _application(service)
 
 
 def _application(service: SearchService) -> FastAPI:
-    """Return an application with what both have: searching, the state, refusals and the guard."""
+    """Return an application with the routes of both servers: search, state and error replies, behind the guard."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -104,7 +104,7 @@ def _application(service: SearchService) -> FastAPI:
         title="pyrag",
         version=pyrag_runtime.version(),
         summary="Multi-hop questions answered by programs over retrieve() and answer().",
-        docs_url=None,  # its page loads scripts of another site
+        docs_url=None,  # the default page loads scripts from another site
         redoc_url=None,
         lifespan=lifespan,
         responses=refusals(),
@@ -120,24 +120,24 @@ def _application(service: SearchService) -> FastAPI:
 def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str, Any]]:
     @cache
     def document() -> dict[str, Any]:
-        found: dict[str, Any] = get_openapi(
+        described: dict[str, Any] = get_openapi(
             title=app.title, version=app.version, summary=app.summary, routes=app.routes, tags=app.openapi_tags
         )
-        for operations in found["paths"].values():
+        for operations in described["paths"].values():
             for operation in operations.values():
-                operation["responses"].pop("422", None)  # refused with 400, in the form of the others
+                operation["responses"].pop("422", None)  # invalid requests get 400, in the form of all refusals
         for name in ("HTTPValidationError", "ValidationError"):
-            found["components"]["schemas"].pop(name, None)
+            described["components"]["schemas"].pop(name, None)
         if isinstance(service, QuestionService):
             bodies = (AskRequest, BatchRequest, ProgramRequest, ChatRequest, ResponsesRequest)
-            found["components"]["schemas"] |= schemas_of(*bodies)
-        found["components"]["securitySchemes"] = {
+            described["components"]["schemas"] |= schemas_of(*bodies)
+        described["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
         }
         keyed: list[dict[str, list[str]]] = [{"bearer": []}, {"key": []}]
-        found["security"] = keyed if service.config.keys else [{}, *keyed]
-        return found
+        described["security"] = keyed if service.config.keys else [{}, *keyed]
+        return described
 
     return document
 
@@ -182,13 +182,13 @@ def _add_errors(app: FastAPI, service: SearchService) -> None:
 
 
 def _methods_of(app: FastAPI, request: Request) -> set[str]:
-    """Return the methods of all routes of a path; Starlette knows those of the first alone."""
-    matching = (one for one in app.routes if one.matches(request.scope)[0] is not Match.NONE)
-    return {method for one in matching for method in getattr(one, "methods", None) or ()}
+    """Return the methods that the routes of a path accept. Starlette only reports the methods of the first route."""
+    matching = (route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE)
+    return {method for route in matching for method in getattr(route, "methods", None) or ()}
 
 
 def _invalid(problem: dict[str, Any]) -> ApiError:
-    """Return the refusal of a query string that pydantic found wrong."""
+    """Return the refusal of a query string that failed pydantic's validation."""
     place = ".".join(str(part) for part in problem["loc"] if part not in ("body", "query", "path"))
     return ApiError(400, "invalid_request", f"{place or 'the body'}: {problem['msg']}", param=place or None)
 
@@ -228,7 +228,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
             raise ApiError(400, "too_many_questions", message, param="questions")
         index = service.index(body.index, access_of(request), body.where)
         service.admit(len(body.questions))
-        tasks: list[asyncio.Task[Answered]] = []
+        tasks: list[asyncio.Task[FinishedQuestion]] = []
         try:
             for question in body.questions:
                 accepted = service.accept(question, index, body.limits(), body.method, watched=False)
@@ -237,7 +237,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
             await cancel(tasks)
             raise
         done = await until_gone(request, tasks)
-        return json_reply({"results": [_reply(one, whole=body.include_trace) for one in done]})
+        return json_reply({"results": [_reply(answered, whole=body.include_trace) for answered in done]})
 
 
 def _add_traces(app: FastAPI, service: QuestionService) -> None:
@@ -257,19 +257,19 @@ def _add_traces(app: FastAPI, service: QuestionService) -> None:
         access = access_of(request)
         names = service.scopes(access) if index is None else [access.scope(service.named(index, access))]
         wanted = TraceFilter(indexes=names, before=before, since=_epoch(since), until=_epoch(until), known=known)
-        found = await service.store.newest(wanted, limit + 1)
-        more = found[limit - 1].number if len(found) > limit else None
-        return json_reply({"traces": [asdict(one) for one in found[:limit]], "next": more})
+        summaries = await service.store.newest(wanted, limit + 1)
+        more = summaries[limit - 1].number if len(summaries) > limit else None
+        return json_reply({"traces": [asdict(summary) for summary in summaries[:limit]], "next": more})
 
     @app.get(
         "/v1/traces/{id}", response_model=None, responses={200: {"model": TraceReply}}, summary="Return a kept trace",
         tags=["traces"],
     )  # fmt: skip
     async def trace(id: str, request: Request) -> Response:  # noqa: A002
-        found = await service.store.get(id)
-        if found is None or found[0] not in service.scopes(access_of(request)):
+        stored = await service.store.get(id)
+        if stored is None or stored[0] not in service.scopes(access_of(request)):
             raise _no_trace()
-        return json_reply(found[1])
+        return json_reply(stored[1])
 
     @app.delete("/v1/traces/{id}", response_model=None, status_code=204, summary="Delete a kept trace", tags=["traces"])
     async def delete_trace(id: str, request: Request) -> Response:  # noqa: A002
@@ -283,7 +283,7 @@ def _no_trace() -> ApiError:
 
 
 def _epoch(moment: datetime | float | None) -> float | None:
-    """Return a time in seconds of the epoch; one without a zone is in UTC."""
+    """Return a time in seconds since the epoch; a time without a zone is in UTC."""
     if not isinstance(moment, datetime):
         return moment
     try:
@@ -302,8 +302,8 @@ def _add_passages(app: FastAPI, service: SearchService) -> None:
         access = access_of(request)
         value = await read_value(await request.body(), "request")
         work = service.search(service.named(index, access), value, access)
-        (found,) = await until_gone(request, [service.begin(work)])
-        return json_reply(found)
+        (result,) = await until_gone(request, [service.begin(work)])
+        return json_reply(result)
 
     @app.get(
         "/health", response_model=None, responses={200: HEALTH_REPLY}, tags=["passages"],
@@ -350,7 +350,7 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
         return Response(shown, headers={"Content-Type": CONTENT_TYPE})
 
 
-async def _replied(request: Request, accepted: Accepted, *, stream: bool, whole: bool) -> Response:
+async def _replied(request: Request, accepted: AcceptedQuestion, *, stream: bool, whole: bool) -> Response:
     """Return the reply to a question or program, or its events."""
     if stream:
         events = _events(accepted, whole=whole)
@@ -359,8 +359,8 @@ async def _replied(request: Request, accepted: Accepted, *, stream: bool, whole:
     return json_reply(_reply(done, whole=whole))
 
 
-async def _events(accepted: Accepted, *, whole: bool) -> AsyncIterator[bytes]:
-    """Yield a question's events, and its reply as the last one, as Server-Sent Events."""
+async def _events(accepted: AcceptedQuestion, *, whole: bool) -> AsyncIterator[bytes]:
+    """Yield a question's events and then its reply, as Server-Sent Events."""
     try:
         yield _event("accepted", {"id": accepted.id})
         async for happened in heard(accepted.events):
@@ -377,5 +377,5 @@ def _event(name: str, value: Any) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (name.encode(), msgspec.json.encode(value))
 
 
-def _reply(done: Answered, *, whole: bool) -> dict[str, Any]:
+def _reply(done: FinishedQuestion, *, whole: bool) -> dict[str, Any]:
     return answer_object(done.id, done.index, done.trace, whole=whole)

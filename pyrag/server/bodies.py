@@ -1,8 +1,8 @@
-"""Bodies of requests: JSON that is bounded before it is decoded, decoded once, and checked against a struct.
+"""Request bodies: JSON whose size is limited before it is decoded, decoded once, and checked against a struct.
 
-Everything here takes time in proportion to a body's size, whatever the body holds: values are counted before the
-decoder makes objects of them, the check ends at the first field that is wrong, and a body above `IN_LOOP` bytes is read
-by a thread, one after the other, while the event loop serves other requests.
+Reading a body takes time proportional to its size, whatever it contains: values are counted before the decoder creates
+objects, and the check stops at the first wrong field. A body larger than `IN_LOOP` bytes is read in a thread, one body
+at a time, while the event loop serves other requests.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ MAX_NAME = 256
 """Maximum number of characters of an index's, method's or model's name, or of an id."""
 
 IN_LOOP = 64 << 10
-"""Bytes up to which a body is read at once, in the event loop."""
+"""Largest body that is read in the event loop, in bytes."""
 
 COMPONENT = "#/components/schemas/{name}"
 _MEDIA = ("application/json", "text/json")
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
-_NO_BRACKETS = bytes(one for one in range(256) if one not in _STEPS)
+_NO_BRACKETS = bytes(code for code in range(256) if code not in _STEPS)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`", re.DOTALL)
-_large_bodies = PerLoop(asyncio.Lock)  # the memory of many is that of one
+_large_bodies = PerLoop(asyncio.Lock)  # limits memory to one large body
 
 
 async def read_request(request: Request, kind: type[T]) -> T:
@@ -50,8 +50,8 @@ async def read_request(request: Request, kind: type[T]) -> T:
         kind: Struct with the fields of the body.
 
     Raises:
-        ApiError: The body is not JSON, may be read in two ways, is too large in some respect, or a field is wrong;
-            `param` names the first such field.
+        ApiError: The body is not JSON, is ambiguous or too large, or has a wrong field. `param` names the first wrong
+            field.
     """
     _check_media(request.headers.get("content-type", ""))
     value = await read_value(await request.body())
@@ -71,7 +71,7 @@ async def read_value(body: bytes, noun: str = "body") -> Any:
         noun: Word for the body in messages.
 
     Raises:
-        ApiError: See `read_json`.
+        ApiError: The body is not JSON, names a field twice, or exceeds the limits on values and depth.
     """
     if len(body) <= IN_LOOP:
         return read_json(body, noun)
@@ -93,11 +93,11 @@ def read_json(body: bytes, noun: str = "body") -> Any:
         noun: Word for the body in messages.
 
     Raises:
-        ApiError: It is not JSON, names a field twice, or holds more values or depth than the limits.
+        ApiError: The body is not JSON, names a field twice, or exceeds the limits on values and depth.
     """
     try:
         names = _count_names(body)
-        value = msgspec.json.decode(body)  # refuses NaN, half characters and numbers without end
+        value = msgspec.json.decode(body)  # refuses NaN, lone surrogates and numbers out of range
         if _names_in(value) < names:
             raise ValueError(f"it names {_repeated_name(body)[:80]!r} twice")
     except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as error:
@@ -106,11 +106,11 @@ def read_json(body: bytes, noun: str = "body") -> Any:
 
 
 def _count_names(body: bytes) -> int:
-    """Return the number of names in a body's objects. Raises `ApiError` where the limits are exceeded."""
+    """Return the number of names in a body's objects. Raises `ApiError` if the body exceeds the limits."""
     bare = body.replace(b"\\\\", b"").replace(b'\\"', b"") if b"\\" in body else body
     if bare.count(b'"') > 2 * MAX_VALUES:
         raise _too_many()
-    outside = b"".join(bare.split(b'"')[::2])  # what is in no string
+    outside = b"".join(bare.split(b'"')[::2])  # text outside of strings
     brackets = outside.translate(None, _NO_BRACKETS)
     names = outside.count(b":")
     if outside.count(b",") + names + len(brackets) // 2 > MAX_VALUES:
@@ -121,7 +121,7 @@ def _count_names(body: bytes) -> int:
 
 
 def _names_in(value: Any) -> int:
-    """Return the number of names in the objects of a value; fewer than in its text if one repeats."""
+    """Return the number of names in a value's objects; lower than in its text if a name repeats."""
     count, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
@@ -148,8 +148,8 @@ def _repeated_name(body: bytes) -> str:
 
 
 def _wrong_field(message: str) -> ApiError:
-    """Return the refusal of a body whose fields msgspec found wrong."""
-    problem, _, path = message.partition(" - at `")  # of a name in an object: "key` in `$.metadata`"
+    """Return the refusal of a body whose fields failed msgspec's validation."""
+    problem, _, path = message.partition(" - at `")  # a wrong name in an object reads "key` in `$.metadata`"
     place = path.removesuffix("`").rpartition("$")[2].lstrip(".")
     if field := _FIELD.match(problem):
         place = f"{place}.{field[2]}" if place else field[2]
@@ -166,12 +166,12 @@ def _too_deep() -> ApiError:
 
 
 def described_body(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a route's description in the OpenAPI document that describes its body."""
+    """Return the description of a route's body for the OpenAPI document."""
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
 
 def body_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return `described_body` of a struct, whose schema `schemas_of` returns."""
+    """Return the description of a body that has the fields of a struct; `schemas_of` returns the struct's schema."""
     return described_body({"$ref": COMPONENT.format(name=kind.__name__)})
 
 

@@ -1,4 +1,4 @@
-"""Options of the service that are no settings of pyrag: address, limits, API keys."""
+"""Options of the server that are not settings of pyrag: address, limits and API keys."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Access:
     """Rights of a caller.
 
     Attributes:
-        indexes: those that it may use; None for all of them.
-        owner: a word that stands for its key, which conversations are bound to; empty for callers without one.
-        where: filter of the passages that it may see; empty for none.
+        indexes: Names of the indexes that the caller may use; None for all.
+        owner: Word derived from the caller's key, to which conversations are bound; empty for callers without a key.
+        where: Filter of the passages that the caller may see; empty for no filter.
     """
 
     indexes: frozenset[str] | None = None
@@ -36,26 +36,26 @@ class Access:
         return self.indexes is None or index in self.indexes
 
     def scope(self, index: str) -> str:
-        """Return the name under which traces over an index are kept: callers with another filter do not see them."""
+        """Return the name under which traces over an index are kept. Callers with another filter do not see them."""
         return f"{index} where {self.where}" if self.where else index
 
 
 NOBODY = Access(indexes=frozenset())
-"""Rights of a caller without a key, on a server that asks for keys."""
+"""Rights of a caller without a key, on a server that requires keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
-    """Digests of the keys that are accepted, with what each may use."""
+    """Digests of the accepted keys, with the rights of each."""
 
     digests: Mapping[bytes, Access] = field(default_factory=dict)
 
     def access(self, key: str) -> Access | None:
-        """Return what a key may use; None for an unknown key. Takes equally long for all keys."""
-        given, found = _digest(key), None
+        """Return the rights of a key; None for an unknown key. Takes equally long for every key."""
+        digest, match = _digest(key), None
         for known, access in self.digests.items():
-            found = access if hmac.compare_digest(known, given) else found
-        return found
+            match = access if hmac.compare_digest(known, digest) else match
+        return match
 
     def __bool__(self) -> bool:
         return bool(self.digests)
@@ -66,22 +66,22 @@ class ServerConfig:
     """Address, limits and keys of a server.
 
     Attributes:
-        indexes: folders, retriever URLs or Qdrant specs by name; empty: the index of the settings, named `default`.
-        max_running: questions answered at the same time.
-        max_waiting: questions that may wait for a place; further ones get 429.
-        max_body: bytes of a request's body.
-        body_timeout: seconds that a body may take to arrive.
-        max_batch: questions of one batch.
+        indexes: Folders, retriever URLs or Qdrant specs by name; if empty, the settings' index is named `default`.
+        max_running: Maximum number of questions answered at the same time.
+        max_waiting: Maximum number of questions in the queue; further ones get 429.
+        max_body: Maximum size of a request's body, in bytes.
+        body_timeout: Seconds within which a body must arrive.
+        max_batch: Maximum number of questions in a batch.
         traces: SQLite file of traces; None keeps them in memory.
-        max_traces: traces that are kept; the oldest go first.
-        max_trace_mb: megabytes that the kept traces may take; the oldest go first.
-        trace_days: days that a trace is kept; None for no limit.
-        shutdown_timeout: seconds that running requests get to end at shutdown.
-        max_connections: open connections, the last of which is kept for refusals: one too many ends the one that
-            waited longest for a request, or gets 503 if all are in use.
-        max_per_address: open connections of one address, in the same way; None for no limit of its own.
-        header_timeout: seconds that the head of a request may take to arrive.
-        stall_timeout: seconds that a client may take to read on.
+        max_traces: Maximum number of traces; the oldest are deleted first.
+        max_trace_mb: Maximum size of all traces, in megabytes; the oldest are deleted first.
+        trace_days: Days that a trace is kept; None for no limit.
+        shutdown_timeout: Seconds that running requests have to finish at shutdown.
+        max_connections: Maximum number of open connections; the last is reserved for refusals. A further connection
+            closes the one that has waited longest for a request, or gets 503 if all are in use.
+        max_per_address: Maximum number of connections from one address, enforced in the same way; None for no limit.
+        header_timeout: Seconds within which the head of a request must arrive.
+        stall_timeout: Seconds after which a client that stops reading is disconnected.
     """
 
     host: str = "127.0.0.1"
@@ -117,12 +117,12 @@ class ServerConfig:
 
     @property
     def local_only(self) -> bool:
-        """True if requests must name this machine as their host: a server on loopback without keys."""
+        """True if requests must name this machine as their host: the server listens on loopback and has no keys."""
         return is_loopback(self.host) and not self.keys
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if an address is reached from this machine alone."""
+    """Return True if an address can only be reached from this machine."""
     try:
         return host in _LOCAL_NAMES or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -133,12 +133,12 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
     """Return the keys of a file and of the environment.
 
     Args:
-        file: a key a line, optionally followed by the indexes it may use and by a filter of their passages,
-            `KEY notes,wiki where team = "ops"`; `#` opens a comment.
-        environ: may hold one more key, for all indexes, in `PYRAG_SERVE_API_KEY`.
+        file: File with a key per line, optionally followed by the indexes that it may use and by a filter of their
+            passages, as in `KEY notes,wiki where team = "ops"`. `#` starts a comment.
+        environ: Environment variables. `PYRAG_SERVE_API_KEY` may hold one more key, which may use all indexes.
 
     Raises:
-        ConfigError: the file cannot be read or is empty, a key has fewer than 16 characters, or a filter is wrong.
+        ConfigError: The file cannot be read or is empty, a key has fewer than 16 characters, or a filter is wrong.
     """
     lines: list[str] = []
     if file is not None:
@@ -148,28 +148,29 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
             raise ConfigError(f"cannot read the API key file {file}: check its path and encoding") from error
         if not any(lines):
             raise ConfigError(f"the API key file {file} holds no key: write one a line")
-    if given := environ.get(KEY_VARIABLE, "").strip():
-        lines.append(given)
+    if key := environ.get(KEY_VARIABLE, "").strip():
+        lines.append(key)
     return ApiKeys(dict(map(_key, filter(None, lines))))
 
 
 def read_indexes(named: Iterable[str]) -> dict[str, str]:
-    """Return indexes by name from `NAME=FOLDER` options; an option without a name is the default index.
+    """Return the places of indexes by name, from `NAME=PLACE` options. An option without a name is the default index.
 
     Raises:
-        ConfigError: a name is given twice, or holds other characters than letters, digits, `-`, `_` and `.`.
+        ConfigError: Two indexes have the same name, or a name has characters other than letters, digits, `-`, `_` and
+            `.`.
     """
-    found: dict[str, str] = {}
+    places: dict[str, str] = {}
     for option in named:
         name, separator, place = option.partition("=")
         if not separator or "/" in name or ":" in name:
             name, place = DEFAULT_INDEX, option
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
-            raise ConfigError(f"{name!r} is no name of an index: use letters, digits, - _ and .")
-        if name in found:
+            raise ConfigError(f"{name!r} is not a valid name of an index: use letters, digits, - _ and .")
+        if name in places:
             raise ConfigError(f"two indexes are named {name!r}: name them with --index NAME=FOLDER")
-        found[name] = place
-    return found
+        places[name] = place
+    return places
 
 
 def _key(line: str) -> tuple[bytes, Access]:

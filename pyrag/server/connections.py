@@ -1,9 +1,9 @@
-"""uvicorn's connections and server with ends of their own.
+"""uvicorn's connections and server, with time limits, a maximum number of connections and an orderly shutdown.
 
-A connection waits only so long for the head of a request, and for a client that does not read: uvicorn waits for ever,
-and each costs a descriptor. Connections are bounded in number, over all and by address; those that wait for a request
-make room for new ones. A server that ends closes the replies that would not end by themselves: uvicorn cancels them,
-and logs each as an error.
+uvicorn waits without limit for the head of a request and for a client that does not read, and each such connection
+holds a file descriptor. Here both waits have time limits, and the number of connections is limited in total and per
+address; connections that wait for a request are closed to make room for new ones. At shutdown, endless replies are
+completed and closed; uvicorn would cancel them and log an error for each.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from pyrag.server.config import ServerConfig
 from pyrag.server.errors import ApiError
 
 _FULL = ApiError(503, "too_many_connections", "too many connections are open: close some, or try again in a moment")
-_READ_AT_ONCE = 1 << 14  # bytes that are parsed before others have their turn: asyncio's 256 KB may be 43,000 chunks
-_IPV6_NETWORK = 64  # bits that name one customer's network
+_READ_AT_ONCE = 1 << 14  # bytes parsed before other connections get their turn: asyncio's 256 KB may be 43,000 chunks
+_IPV6_NETWORK = 64  # prefix length of one customer's IPv6 network
 
 
 class OpenConnections:
-    """The open connections of a server.
+    """Open connections of a server.
 
     Args:
-        config: limits and patience.
-        refused: called with the code of a connection's refusal.
+        config: Limits and timeouts.
+        refused: Called with the error code of each refused connection.
     """
 
     def __init__(self, config: ServerConfig, refused: Callable[[str], None]) -> None:
@@ -44,7 +44,7 @@ class OpenConnections:
         self._by_address: defaultdict[str, dict[PatientConnection, None]] = defaultdict(dict)
 
     def admit(self, connection: PatientConnection) -> bool:
-        """Add a connection, and end one that waits for a request where there are too many. False: all are in use."""
+        """Add a connection, closing an idle one if there are too many. Return False if all are in use."""
         own = self._by_address[connection.address]
         for group, limit in ((own, self.config.max_per_address), (self._all, self.config.max_connections)):
             if limit is not None and len(group) + 1 >= limit and not _make_room(group):
@@ -62,17 +62,18 @@ class OpenConnections:
 
 
 def _make_room(group: dict[PatientConnection, None]) -> bool:
-    """End the connection that has waited longest for a request; False if all are in use."""
-    longest = min((one for one in group if one.is_waiting), key=lambda one: one.waits_since, default=None)
+    """Close the connection that has waited longest for a request. Return False if all are in use."""
+    waiting = (connection for connection in group if connection.is_waiting)
+    longest = min(waiting, key=lambda connection: connection.waits_since, default=None)
     if longest is not None:
         longest.give_up()
     return longest is not None
 
 
 class PatientConnection(H11Protocol):
-    """uvicorn's connection, closed where the head of a request does not arrive in time, or the client does not read.
+    """uvicorn's connection, closed if the head of a request does not arrive in time or the client stops reading.
 
-    The body has the guard's limit, and a connection at rest between two requests uvicorn's own.
+    The guard limits the time for a body; uvicorn limits the time between two requests.
     """
 
     def __init__(self, *args: Any, among: OpenConnections, **options: Any) -> None:
@@ -90,12 +91,12 @@ class PatientConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """True where no whole request is being answered."""
+        """True if no complete request is being answered."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        with contextlib.suppress(AttributeError):  # of another event loop
+        with contextlib.suppress(AttributeError):  # other event loops have no such attribute
             transport.max_size = _READ_AT_ONCE  # type: ignore[attr-defined]
         self.address = network_of(self.client)
         self.waits_since = self.loop.time()
@@ -134,17 +135,17 @@ class PatientConnection(H11Protocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """End a connection that waits, and stop counting it."""
+        """Close a waiting connection and stop counting it."""
         self._among.remove(self)
         self.transport.abort() if self.transport.get_write_buffer_size() else self.transport.close()
 
     def end(self) -> None:
-        """End the connection with the reply under way: complete where it stands, cut if its client does not read."""
+        """End the reply in progress and close the connection; cut the reply off if the client does not read."""
         if self.flow.write_paused:
             self.transport.abort()
             return
         if self.cycle is not None and self.cycle.response_started and not self.cycle.response_complete:
-            with contextlib.suppress(h11.LocalProtocolError):  # a reply whose announced length is not reached
+            with contextlib.suppress(h11.LocalProtocolError):  # the reply is shorter than its announced length
                 self.transport.write(self.conn.send(h11.EndOfMessage()))
         self.transport.close()
 
@@ -176,18 +177,18 @@ def network_of(client: tuple[str, int] | None) -> str:
 
 
 def _refusal(error: ApiError) -> bytes:
-    """Return a refusal as it is sent before any request was read."""
+    """Return a refusal in the form in which it is sent before a request has been read."""
     body = msgspec.json.encode(error.body)
     head = f"HTTP/1.1 {error.status} Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 2\r\n"
     return f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 class SignalFreeServer(uvicorn.Server):
-    """uvicorn's server, which leaves signals to its caller.
+    """uvicorn's server without signal handlers; its caller handles signals.
 
     Args:
-        config: of uvicorn, with `PatientConnection`.
-        flush: seconds that replies under way get to end at shutdown.
+        config: Configuration of uvicorn, with `PatientConnection`.
+        flush: Seconds that replies in progress have to finish at shutdown.
     """
 
     def __init__(self, config: Any, flush: float) -> None:
@@ -196,7 +197,7 @@ class SignalFreeServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        yield  # uvicorn's own raises signals again at the end
+        yield  # uvicorn's own method raises the signals again at the end
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         ending = asyncio.get_running_loop().call_later(self._flush, self._end_connections)

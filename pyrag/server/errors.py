@@ -1,7 +1,7 @@
-"""Errors of the service as HTTP sees them: a status, a code word and one sentence.
+"""Errors of the service as HTTP replies: a status, a code and one sentence.
 
-The sentence holds no paths and inner addresses of the server, and no excerpts of what other servers replied.
-The log has the sentences of failures with their excerpts.
+The sentence contains no paths or internal addresses of the server and no excerpts of other servers' replies. The log
+has the complete message.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ MAX_MESSAGE = 2000  # characters
 
 
 class ApiError(Exception):
-    """A request that is refused.
+    """Refusal of a request.
 
     Args:
         status: HTTP status of the reply.
-        code: word for programs, such as `unknown_index`.
-        message: one sentence with the cure.
-        retry_after: seconds after which the same request may succeed; sent as `Retry-After`.
-        param: field of the request that is wrong.
+        code: Code for programs, such as `unknown_index`.
+        message: One sentence that also says what to do.
+        retry_after: Seconds after which the same request may succeed; sent as `Retry-After`.
+        param: Field of the request that is wrong.
     """
 
     def __init__(
@@ -41,29 +41,29 @@ class ApiError(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The reply's headers beside those of its body."""
-        found = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
-        return {**found, "WWW-Authenticate": "Bearer"} if self.status == 401 else found
+        """Headers of the reply other than those that describe its body."""
+        headers = {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}
+        return {**headers, "WWW-Authenticate": "Bearer"} if self.status == 401 else headers
 
     @property
     def body(self) -> dict[str, object]:
-        """The reply, in the form that clients of OpenAI's API expect."""
+        """Body of the reply, in the form that clients of OpenAI's API expect."""
         kind = kind_of(self.status)
         return {"error": {"message": self.sentence, "type": kind, "param": self.param, "code": self.code}}
 
     def body_at(self, path: str) -> dict[str, object]:
-        """Return the reply at a path; Search-R1's protocol has a bare sentence there."""
+        """Return the body of the reply at a path. Search-R1's protocol, at `/retrieve`, has a plain sentence."""
         return {"error": self.sentence} if path == "/retrieve" else self.body
 
     @property
     def sentence(self) -> str:
-        """The message on one line, as text that can be sent, whatever of the request it quotes."""
+        """The message on one line, as valid text of limited length."""
         text = _CONTROL.sub(" ", str(self)).encode("utf-8", "replace").decode()
         return text if len(text) <= MAX_MESSAGE else f"{text[:MAX_MESSAGE]}…"
 
 
 def kind_of(status: int) -> str:
-    """Return OpenAI's word for a class of statuses."""
+    """Return OpenAI's name for a class of statuses."""
     if status == 401:
         return "authentication_error"
     if status == 429:
@@ -72,7 +72,7 @@ def kind_of(status: int) -> str:
 
 
 def from_pyrag(error: PyRAGError) -> ApiError:
-    """Return a deliberate error as a refusal: 400 where the request is at fault, else 503, which is logged."""
+    """Return pyrag's error as a refusal: 400 if the request is at fault, otherwise 503, which is also logged."""
     at_fault = isinstance(error, UsageError)
     if not at_fault or has_excerpt(str(error)):
         log_failure(str(error))
@@ -80,16 +80,16 @@ def from_pyrag(error: PyRAGError) -> ApiError:
 
 
 def log_failure(message: str) -> None:
-    """Log what failed, as the reply to the caller leaves addresses, paths and excerpts out."""
+    """Log a failure with the addresses, paths and excerpts that the reply to the caller leaves out."""
     logging.getLogger("pyrag.server").warning("%s", without_secrets(_CONTROL.sub(" ", message)))
 
 
 def public_text(text: str) -> str:
-    """Return a message on one line, without secrets, excerpts, and paths and inner addresses of the server."""
+    """Return a message on one line, without secrets, excerpts, server paths or internal addresses."""
     return " ".join(public_lines(text).split())
 
 
 def public_lines(text: str) -> str:
-    """Return a text without secrets, excerpts, and paths and inner addresses of the server, in its lines."""
+    """Return a text without secrets, excerpts, server paths or internal addresses, keeping its line breaks."""
     text = _URL.sub(STRUCK, _NAMED_URL.sub("", without_secrets(without_excerpts(text))))
     return _PATH.sub("a file of the server", _HOST.sub(STRUCK, text))

@@ -1,7 +1,7 @@
-"""Checks that every request passes before it is read: host, origin, API key, and the size and arrival of its body.
+"""Checks of every request before its application sees it: host, origin, API key, and size and arrival of the body.
 
-A request that is refused here ends its connection, so that a client without a key cannot keep one open.
-The span of the caller, if its headers name one, becomes that of the request.
+The connection of a refused request is closed, so that a client without a key cannot keep one open. If the headers name
+a span of the caller, the request's span becomes its child.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 MAX_HEAD = 1 << 16  # bytes of a request's line and headers
-_LINGER = 2.0  # seconds in which a client that still sends may read its refusal
-ACCESS = "pyrag.access"  # key of a scope's entry with the caller's `Access`
+_LINGER = 2.0  # seconds in which a client that is still sending may read its refusal
+ACCESS = "pyrag.access"  # key of the caller's `Access` in an ASGI scope
 _METHODS = ("GET", "HEAD", "POST", "DELETE", "OPTIONS", "PUT", "PATCH")
-_OPEN = frozenset(("/healthz", "/readyz", *page_paths()))  # a browser asks for pages without a key
+_OPEN = frozenset(("/healthz", "/readyz", *page_paths()))  # browsers load pages without a key
 
 
 class Guard:
-    """ASGI middleware around the application."""
+    """ASGI middleware that checks requests and counts their replies."""
 
     def __init__(self, app: App, service: SearchService) -> None:
         self._app, self._config, self._metrics, self._otel = app, service.config, service.metrics, service.otel
@@ -77,7 +77,7 @@ class Guard:
             raise
 
     def _check_origin(self, headers: dict[str, str]) -> None:
-        """Refuse pages of other sites: by their origin, and by the host where names of others lead to loopback."""
+        """Refuse pages of other sites, by their origin, or by a host name that they let point to this machine."""
         host = headers.get("host", "")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:
@@ -89,9 +89,9 @@ class Guard:
     def _access(self, path: str, headers: dict[str, str]) -> Access:
         if not self._config.keys:
             return Access()
-        scheme, _, key = headers.get("authorization", "").partition(" ")
-        given = key.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
-        access = self._config.keys.access(given)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        key = token.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        access = self._config.keys.access(key)
         if access is None and path in _OPEN:
             return NOBODY
         if access is None:
@@ -101,9 +101,9 @@ class Guard:
     async def _body(self, receive: Receive, headers: dict[str, str]) -> bytes:
         if headers.get("content-encoding", "identity") != "identity":
             raise ApiError(415, "unsupported_encoding", "the request is packed: send plain JSON")
-        most, length = self._config.max_body, headers.get("content-length", "0")
-        too_large = ApiError(413, "body_too_large", f"the request is larger than {most:,} bytes: send less at once")
-        if length.isdecimal() and int(length) > most:
+        limit, length = self._config.max_body, headers.get("content-length", "0")
+        too_large = ApiError(413, "body_too_large", f"the request is larger than {limit:,} bytes: send less at once")
+        if length.isdecimal() and int(length) > limit:
             raise too_large
         body = bytearray()
         try:
@@ -115,7 +115,7 @@ class Guard:
                         raise ApiError(400, "client_gone", "the client went away before its request was complete")
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
-                    if len(body) > most:
+                    if len(body) > limit:
                         raise too_large
         except TimeoutError:
             raise ApiError(408, "body_too_slow", "the request did not arrive in time: send it whole") from None
@@ -131,32 +131,32 @@ def _check_head(scope: Scope) -> None:
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body at once, and afterwards what the connection says.
+    """Return a `receive` that yields a whole body first, and then the messages of the connection.
 
     Args:
-        body: the whole body.
-        receive: of the connection.
+        body: Complete body of the request.
+        receive: Function that returns the connection's next message.
     """
-    given = False
+    is_sent = False
 
     async def again() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
 
 
 async def refuse(error: ApiError, path: str, receive: Receive, send: Send) -> None:
-    """Refuse a request and end its connection; what is left of its body is read for a moment, and dropped.
+    """Refuse a request and close its connection. The rest of its body is read for a moment and discarded.
 
     Args:
-        error: the refusal.
-        path: of the request.
-        receive: of the connection.
-        send: of the connection.
+        error: The refusal.
+        path: Path of the request.
+        receive: Function that returns the connection's next message.
+        send: Function that sends a message over the connection.
     """
     body = msgspec.json.encode(error.body_at(path))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
@@ -164,7 +164,7 @@ async def refuse(error: ApiError, path: str, receive: Receive, send: Send) -> No
     headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body, "more_body": True})
-    with contextlib.suppress(TimeoutError):  # closed at once, the refusal could be lost to a client that still sends
+    with contextlib.suppress(TimeoutError):  # if closed at once, a client that is still sending could miss the refusal
         async with asyncio.timeout(_LINGER):
             while (await receive()).get("more_body", False):
                 pass

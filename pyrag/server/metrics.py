@@ -47,7 +47,7 @@ class Histogram:
 
 
 class Metrics:
-    """Counts since the service started. Used from its event loop alone."""
+    """Counts since the service started. Used from its event loop only."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Counter[Labels]] = defaultdict(Counter)
@@ -60,10 +60,10 @@ class Metrics:
         """Count a request.
 
         Args:
-            route: path of its route, with the names of parameters.
+            route: Path of the route, with the names of its parameters.
             method: HTTP method.
             status: HTTP status of the reply.
-            seconds: time until the reply began.
+            seconds: Time until the reply began.
         """
         self._counts["pyrag_requests_total"][("route", route), ("method", method), ("status", str(status))] += 1
         self._histograms["pyrag_request_seconds"][(("route", route),)].add(seconds)
@@ -73,7 +73,7 @@ class Metrics:
         self._counts["pyrag_refusals_total"][(("code", code),)] += 1
 
     def waited(self, seconds: float) -> None:
-        """Count the wait of a question for a place."""
+        """Count the time that a question waited for a place."""
         self._histograms["pyrag_wait_seconds"][()].add(seconds)
 
     def count(self, name: str) -> None:
@@ -84,8 +84,8 @@ class Metrics:
         """Count a finished question.
 
         Args:
-            index: name of the index that was asked.
-            trace: its `error.kind` is the outcome, else `known` or `unknown`.
+            index: Name of the index.
+            trace: Trace of the question. The outcome is its `error.kind`, or else `known` or `unknown`.
         """
         outcome = trace.error.kind if trace.error else "known" if trace.answer.known else "unknown"
         self._counts["pyrag_questions_total"][("index", index), ("outcome", outcome)] += 1
@@ -97,13 +97,13 @@ class Metrics:
         """Return everything in Prometheus' text format.
 
         Args:
-            gauges: values that the caller knows.
-            indexes: names of the indexes that may be shown; counters of others are left out.
+            gauges: Current values, by name.
+            indexes: Names of the indexes to show; counters of other indexes are left out.
         """
         lines: list[str] = []
         for name, values in sorted(self._counts.items()):
             shown = sorted(item for item in values.items() if _is_shown(item[0], indexes))
-            lines += [*_head(name, "counter"), *(_line(name, labels, one) for labels, one in shown)]
+            lines += [*_head(name, "counter"), *(_line(name, labels, count) for labels, count in shown)]
         for amount, value in sorted(self._amounts.items()):
             name = f"pyrag_{amount}_total"
             lines += [*_head(name, "counter"), _line(name, (), value)]

@@ -39,8 +39,8 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
     """Add the routes of the page.
 
     Args:
-        app: the application.
-        service: answers what the page asks.
+        app: The application.
+        service: Service that answers the page's requests.
     """
     for path, name in page_paths().items():
         app.add_route(path, _file_route(name), include_in_schema=False)
@@ -52,7 +52,7 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
 
 
 def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route of a file, which is sent again only if the browser has another version."""
+    """Return a route that serves a file. A browser that has this version gets 304."""
     body = page_file(name).encode()
     headers = {**_HEADERS, "ETag": f'"{hashlib.sha256(body).hexdigest()[:20]}"'}
 
@@ -65,7 +65,7 @@ def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
-    """Return the choices of a request: indexes, methods, the engine, and questions that the bundled corpus answers."""
+    """Return the choices of a request: indexes and methods, with the engine, and examples for the bundled corpus."""
     served = service.index(None, access)
     can_write = served.engines.agents.can_write
     return {
@@ -81,14 +81,14 @@ def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
 
 
 def _methods(own: str, *, can_write: bool) -> list[str]:
-    found = []
+    names = []
     for name in method_names():
         try:
             check_writer(get_method(name), can_write=can_write)
         except ConfigError:
             continue
-        found.append(name)
-    return found if own in found else [own, *found]
+        names.append(name)
+    return names if own in names else [own, *names]
 
 
 def _examples() -> list[str]:

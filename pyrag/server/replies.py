@@ -1,4 +1,4 @@
-"""Helpers of the routes: rights of a caller, replies, and questions that end with their client."""
+"""Helpers of the routes: the caller's rights, replies, and waiting for questions while the client is connected."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ STILL_WORKING = b": still working\n\n"
 
 
 async def until_gone(request: Request, tasks: Sequence[asyncio.Task[T]]) -> list[T]:
-    """Return the results of tasks, in their order; cancel them if the client goes away first.
+    """Return the results of tasks, in their order. If the client disconnects first, cancel them.
 
     Args:
-        request: of the client.
-        tasks: questions or searches that are waiting or running.
+        request: Request of the client.
+        tasks: Questions or searches that are waiting or running.
 
     Raises:
-        ApiError: a question was refused while it waited, or the client has gone.
-        PyRAGError: a task failed.
+        ApiError: A question was refused while it waited, or the client has disconnected.
+        PyRAGError: A task failed.
     """
     await _wait_for(request, tasks)
     return [result_of(task) for task in tasks]
 
 
 def result_of(task: asyncio.Task[T]) -> T:
-    """Return the result of a task that has ended. Raises its error; `ApiError` where the end of the server cut it."""
+    """Return the result of a finished task. Raises the task's error, or `ApiError` if the shutdown ended it."""
     if task.cancelled():
         raise ApiError(503, "shutting_down", "the server ended before the work was done: ask again", retry_after=2)
     return task.result()
 
 
 def failure_of_task(task: asyncio.Task[Any]) -> ApiError | None:
-    """Return the refusal that a task's error is shown as; None if it has a result."""
+    """Return a task's error as the refusal to show; None if the task has a result."""
     try:
         result_of(task)
     except ApiError as error:
@@ -57,7 +57,7 @@ def failure_of_task(task: asyncio.Task[Any]) -> ApiError | None:
 
 
 async def _wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Wait for tasks; cancel them, and raise `ApiError`, if the client goes away first."""
+    """Wait for tasks. If the client disconnects first, cancel them and raise `ApiError`."""
     gone: asyncio.Task[Any] = asyncio.create_task(_disconnected(request))
     every: asyncio.Task[Any] = asyncio.create_task(asyncio.wait(tasks))
     try:
@@ -71,19 +71,19 @@ async def _wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> Non
 
 
 async def heard(events: asyncio.Queue[dict[str, Any] | None]) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yield the events of a question, those of one moment together; none for each `HEARTBEAT` of silence."""
+    """Yield a question's events, grouping those that wait together; an empty list after `HEARTBEAT` without events."""
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT):
-                found = [await events.get()]
+                waiting = [await events.get()]
         except TimeoutError:
             yield []
             continue
         while not events.empty():
-            found.append(events.get_nowait())
-        if happened := [event for event in found if event is not None]:
+            waiting.append(events.get_nowait())
+        if happened := [event for event in waiting if event is not None]:
             yield happened
-        if found[-1] is None:
+        if waiting[-1] is None:
             return
 
 
@@ -93,17 +93,17 @@ async def _disconnected(request: Request) -> None:
 
 
 def access_of(request: Request) -> Access:
-    """Return what the caller may use."""
-    found: Access = request.scope[ACCESS]
-    return found
+    """Return the rights of the caller."""
+    access: Access = request.scope[ACCESS]
+    return access
 
 
 def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return a reply in JSON.
 
     Args:
-        value: dataclasses and plain data.
+        value: Dataclasses and plain data.
         status: HTTP status.
-        headers: further headers.
+        headers: Further headers.
     """
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -38,15 +38,15 @@ class _Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     deadline: Annotated[_Amount | None, Meta(description="Seconds; lowered to the server's own limit.")] = None
     max_calls: Annotated[_Count | None, Meta(description="Model calls; lowered to the server's own limit.")] = None
     max_tokens: Annotated[_Count | None, Meta(description="Tokens; lowered to the server's own limit.")] = None
-    max_cost: Annotated[_Amount | None, Meta(description="Money; only where the server knows prices.")] = None
-    topk: Annotated[Annotated[int, Meta(ge=1, le=100)] | None, Meta(description="Passages a sub-query.")] = None
+    max_cost: Annotated[_Amount | None, Meta(description="Money; only if the server knows prices.")] = None
+    topk: Annotated[Annotated[int, Meta(ge=1, le=100)] | None, Meta(description="Passages per sub-query.")] = None
     where: Annotated[
         str | dict[str, Any] | None,
         Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
     ] = None
 
     def limits(self) -> dict[str, Any]:
-        """Return the limits of the request by the names of settings."""
+        """Return the limits of the request, by the names of settings."""
         return {name: getattr(self, name) for name in ("deadline", "max_calls", "max_tokens", "max_cost", "topk")}
 
 
@@ -61,7 +61,7 @@ class AskRequest(_Limits, kw_only=True):
 
 
 class BatchRequest(_Limits, kw_only=True):
-    """Several questions, answered side by side."""
+    """Several questions, answered in parallel."""
 
     questions: Annotated[list[str], Meta(min_length=1, examples=[[QUESTION]])]
     include_trace: Annotated[bool, Meta(description="Add the whole traces to the reply.")] = False
@@ -111,7 +111,7 @@ class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CitationReply(BaseModel):
-    """A passage that the answer rests on."""
+    """A passage that supports the answer."""
 
     number: int = Field(description="Number in the text, from 1.")
     id: str
@@ -125,7 +125,7 @@ class CitationReply(BaseModel):
 
 
 class AskReply(BaseModel):
-    """The answer to a question. A question that failed has `error`, and the answer `unknown`."""
+    """Answer to a question. If the question failed, `error` is set and the answer is `unknown`."""
 
     id: str = Field(description="Id of the trace: GET /v1/traces/{id}.")
     question: str
@@ -133,7 +133,7 @@ class AskReply(BaseModel):
     known: bool
     confidence: float | None
     weak: bool = Field(description="True for a known answer that should be checked: its confidence is below 0.5.")
-    remark: str = Field(description="Of a weak or unknown answer: why, and what to try; else empty.")
+    remark: str = Field(description="For a weak or unknown answer: the reason, and what to try; otherwise empty.")
     citations: list[CitationReply]
     sub_queries: list[str]
     program: str
@@ -158,27 +158,27 @@ class ProgramReply(AskReply):
 
 
 class BatchReply(BaseModel):
-    """Answers in the order of the questions."""
+    """Answers, in the order of the questions."""
 
     results: list[AskReply]
 
 
 class TraceLine(BaseModel):
-    """A line of the history."""
+    """Summary of a trace in a list."""
 
-    number: int = Field(description="Rises with each trace; `before` takes it.")
+    number: int = Field(description="Increases with each trace; the value for `before`.")
     id: str
-    created: float = Field(description="Seconds of the epoch.")
+    created: float = Field(description="Seconds since the epoch.")
     index: str
     question: str
     answer: str
     known: bool
-    error: str = Field(description="Kind of the failure; empty without one.")
+    error: str = Field(description="Kind of the failure; empty if there is none.")
     seconds: float
 
 
 class TraceList(BaseModel):
-    """Summaries of traces, the newest first."""
+    """Summaries of traces, newest first."""
 
     traces: list[TraceLine]
     next: int | None = Field(description="`before` of the next page; null after the last one.")
@@ -198,11 +198,11 @@ class StateReply(BaseModel):
     """State of the server."""
 
     status: str = Field(examples=["ok"])
-    problems: list[str] = Field([], description="Sentences on what is missing.")
+    problems: list[str] = Field([], description="Sentences about what is missing.")
 
 
 class OptionsReply(BaseModel):
-    """Choices of a request, and the engine that answers. `examples` are questions that the bundled corpus answers."""
+    """Choices of a request, and the engine that answers. `examples` are questions about the bundled corpus."""
 
     version: str
     engine: str
@@ -215,26 +215,26 @@ class OptionsReply(BaseModel):
 
 
 class ErrorDetail(BaseModel):
-    message: str = Field(description="One sentence that says what is wrong and what to do.")
-    type: str = Field(description="OpenAI's word for the class of the status.", examples=["invalid_request_error"])
+    message: str = Field(description="One sentence that names the fault and what to do.")
+    type: str = Field(description="OpenAI's name for the class of the status.", examples=["invalid_request_error"])
     param: str | None = Field(None, description="Field of the request that is wrong.")
-    code: str = Field(description="Word for programs.", examples=["invalid_request"])
+    code: str = Field(description="Code for programs.", examples=["invalid_request"])
 
 
 class ErrorReply(BaseModel):
-    """A refusal."""
+    """Refusal of a request."""
 
     error: ErrorDetail
 
 
 class FlatErrorReply(BaseModel):
-    """A refusal in Search-R1's protocol."""
+    """Refusal of a request in Search-R1's protocol."""
 
     error: str
 
 
 class ModelLine(BaseModel):
-    """An index as a model."""
+    """An index, listed as a model."""
 
     id: str = Field(examples=["pyrag"])
     object: str
@@ -243,7 +243,7 @@ class ModelLine(BaseModel):
 
 
 class ModelList(BaseModel):
-    """Indexes as models."""
+    """Indexes, listed as models."""
 
     object: str
     data: list[ModelLine]
@@ -253,39 +253,39 @@ _RETRY = {"Retry-After": {"description": "Seconds after which to try again.", "s
 _REASONS: dict[int, str] = {
     400: "The request is wrong.",
     401: "The API key is missing or unknown.",
-    403: "Another host or origin than this server's.",
-    404: "There is no such thing, or it is not the caller's.",
+    403: "The host or origin is not this server's.",
+    404: "It does not exist, or belongs to another caller.",
     405: "The path has no such method.",
     408: "The body did not arrive in time.",
     413: "The body is too large.",
-    415: "The body is no plain JSON.",
+    415: "The body is not plain JSON.",
     429: "The queue is full.",
     431: "The head of the request is too large.",
-    500: "An internal error; the log of the server says more.",
+    500: "Internal error; the server's log has the details.",
     502: "A model server or the sandbox failed.",
-    503: "The server is starting or ending, or a service that it needs failed.",
+    503: "The server is starting or shutting down, or a service that it needs failed.",
     504: "The deadline passed.",
 }
 
 
 def refusals(*, flat: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals of a route for the OpenAPI document; `flat` for those of Search-R1's protocol."""
+    """Return the refusals of a route for the OpenAPI document; with `flat`, in the form of Search-R1's protocol."""
     model = FlatErrorReply if flat else ErrorReply
-    found: dict[int | str, dict[str, Any]] = {
+    replies: dict[int | str, dict[str, Any]] = {
         status: {"model": model, "description": reason} for status, reason in _REASONS.items()
     }
     for status in (429, 503):
-        found[status]["headers"] = _RETRY
-    return found
+        replies[status]["headers"] = _RETRY
+    return replies
 
 
 def streamed(model: type[BaseModel], example: str, events: str) -> dict[int | str, dict[str, Any]]:
-    """Return the reply of a route that answers in JSON or as Server-Sent Events.
+    """Return the reply of a route that answers with JSON or Server-Sent Events, for the OpenAPI document.
 
     Args:
-        model: of the JSON.
-        example: first events of a stream.
-        events: sentence on the events.
+        model: Model of the JSON.
+        example: First events of a stream.
+        events: Sentence about the events.
     """
     event = {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}}
     stream = {EVENT_STREAM: {"schema": {**event, "description": events}, "example": example}}

@@ -1,4 +1,4 @@
-"""Search over named indexes, without the paths of the server: for `POST /retrieve`, and for questions."""
+"""Search over named indexes, without showing the server's paths: for `POST /retrieve` and for questions."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from pyrag.server.wire import public_passage
 from pyrag.trace.model import Passage, SearchedIndex
 
 RETRY_AFTER = 2  # seconds
-_FIRST = "who wrote this"  # asked before anybody is served: it loads the models, or says what is wrong with them
+_FIRST = "who wrote this"  # searched before any request, to load the models or report what is wrong with them
 
 
 class PublicRetriever:
-    """A retriever whose passages name their sources without the server's folders.
+    """Retriever whose passages name their sources without the server's folders.
 
     Args:
-        inner: where to search.
-        folder: index folder, whose description names what was indexed; None where there is none.
-        name: of the index, which takes the place of the retriever's.
+        inner: Retriever to search.
+        folder: Index folder, whose description names the indexed files; None without a folder.
+        name: Name of the index, shown in place of the retriever's name.
     """
 
     def __init__(self, inner: Retriever, folder: Path | None, name: str) -> None:
@@ -43,7 +43,7 @@ class PublicRetriever:
         self.wrapped = (inner,)
         self._roots: tuple[str, ...] = ()
         if folder is not None:
-            with contextlib.suppress(PyRAGError):  # an index of another kind, such as a user's own
+            with contextlib.suppress(PyRAGError):  # an index of another kind, such as a plug-in's
                 self._roots = read_info(folder).sources
 
     @property
@@ -51,24 +51,32 @@ class PublicRetriever:
         return replace(searched_index(self._inner), name=self.name)
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Search.
+        """Return the passages that best match a query; see `Retriever.retrieve`.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: Filter of the passages.
 
         Returns:
             Passages, best first.
         """
-        found = await search(self._inner, query, topk, where)
-        return Passages(map(self._public, found), getattr(found, "notes", ()))
+        passages = await search(self._inner, query, topk, where)
+        return Passages(map(self._public, passages), getattr(passages, "notes", ()))
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Return what is known about a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter that the passages pass anyway; None for no such filter.
+        """
         return await filter_verdict(self._inner, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist; None if the retriever looks up no ids."""
-        found = await fetch_passages(self._inner, ids)
-        return None if found is None else list(map(self._public, found))
+        """Return the passages that have these ids; None if the retriever cannot look up ids."""
+        passages = await fetch_passages(self._inner, ids)
+        return None if passages is None else list(map(self._public, passages))
 
     def _public(self, passage: Passage) -> Passage:
         return public_passage(passage, self._roots, self._inner.name)
@@ -78,37 +86,37 @@ class PublicRetriever:
 
 
 def following(opener: Callable[[], Retriever], folder: Path | None, name: str) -> FollowingRetriever:
-    """Return a retriever that follows the generations of an index, with public sources.
+    """Return a retriever that follows the generations of an index and hides the server's folders.
 
     Args:
-        opener: opens the retriever.
-        folder: index folder; None for a retriever that does not change.
-        name: of the index.
+        opener: Function that opens the retriever.
+        folder: Index folder; None for a retriever that does not change.
+        name: Name of the index.
 
     Raises:
-        PyRAGError: what the opener raises.
+        PyRAGError: The opener raised it.
     """
     return FollowingRetriever(lambda: PublicRetriever(opener(), folder, name), folder)
 
 
 class SearchService:
-    """Searches over named indexes, for as long as the server is not ending. Belongs to one event loop.
+    """Search over named indexes until the server shuts down. Belongs to one event loop.
 
     Args:
-        config: limits and keys.
-        retrievers: by the names of their indexes.
+        config: Limits and keys.
+        retrievers: Retrievers, by the names of their indexes.
     """
 
     def __init__(self, config: ServerConfig, retrievers: dict[str, FollowingRetriever]) -> None:
         self.config, self.metrics, self.retrievers = config, Metrics(), retrievers
         self.search_slots = asyncio.Semaphore(AT_ONCE)
-        self._tasks: set[asyncio.Task[Any]] = set()  # what the end of the server waits for
+        self._tasks: set[asyncio.Task[Any]] = set()  # the shutdown waits for these
         self.started = self.draining = False
-        self.otel: bool | None = False  # the setting; searches alone have no spans
+        self.otel: bool | None = False  # setting `otel`; a server that only searches has no spans
 
     @property
     def gauges(self) -> dict[str, float]:
-        """Values of this moment, for the metrics."""
+        """Current values, for the metrics."""
         return {"pyrag_requests_in_flight": len(self._tasks)}
 
     def allowed(self, access: Access) -> list[str]:
@@ -116,18 +124,18 @@ class SearchService:
         return [name for name in self.retrievers if access.allows(name)]
 
     def scopes(self, access: Access) -> list[str]:
-        """Return the names under which traces are kept that a caller may see."""
+        """Return the names under which the traces that a caller may see are kept."""
         return [access.scope(name) for name in self.allowed(access)]
 
     def named(self, name: str | None, access: Access) -> str:
         """Return the name of an index that a caller may use.
 
         Args:
-            name: None stands for the only one, or the one named `default`, or the first that the caller may use.
-            access: what the caller may use.
+            name: Name of the index. None means the index named `default`, or else the first that the caller may use.
+            access: Rights of the caller.
 
         Raises:
-            ApiError: the index is unknown, or not the caller's.
+            ApiError: The index does not exist, or the caller may not use it.
         """
         allowed = self.allowed(access)
         if name is None:
@@ -137,32 +145,32 @@ class SearchService:
         return name
 
     def check_open(self) -> None:
-        """Raises `ApiError` while the server is ending."""
+        """Raise `ApiError` if the server is shutting down."""
         if self.draining:
             raise ApiError(503, "shutting_down", "the server is ending: ask again in a moment", retry_after=RETRY_AFTER)
 
     def begin(self, work: Any) -> asyncio.Task[Any]:
-        """Return a task that the end of the server waits for. Takes a coroutine."""
+        """Return a task that runs a coroutine and that the shutdown waits for."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def pinned(self, name: str) -> AbstractAsyncContextManager[Retriever]:
-        """Return a context in which one generation of an index stays open."""
+        """Return a context that keeps one generation of an index open."""
         return self.retrievers[name].use()
 
     async def search(self, name: str, value: Any, access: Access) -> dict[str, Any]:
-        """Search as a request of Search-R1's protocol asks.
+        """Search as a request in Search-R1's protocol specifies.
 
         Args:
-            name: of the index.
-            value: the request, in JSON.
-            access: what the caller may use.
+            name: Name of the index.
+            value: The request, as decoded JSON.
+            access: Rights of the caller.
 
         Raises:
-            ApiError: the request is wrong.
-            PyRAGError: the retriever failed.
+            ApiError: The request is wrong.
+            PyRAGError: The retriever failed.
         """
         try:
             wanted = read_request(value)
@@ -172,22 +180,22 @@ class SearchService:
             return await search_all(retriever, wanted, self.search_slots, filter_of(access.where or None))
 
     async def problems(self, access: Access) -> list[str]:
-        """Return sentences on what keeps the service from working; none where it is ready.
+        """Return sentences about what keeps the service from working; empty if it is ready.
 
         Args:
-            access: what the caller may use; other indexes are not named.
+            access: Rights of the caller; indexes that it may not use are not named.
         """
         if self.draining or not self.started:
             return ["the server is ending" if self.draining else "the server is starting"]
-        missing = [name for name, one in self.retrievers.items() if one.missing]
+        missing = [name for name, retriever in self.retrievers.items() if retriever.missing]
         problems = [f"the index {name} is missing" for name in missing if access.allows(name)]
         return problems if len(problems) == len(missing) else [*problems, "an index is missing"]
 
     async def start(self) -> None:
-        """Search every index once, so that the first question finds models loaded.
+        """Search every index once, so that models are loaded before the first question.
 
         Raises:
-            PyRAGError: an index or a model that searching needs cannot be used.
+            PyRAGError: An index, or a model that searching needs, cannot be used.
         """
         if self.started:
             return
@@ -196,17 +204,17 @@ class SearchService:
         self.started = True
 
     async def drain(self) -> None:
-        """Refuse new work, and end what has not ended by itself after `config.shutdown_timeout` seconds."""
+        """Refuse new work, and cancel work that has not finished after `config.shutdown_timeout` seconds."""
         self.draining = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=self.config.shutdown_timeout)
-        left = list(self._tasks)
-        for task in left:
+        remaining = list(self._tasks)
+        for task in remaining:
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*remaining, return_exceptions=True)
 
     async def aclose(self) -> None:
-        """Close the retrievers; a failure of one does not keep the others open."""
+        """Close the retrievers, even if closing one of them fails."""
         self.started = False
         await _close(self.retrievers.values())
 

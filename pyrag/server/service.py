@@ -1,4 +1,4 @@
-"""Questions as the service takes them: admitted or refused, bounded in time and money, answered, kept and counted."""
+"""Question service: admits or refuses questions, limits their time and cost, answers, stores and counts them."""
 
 from __future__ import annotations
 
@@ -39,19 +39,19 @@ from pyrag_helpers import MODULE
 from pyrag_sandbox import SandboxError
 
 Where = str | dict[str, Any]
-_SANDBOX_CHECK = 5.0  # seconds between two looks at the sandbox
-_SANDBOX_PATIENCE = 30.0  # seconds that a look may take
-_LOGGED = ("service", "sandbox", "deadline")  # kinds of errors that whoever runs the server has to look at
+_SANDBOX_CHECK = 5.0  # seconds between two checks of the sandbox
+_SANDBOX_PATIENCE = 30.0  # seconds that a check may take
+_LOGGED = ("service", "sandbox", "deadline")  # kinds of errors that the server's operator has to look at
 
 
 @dataclass(frozen=True, slots=True)
 class ServedIndex:
-    """An index with the engines that answer over it."""
+    """An index with the engines that answer questions about it."""
 
     name: str
     engines: Engines
     settings: Settings
-    scope: str = ""  # the name under which its traces are kept
+    scope: str = ""  # name under which its traces are kept
 
     @property
     def retriever(self) -> Retriever:
@@ -63,15 +63,15 @@ class ServedIndex:
         return self.settings.index is None and self.settings.retriever is None
 
     def narrowed(self, scope: str, permission: Where | None, where: Where | None) -> ServedIndex:
-        """Return the index as those see it whose passages must pass filters.
+        """Return the index, limited to passages that pass the filters.
 
         Args:
-            scope: the name under which traces are kept.
-            permission: filter of the caller's key.
-            where: filter of the request.
+            scope: Name under which traces are kept.
+            permission: Filter of the caller's key.
+            where: Filter of the request.
 
         Raises:
-            FilterError: a filter cannot be read, or the retriever takes none.
+            FilterError: A filter cannot be read, or the retriever does not support filters.
         """
         allowed, wanted = filter_of(permission), filter_of(where)
         bound = all_of(allowed, wanted)
@@ -86,12 +86,12 @@ class ServedIndex:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The conversation that a question belongs to.
+    """Conversation that a question belongs to.
 
     Attributes:
-        earlier: messages before the question, the oldest first.
-        owner: caller that may go on with it.
-        keep: keep the trace and the conversation.
+        earlier: Messages before the question, oldest first.
+        owner: Caller that may continue the conversation.
+        keep: Whether to keep the trace and the conversation.
     """
 
     earlier: tuple[Message, ...] = ()
@@ -103,8 +103,8 @@ _ALONE = Dialogue()
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A finished question: its trace, and the id under which it is kept."""
+class FinishedQuestion:
+    """A finished question: its trace, and the id under which the trace is kept."""
 
     id: str
     index: str
@@ -112,25 +112,25 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
-    """A question on its way. `events` holds its events as objects, and None after the last one."""
+class AcceptedQuestion:
+    """A question in progress. `events` receives its events as objects, and None after the last one."""
 
     id: str
-    task: asyncio.Task[Answered]
+    task: asyncio.Task[FinishedQuestion]
     events: asyncio.Queue[dict[str, Any] | None]
 
 
 class QuestionService(SearchService):
-    """Answers questions over named indexes with one set of engines. Belongs to one event loop.
+    """Question answering over named indexes with one set of engines. Belongs to one event loop.
 
     Args:
-        settings: of all questions; their limits are upper bounds of what a request may ask for.
-        config: indexes, limits and keys.
+        settings: Settings of all questions. Their limits are the upper bounds of what a request may set.
+        config: Indexes, limits and keys.
 
     Raises:
-        ConfigError: a setting is wrong.
-        DataError: an index cannot be opened.
-        StorageError: the file of traces cannot be opened.
+        ConfigError: A setting is wrong.
+        DataError: An index cannot be opened.
+        StorageError: The file of traces cannot be opened.
     """
 
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
@@ -143,7 +143,7 @@ class QuestionService(SearchService):
             own = _over(settings, place)
             folder = None if own.index is None else Path(own.index).expanduser()
             retrievers[name] = following(partial(retriever_of, own), folder, name)
-            # Models are opened, and loaded, once.
+            # All indexes share the engines, so that models are loaded only once.
             self.indexes[name] = ServedIndex(name, replace(self._engines, retriever=retrievers[name]), own)
         super().__init__(config, retrievers)
         self.otel = settings.otel
@@ -153,31 +153,33 @@ class QuestionService(SearchService):
 
     @property
     def gauges(self) -> dict[str, float]:
-        """Values of this moment, for the metrics."""
+        """Current values, for the metrics."""
         counts = {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
         return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._engines.sandbox.restarts}
 
     def index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
-        """Return an index that a caller may use, without what the caller's filter and the request's exclude.
+        """Return an index, limited by the caller's filter and the request's.
 
         Args:
-            name: None stands for the only one, or the one named `default`, or the first that the caller may use.
-            access: what the caller may use.
-            where: filter of the request.
+            name: Name of the index. None means the index named `default`, or else the first that the caller may use.
+            access: Rights of the caller.
+            where: Filter of the request.
 
         Raises:
-            ApiError: the index is unknown, or not the caller's.
-            FilterError: the filter cannot be read, or the retriever takes none.
+            ApiError: The index does not exist, or the caller may not use it.
+            FilterError: The filter cannot be read, or the retriever does not support filters.
         """
         name = self.named(name, access)
         return self.indexes[name].narrowed(access.scope(name), access.where or None, where)
 
     def admit(self, count: int) -> None:
-        """Refuse questions for which there is no place in the queue.
+        """Refuse questions if the queue has no room for them.
+
+        Args:
+            count: Number of questions to be accepted together.
 
         Raises:
-            ApiError: 429, with the seconds after which to try again; 400 where the queue is shorter than `count`; 503
-                while the server is ending.
+            ApiError: 429 to try again later; 400 if the queue is shorter than `count`; 503 during the shutdown.
         """
         self.check_open()
         places = self.config.max_running + self.config.max_waiting
@@ -197,22 +199,22 @@ class QuestionService(SearchService):
         *,
         watched: bool = True,
         program: OwnProgram | None = None,
-    ) -> Accepted:
-        """Begin to answer a question.
+    ) -> AcceptedQuestion:
+        """Start answering a question.
 
         Args:
-            question: in English for the embedded engine.
-            index: where to search.
-            limits: settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`); a value above the
-                server's own is lowered to it.
-            method: name of a method; None stands for the server's own.
-            dialogue: the conversation that the question belongs to.
-            watched: put events into `events`; without it only the None that ends them.
-            program: program of the caller that runs in place of the method; the question is its title.
+            question: The question; in English for the embedded engine.
+            index: Index to search.
+            limits: Settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`). A value above the
+                server's limit is lowered to it.
+            method: Name of a method; None for the server's own.
+            dialogue: Conversation that the question belongs to.
+            watched: Whether to put events into `events`; if not, it only receives the None at the end.
+            program: Program of the caller that runs in place of the method; the question is its title.
 
         Raises:
-            ApiError: the queue is full, or the question is empty or too long.
-            ConfigError: a limit makes no sense, or the method is unknown.
+            ApiError: The queue is full, or the question is empty or too long.
+            ConfigError: A limit is not valid, or the method is unknown.
         """
         self.admit(1)
         _check_question(question)
@@ -224,9 +226,9 @@ class QuestionService(SearchService):
         heard = events if watched else None
         task = self.begin(self._answer(key, question, index, settings, heard, dialogue, program))
         task.add_done_callback(partial(self._finished, events))
-        return Accepted(key, task, events)
+        return AcceptedQuestion(key, task, events)
 
-    def _finished(self, events: asyncio.Queue[dict[str, Any] | None], _: asyncio.Task[Answered]) -> None:
+    def _finished(self, events: asyncio.Queue[dict[str, Any] | None], _: asyncio.Task[FinishedQuestion]) -> None:
         self._pending -= 1
         events.put_nowait(None)
 
@@ -239,7 +241,7 @@ class QuestionService(SearchService):
         events: asyncio.Queue[Any] | None,
         dialogue: Dialogue,
         program: OwnProgram | None,
-    ) -> Answered:
+    ) -> FinishedQuestion:
         began = asyncio.get_running_loop().time()
         async with self._place(settings.deadline):
             if settings.deadline is not None:
@@ -252,11 +254,11 @@ class QuestionService(SearchService):
             log_failure(warning)
         trace = public_trace(trace, index.name, index.settings.topk, bundled=index.is_bundled)
         self.metrics.answered(index.name, trace)
-        return Answered(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
+        return FinishedQuestion(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
 
     @contextlib.asynccontextmanager
     async def _place(self, deadline: float | None) -> AsyncIterator[None]:
-        """Wait for one of the places of running questions, and hold it."""
+        """Wait for one of the places for running questions, and hold it."""
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(deadline):
@@ -293,7 +295,7 @@ class QuestionService(SearchService):
         )
 
     async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
-        """Keep a trace. A store that fails costs the trace, never the answer: the reply has a warning then."""
+        """Store a trace and return it. If the store fails, the reply still has the answer, with a warning."""
         if not dialogue.keep:
             return trace
         turns = (*dialogue.earlier, Message("user", question), Message("assistant", trace.answer.text))
@@ -305,11 +307,11 @@ class QuestionService(SearchService):
         return trace
 
     async def keep_response(self, key: str, reply: bytes) -> None:
-        """Keep the reply to a question beside its trace. A store that fails costs it, never the answer.
+        """Keep the reply to a question with its trace. A failure of the store does not affect the answer.
 
         Args:
-            key: id of the question.
-            reply: JSON.
+            key: Id of the question.
+            reply: The reply, as JSON.
         """
         try:
             await self.store.add_response(key, reply)
@@ -317,18 +319,18 @@ class QuestionService(SearchService):
             self.metrics.count("store_errors")
 
     async def problems(self, access: Access) -> list[str]:
-        """Return sentences on what keeps the service from answering; none where it is ready.
+        """Return sentences about what keeps the service from answering; empty if it is ready.
 
         Args:
-            access: what the caller may use; other indexes are not named.
+            access: Rights of the caller; indexes that it may not use are not named.
         """
-        found = await super().problems(access)
-        if found or (problem := await self._sandbox_state()) == "":
-            return found
+        problems = await super().problems(access)
+        if problems or (problem := await self._sandbox_state()) == "":
+            return problems
         return [f"the sandbox does not run programs: {problem}"]
 
     async def _sandbox_state(self) -> str:
-        """Return the problem of the sandbox, empty if a program ran in it; looks again after `_SANDBOX_CHECK`."""
+        """Return the sandbox's problem, empty if it runs programs. Repeats the check every `_SANDBOX_CHECK` seconds."""
         now = asyncio.get_running_loop().time()
         if now - self._sandbox_checked > _SANDBOX_CHECK:
             self._sandbox_checked = now
@@ -341,10 +343,10 @@ class QuestionService(SearchService):
         return self._sandbox_problem
 
     async def start(self) -> None:
-        """Load models, search every index and run a program once, so that the first question finds them ready.
+        """Load models, search every index and run a program once, so that the first question does not wait for them.
 
         Raises:
-            PyRAGError: an index, a model that searching needs, or the sandbox cannot be used.
+            PyRAGError: An index, a model that searching needs, or the sandbox cannot be used.
         """
         if self.started:
             return
@@ -354,7 +356,7 @@ class QuestionService(SearchService):
         await super().start()
 
     async def aclose(self) -> None:
-        """Close retrievers, engines and the store; a failure of one part does not keep the others open."""
+        """Close retrievers, engines and the store, even if closing one of them fails."""
         await super().aclose()
         with contextlib.suppress(PyRAGError, OSError):
             await self._engines.aclose()

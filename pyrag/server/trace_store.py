@@ -1,4 +1,4 @@
-"""Traces of answered questions in SQLite: the newest of them, and none older than wanted."""
+"""SQLite store for traces of answered questions, limited in number, age and size."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyrag.trace.plain import encoded, whole_text
 T = TypeVar("T")
 DAY = 86_400.0  # seconds
 DEFAULT_MEGABYTES = 256.0
-_VERSION = 1  # of the tables
+_VERSION = 1  # version of the tables
 BUSY_SECONDS = 2.0  # seconds that a write waits for another process
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS traces (
@@ -39,7 +39,7 @@ _INSERT = """
 INSERT INTO traces (id, created, index_name, question, answer, known, error, seconds, owner, turns, trace)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-# Counting reads the small index alone; an OFFSET would walk the traces themselves, at a millisecond a trace.
+# Counting reads only the small index; an OFFSET would walk the traces themselves, at a millisecond per trace.
 _OLDEST = """
 DELETE FROM traces WHERE number IN (
     SELECT number FROM traces ORDER BY number LIMIT max(0, (SELECT count(*) FROM traces) - ?))
@@ -53,7 +53,7 @@ DELETE FROM traces WHERE number = (SELECT min(number) FROM traces) AND number < 
 
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
-    """A line of the history. `error` is the kind of the failure, empty without one; `number` rises with each trace."""
+    """Summary of a trace. `error` is the kind of the failure, or empty; `number` increases with each trace."""
 
     number: int
     id: str
@@ -68,14 +68,14 @@ class TraceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceFilter:
-    """Traces that are wanted.
+    """Conditions on traces.
 
     Attributes:
-        indexes: names of indexes.
-        before: only traces with a lower number.
-        since: only traces made at this time or later, in seconds of the epoch.
-        until: only traces made before this time.
-        known: only traces whose answer is known, or unknown.
+        indexes: Names of indexes.
+        before: Upper bound (exclusive) of the trace's number.
+        since: Earliest time of creation, in seconds since the epoch.
+        until: Upper bound (exclusive) of the time of creation, in seconds since the epoch.
+        known: Whether the answer is known; None for both.
     """
 
     indexes: Collection[str]
@@ -86,16 +86,16 @@ class TraceFilter:
 
 
 class TraceStore:
-    """Traces, at most so many and so old. One thread of its own uses the database, so no event loop waits for a disk.
+    """Store for traces. Its own thread uses the database, so that no event loop waits for a disk.
 
     Args:
-        path: a SQLite file, created where it is missing; None keeps the traces in memory.
-        limit: number of traces kept; the oldest are deleted.
-        days: days that a trace is kept; None for no limit.
-        megabytes: what all of them may take, with their responses; the oldest are deleted, but never the newest one.
+        path: SQLite file, created if it is missing; None keeps the traces in memory.
+        limit: Maximum number of traces; the oldest are deleted.
+        days: Days that a trace is kept; None for no limit.
+        megabytes: Maximum size of all traces and responses; the oldest are deleted, but never the newest.
 
     Raises:
-        StorageError: the file cannot be opened or written.
+        StorageError: The file cannot be opened or written.
     """
 
     def __init__(
@@ -107,17 +107,17 @@ class TraceStore:
         self._database = self._thread.submit(self._open, path).result()
 
     async def add(self, key: str, index: str, trace: Trace, *, owner: str = "", turns: Sequence[Message] = ()) -> None:
-        """Keep a trace.
+        """Store a trace.
 
         Args:
-            key: its id.
-            index: name of the index that was asked.
-            trace: the trace.
-            owner: caller that may go on with the conversation.
-            turns: messages of the conversation, the question and its answer last.
+            key: Id of the trace.
+            index: Name of the index.
+            trace: The trace.
+            owner: Caller that may continue the conversation.
+            turns: Messages of the conversation, ending with the question and its answer.
 
         Raises:
-            StorageError: the file or the trace cannot be written.
+            StorageError: The file or the trace cannot be written.
         """
         row = (
             key, time.time(), index, whole_text(trace.question), whole_text(trace.answer.text), trace.answer.known,
@@ -127,7 +127,7 @@ class TraceStore:
         def write() -> None:
             values = (*row, to_json(trace))
             self._database.execute("BEGIN IMMEDIATE")
-            with self._database:  # one transaction, taken back if a part fails
+            with self._database:  # one transaction, rolled back if a part fails
                 self._database.execute(_INSERT, values)
                 self._database.execute(_OLDEST, (self._limit,))
                 self._make_room()
@@ -135,7 +135,7 @@ class TraceStore:
         await self._run(write)
 
     async def get(self, key: str) -> tuple[str, Trace] | None:
-        """Return the index and the trace of an id; None if it is not kept (any more)."""
+        """Return the index and the trace that have an id; None if the trace is not kept."""
         row = await self._one("SELECT index_name, trace FROM traces WHERE id = ?", key)
         try:
             return None if row is None else (row[0], from_json(row[1]))
@@ -143,24 +143,24 @@ class TraceStore:
             raise self._failed(error) from error
 
     async def turns(self, key: str, owner: str) -> list[Message] | None:
-        """Return the messages of a conversation up to an answer; None if it is not kept, or another caller's.
+        """Return the messages of a conversation up to an answer; None if they are not kept or are another caller's.
 
         Args:
-            key: id of the trace of the answer.
-            owner: the caller.
+            key: Id of the answer's trace.
+            owner: The caller.
         """
         row = await self._one("SELECT turns FROM traces WHERE id = ? AND owner = ?", key, owner)
         return None if row is None else msgspec.json.decode(row[0], type=list[Message])
 
     async def add_response(self, key: str, reply: bytes) -> None:
-        """Keep the reply that a client may ask for again, for as long as its trace; nothing where no trace is kept.
+        """Keep a reply for as long as its trace, so that a client can fetch it again. Do nothing without a trace.
 
         Args:
-            key: id of the trace.
-            reply: JSON.
+            key: Id of the trace.
+            reply: The reply, as JSON.
 
         Raises:
-            StorageError: the file cannot be written.
+            StorageError: The file cannot be written.
         """
         query = "INSERT OR IGNORE INTO responses SELECT id, ? FROM traces WHERE id = ?"
 
@@ -173,55 +173,55 @@ class TraceStore:
         await self._run(write)
 
     async def response(self, key: str, owner: str, indexes: Collection[str]) -> bytes | None:
-        """Return a kept reply; None if it is not kept, another caller's, or of another index.
+        """Return a kept reply; None if it is not kept, is another caller's or belongs to another index.
 
         Args:
-            key: id of its trace.
-            owner: the caller.
-            indexes: names of the indexes that the caller may use.
+            key: Id of the reply's trace.
+            owner: The caller.
+            indexes: Names of the indexes that the caller may use.
         """
         query = f"SELECT reply FROM responses JOIN traces USING (id) WHERE {_owned(indexes)}"  # noqa: S608
         row = await self._one(query, key, owner, *indexes)
         return None if row is None else row[0]
 
     async def delete_response(self, key: str, owner: str, indexes: Collection[str]) -> bool:
-        """Delete a kept reply with its trace. Return False where `response` would return None.
+        """Delete a reply and its trace. Return False if `response` would return None.
 
         Args:
-            key: id of its trace.
-            owner: the caller.
-            indexes: names of the indexes that the caller may use.
+            key: Id of the reply's trace.
+            owner: The caller.
+            indexes: Names of the indexes that the caller may use.
         """
         query = f"DELETE FROM traces WHERE {_owned(indexes)} AND id IN (SELECT id FROM responses)"  # noqa: S608
         done = await self._run(lambda: self._database.execute(query, (_text(key), owner, *indexes)).rowcount)
         return done > 0
 
     async def delete(self, key: str, indexes: Collection[str]) -> bool:
-        """Delete a trace. Return False if it is not kept, or of another index.
+        """Delete a trace. Return False if it is not kept or belongs to another index.
 
         Args:
-            key: its id.
-            indexes: names of the indexes that the caller may use.
+            key: Id of the trace.
+            indexes: Names of the indexes that the caller may use.
         """
         query = f"DELETE FROM traces WHERE id = ? AND index_name IN ({_marks(indexes)})"  # noqa: S608
         done = await self._run(lambda: self._database.execute(query, (_text(key), *indexes)).rowcount)
         return done > 0
 
     async def newest(self, wanted: TraceFilter, limit: int) -> list[TraceSummary]:
-        """Return summaries, the newest first.
+        """Return summaries of traces, newest first.
 
         Args:
-            wanted: which traces.
-            limit: most summaries.
+            wanted: Conditions on the traces.
+            limit: Maximum number of summaries.
         """
         conditions = {
             "number < ?": wanted.before, "created >= ?": wanted.since, "created < ?": wanted.until,
             "known = ?": wanted.known,
         }  # fmt: skip
-        given = {text: value for text, value in conditions.items() if value is not None}
-        where = " AND ".join([f"index_name IN ({_marks(wanted.indexes)})", *given])
+        conditions_in_use = {text: value for text, value in conditions.items() if value is not None}
+        where = " AND ".join([f"index_name IN ({_marks(wanted.indexes)})", *conditions_in_use])
         query = f"SELECT {_SUMMARY} FROM traces WHERE {where} ORDER BY number DESC LIMIT ?"  # noqa: S608
-        values = (*wanted.indexes, *given.values(), limit)
+        values = (*wanted.indexes, *conditions_in_use.values(), limit)
         rows = await self._run(lambda: self._database.execute(query, values).fetchall())
         return [replace(TraceSummary(*row), known=bool(row[6])) for row in rows]
 
@@ -238,7 +238,7 @@ class TraceStore:
             (version,) = database.execute("PRAGMA user_version").fetchone()
             tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if tables and version != _VERSION:
-                raise sqlite3.DatabaseError("it is no file of traces of this version")
+                raise sqlite3.DatabaseError("it is not a file of traces of this version")
             database.execute("PRAGMA journal_mode = WAL")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute("PRAGMA foreign_keys = ON")
@@ -249,7 +249,7 @@ class TraceStore:
         return database
 
     def _make_room(self) -> None:
-        """Delete the oldest traces, but for the newest one, until all of them take no more than the limit."""
+        """Delete the oldest traces until all of them fit into the limit. The newest is never deleted."""
         while self._used_bytes() > self._max_bytes and self._database.execute(_FIRST_TRACE).rowcount > 0:
             pass
 
@@ -259,12 +259,12 @@ class TraceStore:
         return int((pages - free) * size)
 
     async def _one(self, query: str, *values: str) -> tuple[Any, ...] | None:
-        given = tuple(map(_text, values))
-        row: tuple[Any, ...] | None = await self._run(lambda: self._database.execute(query, given).fetchone())
+        parameters = tuple(map(_text, values))
+        row: tuple[Any, ...] | None = await self._run(lambda: self._database.execute(query, parameters).fetchone())
         return row
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Return the result of work in the database's thread; traces that are too old are deleted first."""
+        """Delete traces that are too old, then return the result of work in the database's thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(self._guarded, work))
 
     def _guarded(self, work: Callable[[], T]) -> T:

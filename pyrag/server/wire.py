@@ -18,7 +18,7 @@ from pyrag.trace.verdict import MAX_TOPK, Surface, remark
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _WILDCARD = re.compile(r"[*?\[]")
-_TEXTS = ("engine", "error", "message", "note")  # of events, which may name files and addresses
+_TEXTS = ("engine", "error", "message", "note")  # fields of events that may name files and addresses
 _PUBLIC_CONFIG = ("method", "topk", "recovery", "joint", "repairs", "max_calls", "max_tokens", "deadline", "stream")
 
 
@@ -26,10 +26,10 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: boo
     """Return a trace without the server's paths and settings, and with advice for callers of the service.
 
     Args:
-        trace: as `answer_question` returned it.
-        index: name of the index, which takes the place of the retriever's.
-        topk: largest `topk` that a request may ask for.
-        bundled: the index is pyrag's bundled corpus.
+        trace: Trace of an answered question.
+        index: Name of the index, shown in place of the retriever's name.
+        topk: Largest `topk` that a request may set.
+        bundled: Whether the index is pyrag's bundled corpus.
     """
     error = trace.error and _public_error(trace.error)
     return replace(
@@ -40,7 +40,7 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: boo
         events=tuple(_public(event, index) for event in trace.events),
         programs=tuple(map(_public_program, trace.programs)),
         steps=tuple(map(_public_step, trace.steps)),
-        passages={key: public_passage(one) for key, one in trace.passages.items()},
+        passages={key: public_passage(passage) for key, passage in trace.passages.items()},
         config={key: trace.config[key] for key in _PUBLIC_CONFIG if key in trace.config},
         error=error,
         warnings=tuple(map(public_text, trace.warnings)),
@@ -52,8 +52,8 @@ def public_event(event: Event, index: str) -> RecordedEvent:
     """Return an event as the stream sends it, without the server's paths and settings.
 
     Args:
-        event: what happened.
-        index: name of the index, which takes the place of the retriever's.
+        event: The event.
+        index: Name of the index, shown in place of the retriever's name.
     """
     shown = event_object(event)
     if isinstance(shown.get("error"), TraceError):
@@ -87,22 +87,22 @@ def _public_program(program: Program) -> Program:
 
 
 def public_passage(passage: Passage, roots: Sequence[str] = (), retriever: str = "") -> Passage:
-    """Return a passage whose source is an address or a place below what was indexed.
+    """Return a passage whose source is a URL, or a path relative to the indexed files.
 
     Args:
-        passage: as it was found.
-        roots: files, folders and patterns that were indexed.
-        retriever: name of the retriever, which is no source.
+        passage: Passage of a search.
+        roots: Files, folders and patterns that were indexed.
+        retriever: Name of the retriever; a source that equals it is left empty.
     """
     source = "" if passage.source == retriever else _public_source(passage.source, roots)
     return passage if source == passage.source else replace(passage, source=source)
 
 
 def _public_source(source: str, roots: Sequence[str] = ()) -> str:
-    """Return a source without the server's folders; an address stays as it is.
+    """Return a source without the server's folders; a URL is returned unchanged.
 
-    A path below one of the `roots`, which were indexed, is shown from there, with the name of the root where there are
-    several; any other absolute path is shown by its name.
+    A path below one of the indexed `roots` is shown relative to that root, preceded by the root's name if there are
+    several. Of any other absolute path, only the file name is shown.
     """
     if source.startswith(("http://", "https://")):
         return source
@@ -122,13 +122,13 @@ def _public_source(source: str, roots: Sequence[str] = ()) -> str:
 
 
 def _fixed(root: str) -> str:
-    """Return the folder of a pattern above its first wildcard; any other root as it is."""
+    """Return the folder of a pattern before its first wildcard; return any other root unchanged."""
     wild = _WILDCARD.search(root)
     return root if wild is None else root[: wild.start()].rpartition("/")[0]
 
 
 def progress_of(event: dict[str, Any]) -> str:
-    """Return an event as a line of progress; empty for those that say nothing to a reader."""
+    """Return an event as a line about the progress; empty for events that do not concern a reader."""
     if event["event"] == "follow_up":
         return f"the follow-up is asked as: {event['asked']}\n"
     if event["event"] == "step_started":
@@ -142,10 +142,10 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
     """Return the reply to a question.
 
     Args:
-        key: id under which the trace is kept.
-        index: name of the index that was asked.
-        trace: a public trace.
-        whole: add the trace itself.
+        key: Id under which the trace is kept.
+        index: Name of the index.
+        trace: Trace without the server's paths and settings.
+        whole: Whether to add the trace itself.
     """
     shown: dict[str, Any] = {
         "id": key,

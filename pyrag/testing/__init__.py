@@ -1,13 +1,13 @@
-"""For tests of code that uses or extends pyrag: a scripted model, a retriever in memory, a small corpus, and checks.
+"""Helpers for tests of code that uses or extends pyrag: a scripted model, a retriever, a small corpus, and checks.
 
-The checks say whether a retriever, a model client, a store or a tool of your own keeps to its protocol:
+The checks verify that your own retriever, model client, store or tool meets its protocol:
 
     async def test_catalogue_is_a_retriever() -> None:
         case = RetrieverCase(Catalogue(), query="grain mill", finds="mill-1")
         await assert_all(RETRIEVER_CHECKS, case)
 
 Each check is an asynchronous function that raises `AssertionError` with one sentence. `python -m pyrag.testing` runs
-them without pytest. Nothing that answers questions imports this package.
+the checks without pytest. No code that answers questions imports this package.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""Run the checks without pytest: a line for each, and exit code 1 where there is a problem.
+"""Command that runs the checks without pytest. It prints a line per check, and exits with 1 if there is a problem.
 
     python -m pyrag.testing retriever my_package.search:catalogue --query "grain mill" --finds mill-1
     python -m pyrag.testing model openai:MODEL@http://127.0.0.1:8000/v1
     python -m pyrag.testing tool my_tools:population --call '{"city": "Alpha"}'
     python -m pyrag.testing store my_package.store:make
 
-OBJECT is MODULE:NAME of an object, or of a function or class without parameters that makes it (a store's is called for
-each check). A retriever may be an index folder or any spec of `--retriever`, a model any spec of `--llm`, those of
-installed packages too.
+OBJECT is MODULE:NAME of an object, or of a function or class without parameters that makes it (for a store, it is
+called for each check). A retriever may also be an index folder or any spec of `--retriever`, and a model any spec of
+`--llm`, including specs of installed packages.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from pyrag.tools.tool import as_tools
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command. Return its exit code: 0 if all passed, 1 for problems, 2 for arguments that make no sense."""
-    given = _parser().parse_args(arguments)
+    """Run the command. Return its exit code: 0 if all checks passed, 1 for problems, 2 for wrong arguments."""
+    options = _parser().parse_args(arguments)
     sys.path.insert(0, str(Path.cwd()))
     try:
-        found = asyncio.run(_checked(given))
+        results = asyncio.run(_checked(options))
     except PyRAGError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
-    for one in found:
-        sys.stdout.write(f"ok    {one.check}\n" if one.passed else f"FAIL  {one.check}: {one.problem}\n")
-    return 0 if all(one.passed for one in found) else 1
+    for result in results:
+        sys.stdout.write(f"ok    {result.check}\n" if result.passed else f"FAIL  {result.check}: {result.problem}\n")
+    return 0 if all(result.passed for result in results) else 1
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,35 +55,35 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _checked(given: argparse.Namespace) -> list[CheckResult]:
-    if given.kind == "retriever":
-        return await _checked_retriever(given)
-    if given.kind == "model":
-        model = _model(given.object)
+async def _checked(options: argparse.Namespace) -> list[CheckResult]:
+    if options.kind == "retriever":
+        return await _checked_retriever(options)
+    if options.kind == "model":
+        model = _model(options.object)
         try:
             return await findings(MODEL_CHECKS, ModelCase(model))
         finally:
             await model.aclose()
-    if given.kind == "store":
-        return await findings(STORE_CHECKS, StoreCase(_found(given.object), _close))
+    if options.kind == "store":
+        return await findings(STORE_CHECKS, StoreCase(_imported(options.object), _close))
     try:
-        calls = [json.loads(one) for one in given.call]
+        calls = [json.loads(text) for text in options.call]
     except ValueError as error:
         raise ConfigError(f'--call is no JSON ({error}): write an object, as in \'{{"city": "Alpha"}}\'') from error
-    (tool,) = as_tools([_found(given.object)])
+    (tool,) = as_tools([_imported(options.object)])
     return await findings(TOOL_CHECKS, ToolCase(tool, calls or [{}]))
 
 
-async def _checked_retriever(given: argparse.Namespace) -> list[CheckResult]:
+async def _checked_retriever(options: argparse.Namespace) -> list[CheckResult]:
     from pyrag.retrieval import open_retriever
     from pyrag.retrieval.open import is_remote
 
-    if not given.query:
+    if not options.query:
         raise ConfigError("a retriever needs --query with words that find something")
-    named = "/" not in given.object and ":" in given.object and not is_remote(given.object)
-    retriever = _made(_found(given.object)) if named else open_retriever(given.object)
+    named = "/" not in options.object and ":" in options.object and not is_remote(options.object)
+    retriever = _made(_imported(options.object)) if named else open_retriever(options.object)
     try:
-        return await findings(RETRIEVER_CHECKS, RetrieverCase(retriever, given.query, given.finds))
+        return await findings(RETRIEVER_CHECKS, RetrieverCase(retriever, options.query, options.finds))
     finally:
         await retriever.aclose()
 
@@ -92,10 +92,10 @@ def _model(spec: str) -> Any:
     from pyrag.llm.spec import FORMS, open_chat_model
 
     schemes = {form.partition(":")[0] for form in FORMS} | set(plugins.names("engines"))
-    return open_chat_model(spec) if spec.partition(":")[0] in schemes else _made(_found(spec))
+    return open_chat_model(spec) if spec.partition(":")[0] in schemes else _made(_imported(spec))
 
 
-def _found(spec: str) -> Any:
+def _imported(spec: str) -> Any:
     module, _, name = spec.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
@@ -103,8 +103,8 @@ def _found(spec: str) -> Any:
         raise ConfigError(f"{spec!r} names nothing ({error}): write MODULE:NAME") from error
 
 
-def _made(found: Any) -> Any:
-    return found() if inspect.isclass(found) or inspect.isfunction(found) else found
+def _made(value: Any) -> Any:
+    return value() if inspect.isclass(value) or inspect.isfunction(value) else value
 
 
 def _close(store: Any) -> None:

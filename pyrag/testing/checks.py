@@ -1,4 +1,4 @@
-"""Running checks: all of them over one case, each with its outcome."""
+"""Runner of checks over a case, with a result for each check."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 Case = TypeVar("Case")
 CheckOf = Callable[[Case], Awaitable[None]]
-MAX_SECONDS = 60.0  # of one check
+MAX_SECONDS = 60.0  # time limit of a check
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """The outcome of one check; `problem` is empty where it passed."""
+    """Outcome of a check; `problem` is empty if it passed."""
 
     check: str
     problem: str = ""
@@ -26,12 +26,12 @@ class CheckResult:
 
 
 async def findings(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: float = MAX_SECONDS) -> list[CheckResult]:
-    """Run checks one after another, and return an outcome for each.
+    """Run checks one after another, and return a result for each.
 
     Args:
-        checks: `RETRIEVER_CHECKS`, say, or some of them.
-        case: What they check.
-        seconds: Time of one check.
+        checks: Checks, such as `RETRIEVER_CHECKS`.
+        case: Object to check, with its examples.
+        seconds: Time limit of a check, in seconds.
     """
     return [await _result(check, case, seconds) for check in checks]
 
@@ -45,7 +45,7 @@ async def _result(check: CheckOf[Case], case: Case, seconds: float) -> CheckResu
         return CheckResult(name, str(error) or "it failed")
     except TimeoutError:
         return CheckResult(name, f"it did not end within {seconds:g} s")
-    except Exception as error:  # of the object that is checked
+    except Exception as error:  # raised by the object under test
         return CheckResult(name, f"it raised {type(error).__name__}: {error}")
     return CheckResult(name)
 
@@ -54,21 +54,21 @@ async def assert_all(checks: Sequence[CheckOf[Case]], case: Case, *, seconds: fl
     """Run checks and raise `AssertionError` with all problems.
 
     Args:
-        checks: `RETRIEVER_CHECKS`, say, or some of them.
-        case: What they check.
-        seconds: Time of one check.
+        checks: Checks, such as `RETRIEVER_CHECKS`.
+        case: Object to check, with its examples.
+        seconds: Time limit of a check, in seconds.
     """
-    failed = [one for one in await findings(checks, case, seconds=seconds) if not one.passed]
+    failed = [result for result in await findings(checks, case, seconds=seconds) if not result.passed]
     if failed:
-        raise AssertionError("\n".join(f"{one.check}: {one.problem}" for one in failed))
+        raise AssertionError("\n".join(f"{result.check}: {result.problem}" for result in failed))
 
 
 def expect(condition: object, problem: str) -> None:
-    """Raise `AssertionError` with a sentence, also where Python leaves `assert` statements out.
+    """Raise `AssertionError` if a condition is false, even if Python runs without `assert` statements.
 
     Args:
-        condition: What must hold.
-        problem: The sentence, if it does not.
+        condition: Condition that must be true.
+        problem: Message if it is not.
     """
     if not condition:
         raise AssertionError(problem)

@@ -1,4 +1,4 @@
-"""Checks of a model client: what `pyrag.llm.protocol.ChatModel` promises, whatever the model says."""
+"""Checks of a model client: the promises of `pyrag.llm.protocol.ChatModel`, whatever the model replies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ODD_TEXTS = ("\x00\u202e", "<|im_end|>", "{{question}} {0} %s $x", "星河 👍
 
 @dataclass(frozen=True, slots=True)
 class ModelCase:
-    """A model client with the messages to ask it.
+    """A model client, with messages to send to it.
 
     Attributes:
-        model: The client; the checks leave it open.
-        messages: A conversation that it replies to.
-        sampling: Parameters of the replies.
+        model: The client. The checks leave it open.
+        messages: Conversation that the client can reply to.
+        sampling: Sampling parameters of the replies.
     """
 
     model: ChatModel
@@ -51,7 +51,7 @@ async def returns_a_reply(case: ModelCase) -> None:
     expect(isinstance(reply, Reply), f"complete() returned {shown(reply)}: return a pyrag.llm.protocol.Reply")
     expect(isinstance(reply.text, str), f"its text is {shown(reply.text)}: return a str")
     counts = (reply.prompt_tokens, reply.completion_tokens)
-    whole = all(isinstance(one, int) and one >= 0 for one in counts)
+    whole = all(isinstance(count, int) and count >= 0 for count in counts)
     expect(whole, f"its token counts are {counts}: return whole numbers, 0 where the server does not say")
 
 
@@ -59,8 +59,8 @@ async def takes_every_role(case: ModelCase) -> None:
     turns = (Message("user", "One?"), Message("assistant", "1"), Message("user", "Two?"), Message("assistant", "The"))
     for messages in ((Message("user", "One?"),), (*case.messages[:1], *turns[:3]), (*case.messages[:1], *turns)):
         reply = await case.model.complete(messages, case.sampling)
-        said = " → ".join(one.role for one in messages)
-        expect(isinstance(reply, Reply), f"the conversation {said} has no reply")
+        roles = " → ".join(message.role for message in messages)
+        expect(isinstance(reply, Reply), f"the conversation {roles} has no reply")
 
 
 async def takes_every_parameter(case: ModelCase) -> None:
@@ -77,7 +77,7 @@ async def model_takes_any_text(case: ModelCase) -> None:
 
 async def replies_side_by_side(case: ModelCase) -> None:
     replies = await asyncio.gather(*(case.reply() for _ in range(4)))
-    expect(all(isinstance(one, Reply) for one in replies), "of four calls at the same time, not all have a reply")
+    expect(all(isinstance(reply, Reply) for reply in replies), "of four calls at the same time, not all have a reply")
 
 
 async def replies_in_other_event_loops(case: ModelCase) -> None:
@@ -114,9 +114,9 @@ async def streams_what_it_replies(case: ModelCase) -> None:
 async def lists_its_models(case: ModelCase) -> None:
     offered = getattr(case.model, "offered", None)
     if offered is not None:
-        found = await offered()
-        listed = isinstance(found, list) and all(isinstance(one, ModelInfo) for one in found)
-        expect(listed, f"offered() returned {shown(found)}: return a list of ModelInfo")
+        models = await offered()
+        listed = isinstance(models, list) and all(isinstance(model, ModelInfo) for model in models)
+        expect(listed, f"offered() returned {shown(models)}: return a list of ModelInfo")
 
 
 MODEL_CHECKS: tuple[Callable[[ModelCase], Awaitable[None]], ...] = (

@@ -1,4 +1,4 @@
-"""Checks of a retriever: what `pyrag.retrieval.protocol.Retriever` promises, each with the reason why it matters."""
+"""Checks of a retriever: the promises of `pyrag.retrieval.protocol.Retriever`, each with the reason why it matters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ODD_QUERIES = ("\ud800", "\x00", '"+-title:(', "' OR 1=1 --", "x" * 20_000, "æ˜
 
 @dataclass(frozen=True, slots=True)
 class RetrieverCase:
-    """A retriever with an example.
+    """A retriever, with examples.
 
     Attributes:
-        retriever: The object; the checks leave it open.
-        query: A query that finds something.
-        finds: Id of a passage that it must find; empty if that is not known.
-        others: Queries beside it, which may find nothing.
+        retriever: The retriever. The checks leave it open.
+        query: Query that finds something.
+        finds: Id of a passage that the query must find; empty if unknown.
+        others: Further queries, which may find nothing.
     """
 
     retriever: Retriever
@@ -32,8 +32,8 @@ class RetrieverCase:
     finds: str = ""
     others: tuple[str, ...] = ("river", "who was born first?", "1984")
 
-    async def found(self, topk: int = 5) -> list[Passage]:
-        """Return the passages of the query."""
+    async def matches(self, topk: int = 5) -> list[Passage]:
+        """Return the passages that the query finds, at most `topk`."""
         return await self.retriever.retrieve(self.query, topk)
 
 
@@ -45,73 +45,73 @@ async def has_a_name(case: RetrieverCase) -> None:
 
 
 async def returns_passages(case: RetrieverCase) -> None:
-    found = await case.found()
-    expect(isinstance(found, list), f"retrieve() returned a {type(found).__name__}: return a list")
-    expect(found, f"it found nothing for {case.query!r}: give the case a query that finds something")
-    for one in found:
-        expect(isinstance(one, Passage), f"it returned {shown(one)}: return pyrag.Passage objects")
-    mended = checked(found, len(found)).notes
-    expect(not mended, f"pyrag had to mend its passages: {'; '.join(mended)}")
+    passages = await case.matches()
+    expect(isinstance(passages, list), f"retrieve() returned a {type(passages).__name__}: return a list")
+    expect(passages, f"it found nothing for {case.query!r}: give the case a query that finds something")
+    for passage in passages:
+        expect(isinstance(passage, Passage), f"it returned {shown(passage)}: return pyrag.Passage objects")
+    corrections = checked(passages, len(passages)).notes
+    expect(not corrections, f"pyrag had to mend its passages: {'; '.join(corrections)}")
 
 
 async def finds_the_known_passage(case: RetrieverCase) -> None:
-    ids = [one.id for one in await case.found(20)]
+    ids = [passage.id for passage in await case.matches(20)]
     expect(not case.finds or case.finds in ids, f"{case.query!r} found {shown(ids)}, but not {case.finds!r}")
 
 
 async def returns_at_most_topk(case: RetrieverCase) -> None:
     for topk in (1, 2, 100):
-        found = await case.found(topk)
-        expect(len(found) <= topk, f"it returned {len(found)} passages for topk={topk}: cut the list")
+        passages = await case.matches(topk)
+        expect(len(passages) <= topk, f"it returned {len(passages)} passages for topk={topk}: cut the list")
 
 
 async def returns_the_best_first(case: RetrieverCase) -> None:
-    scores = [one.score for one in await case.found(20)]
+    scores = [passage.score for passage in await case.matches(20)]
     expect(scores == sorted(scores, reverse=True), f"its scores do not fall along the list: {shown(scores)}")
 
 
 async def returns_each_passage_once(case: RetrieverCase) -> None:
-    ids = [one.id for one in await case.found(100)]
+    ids = [passage.id for passage in await case.matches(100)]
     expect(len(set(ids)) == len(ids), f"an id is there twice among {shown(ids)}: citations could mean either")
 
 
 async def finds_nothing_for_nothing(case: RetrieverCase) -> None:
     for query, topk in (("", 5), ("   ", 5), (case.query, 0), (case.query, -1)):
-        found = await case.retriever.retrieve(query, topk)
-        expect(found == [], f"retrieve({query!r}, {topk}) returned {shown(found)}: return an empty list")
+        passages = await case.retriever.retrieve(query, topk)
+        expect(passages == [], f"retrieve({query!r}, {topk}) returned {shown(passages)}: return an empty list")
 
 
 async def finds_the_same_again(case: RetrieverCase) -> None:
-    first, again = await case.found(), await case.found()
-    same = [one.id for one in first] == [one.id for one in again]
+    first, again = await case.matches(), await case.matches()
+    same = [passage.id for passage in first] == [passage.id for passage in again]
     expect(same, "the same query found other passages the second time: memo and recordings take them for the same")
 
 
 async def answers_side_by_side(case: RetrieverCase) -> None:
     queries = [case.query, *case.others] * 4
-    alone = {query: await case.retriever.retrieve(query, 5) for query in queries}
+    separate = {query: await case.retriever.retrieve(query, 5) for query in queries}
     together = await asyncio.gather(*(case.retriever.retrieve(query, 5) for query in queries))
-    wrong = [query for query, found in zip(queries, together, strict=True) if found != alone[query]]
+    wrong = [query for query, passages in zip(queries, together, strict=True) if passages != separate[query]]
     expect(not wrong, f"{shown(wrong[:1])} found something else beside other queries: calls must not share state")
 
 
 async def takes_any_text(case: RetrieverCase) -> None:
     for query in _ODD_QUERIES:
         try:
-            found = await case.retriever.retrieve(query, 3)
+            passages = await case.retriever.retrieve(query, 3)
         except ServiceError:
             continue
         except Exception as error:
             problem = f"the query {shown(query)} raised {type(error).__name__}: escape it, or raise a ServiceError"
             raise AssertionError(problem) from error
-        expect(len(found) <= 3, f"the query {shown(query)} found more than 3 passages")
+        expect(len(passages) <= 3, f"the query {shown(query)} found more than 3 passages")
 
 
 async def works_in_other_event_loops(case: RetrieverCase) -> None:
-    here = [one.id for one in await case.found()]
+    here = [passage.id for passage in await case.matches()]
 
     def elsewhere() -> list[str]:
-        return [one.id for one in asyncio.run(case.found())]
+        return [passage.id for passage in asyncio.run(case.matches())]
 
     try:
         there = await asyncio.to_thread(elsewhere)
@@ -122,12 +122,12 @@ async def works_in_other_event_loops(case: RetrieverCase) -> None:
 
 
 async def survives_cancellation(case: RetrieverCase) -> None:
-    task = asyncio.ensure_future(case.found())
+    task = asyncio.ensure_future(case.matches())
     await asyncio.sleep(0)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
-    expect(await case.found(), "after a call was cancelled it finds nothing")
+    expect(await case.matches(), "after a call was cancelled it finds nothing")
 
 
 RETRIEVER_CHECKS: tuple[Callable[[RetrieverCase], Awaitable[None]], ...] = (

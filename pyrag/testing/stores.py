@@ -1,4 +1,4 @@
-"""Checks of a store of passages and their vectors, such as `pyrag.retrieval.stores.qdrant.QdrantStore`."""
+"""Checks of a store for passages and their vectors, such as `pyrag.retrieval.stores.qdrant.QdrantStore`."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _PASSAGES = (
 
 
 class PassageStore(Protocol):
-    """Passages by id with a vector each. Calls come from several threads."""
+    """Store for passages by id, each with a vector. It is called from several threads."""
 
     def create(self, fingerprint: Fingerprint) -> None:
-        """Create the store. Raise `ConfigError` if it exists with vectors of another embedder."""
+        """Create the store; keep an existing one of the same embedder. Raises `ConfigError` for another embedder."""
         ...
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise `ConfigError` for another embedder than the embedder of the store's vectors."""
+        """Raise `ConfigError` if the store has vectors of another embedder."""
         ...
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
-        """Write passages; those whose id exists are replaced.
+        """Write passages, replacing those with the same ids.
 
         Args:
             passages: Passages to write.
@@ -46,7 +46,7 @@ class PassageStore(Protocol):
         ...
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Delete passages; unknown ids are ignored."""
+        """Delete passages. Unknown ids are ignored."""
         ...
 
     def search(self, vector: Matrix, topk: int) -> list[Passage]:
@@ -79,7 +79,7 @@ def fingerprint(model: str = "words") -> Fingerprint:
 
 
 def vectors_of(count: int) -> Matrix:
-    """Return different unit vectors, the same ones each time."""
+    """Return different unit vectors, the same at each call."""
     import numpy as np
 
     made = np.random.default_rng(3).normal(size=(count, _DIMENSION))
@@ -97,18 +97,23 @@ def _filled(store: PassageStore) -> Matrix:
 def finds_passages_whole(store: PassageStore) -> None:
     vectors = _filled(store)
     for passage, vector in zip(_PASSAGES, vectors, strict=True):
-        found = store.search(vector, 1)
-        expect([one.id for one in found] == [passage.id], f"the vector of {passage.id!r} found {shown(found)}")
-        same = replace(found[0], score=0.0, parts={}) == passage
-        expect(same, f"{shown(passage)} came back as {shown(found[0])}: keep every field")
+        passages = store.search(vector, 1)
+        expect(
+            [match.id for match in passages] == [passage.id], f"the vector of {passage.id!r} found {shown(passages)}"
+        )
+        same = replace(passages[0], score=0.0, parts={}) == passage
+        expect(same, f"{shown(passage)} came back as {shown(passages[0])}: keep every field")
 
 
 def returns_best_first_and_at_most_topk(store: PassageStore) -> None:
     vectors = _filled(store)
     for topk in (1, 3, 100):
-        found = store.search(vectors[0], topk)
-        scores = [one.score for one in found]
-        expect(len(found) == min(topk, len(_PASSAGES)), f"topk={topk} found {len(found)} of {len(_PASSAGES)} passages")
+        passages = store.search(vectors[0], topk)
+        scores = [match.score for match in passages]
+        expect(
+            len(passages) == min(topk, len(_PASSAGES)),
+            f"topk={topk} found {len(passages)} of {len(_PASSAGES)} passages",
+        )
         expect(scores == sorted(scores, reverse=True), f"its scores do not fall along the list: {shown(scores)}")
 
 
@@ -123,7 +128,7 @@ def deletes_and_ignores_unknown_ids(store: PassageStore) -> None:
     vectors = _filled(store)
     store.delete([_PASSAGES[2].id, "unknown"])
     expect(len(store) == len(_PASSAGES) - 1, f"after one was deleted of {len(_PASSAGES)} it counts {len(store)}")
-    ids = [one.id for one in store.search(vectors[2], 100)]
+    ids = [match.id for match in store.search(vectors[2], 100)]
     expect(_PASSAGES[2].id not in ids, "a deleted passage is still found")
 
 
@@ -140,7 +145,7 @@ def refuses_other_embedders(store: PassageStore) -> None:
 
 
 def _check(work: Callable[[PassageStore], None]) -> Callable[[StoreCase], Awaitable[None]]:
-    """Return a check that runs over a store of its own, in a thread, as searches do."""
+    """Return a check that runs on a new store, in a thread, as searches do."""
 
     async def check(case: StoreCase) -> None:
         store = case.make()

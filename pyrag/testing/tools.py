@@ -1,4 +1,4 @@
-"""Checks of a tool: what programs rely on when they call a function of yours (see docs/tools.md)."""
+"""Checks of a tool: what programs rely on when they call it (see docs/tools.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ODD_TEXTS = ("", "\x00", "../../etc/passwd", "'; DROP TABLE x; --", "$(reboot)"
 
 @dataclass(frozen=True, slots=True)
 class ToolCase:
-    """A tool with calls that work.
+    """A tool, with calls that succeed.
 
     Attributes:
         function: The function, or what `pyrag.extend.tool` made of it.
@@ -63,13 +63,13 @@ async def can_be_called_side_by_side(case: ToolCase) -> None:
     if case.tool.effects:
         return
     calls = list(case.calls) * 4
-    alone = [await case.reply(arguments) for arguments in calls]
+    separate = [await case.reply(arguments) for arguments in calls]
     together = await asyncio.gather(*(case.reply(arguments) for arguments in calls))
-    expect(together == alone, "calls at the same time have other results: they must not share state")
+    expect(together == separate, "calls at the same time have other results: they must not share state")
 
 
 async def refuses_hostile_texts_by_exceptions(case: ToolCase) -> None:
-    """Each text argument in turn is replaced: a result or an exception are both right, silence is not."""
+    """Replace each text argument in turn by hostile texts: a result or an exception is fine, a hanging call is not."""
     if case.tool.effects:
         return
     hints = signature_of(case.tool.function, case.tool.name)[1]

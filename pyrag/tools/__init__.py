@@ -1,10 +1,10 @@
-"""Your own functions in programs, beside `retrieve` and `answer`.
+"""Functions of your own for programs, in addition to `retrieve` and `answer`.
 
     from pyrag import PyRAG
     from pyrag.extend import sql_tool
 
     def population(city: str) -> int | None:
-        "Inhabitants of a city; None for a city that is not in the register."
+        "Return the number of inhabitants of a city; None for a city that is not in the register."
         return REGISTER.get(city)
 
     rag = PyRAG("openai:MODEL@URL", tools=[population, sql_tool("shop.db")])

@@ -1,8 +1,9 @@
-"""One call of a tool: arguments checked, the function run within its time, its result checked and bounded.
+"""Calls of tools: arguments are checked, the function runs within its time limit, and its result is checked.
 
-Whatever goes wrong in a call is a reply too, since the program gets it as an exception that its author can mend, and a
-recording must hold it. Covered: arguments of any type and number, results of any type and size, exceptions of any kind,
-functions that do not end. Not covered: the memory that a function takes, and a thread that outlives its time limit.
+Every failure becomes a reply, because the program receives it as an exception that its author can handle, and because
+recordings must contain it. This covers arguments of any type and number, results of any type and size, exceptions of
+any kind, and functions that do not end. It does not limit the memory that a function uses, nor end a thread that
+outlives its time limit.
 """
 
 from __future__ import annotations
@@ -25,26 +26,26 @@ from pyrag.tools.types import is_passages
 from pyrag.trace.model import Passage
 from pyrag_sandbox.wire import encode
 
-MAX_RESULT_BYTES = 900_000  # of one result; what may cross into a sandbox is a little more
+MAX_RESULT_BYTES = 900_000  # size of a result; slightly less than may cross into a sandbox
 MAX_DOCUMENTS = 100
 MAX_SOURCES = 10
-_MAX_MESSAGE = 600  # characters of an error
+_MAX_MESSAGE = 600  # characters of an error message
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^\s/\\'\"<>|:,;()]+)+[/\\]?")
 _OWN_ERRORS = (ArithmeticError, LookupError, TypeError, ValueError, TimeoutError, PermissionError)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """The outcome of one call: a value, documents, or an error that the program gets as an exception.
+    """Outcome of a call: a value, documents, or an error that the program receives as an exception.
 
     Attributes:
         value: Plain data.
-        passages: The documents that were returned, or the sources of the value.
+        passages: Documents that the function returned, or sources of the value.
         documents: Whether the passages are the result.
-        error: The exception's message; empty if there was none.
-        error_type: Its name, as the program sees it.
+        error: Message of the exception; empty if there was none.
+        error_type: Name of the exception, as the program sees it.
         note: Warning for the user.
-        refused: The call certainly had no effect: its arguments were wrong, or the function raised `ToolError`.
+        refused: Whether the call certainly had no effect: its arguments were wrong, or the function raised `ToolError`.
     """
 
     value: Any = None
@@ -57,16 +58,16 @@ class ToolReply:
 
 
 class _BrokenOffError(ToolError):
-    """A function ended by what is no ordinary exception; it may have changed something before."""
+    """Error of a function that ended with something other than an `Exception`; it may have had effects."""
 
 
 async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> ToolReply:
-    """Return what a call comes to; never raises, unless it is cancelled.
+    """Return the outcome of a call. Raises nothing, unless it is cancelled.
 
     Args:
         tool: The tool.
-        args: The program's positional arguments, as plain data.
-        kwargs: Its keyword arguments.
+        args: Positional arguments of the program, as plain data.
+        kwargs: Keyword arguments of the program, as plain data.
     """
     try:
         values = _arguments(tool, args, kwargs)
@@ -76,7 +77,7 @@ async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[s
         async with asyncio.timeout(tool.timeout):
             result = await _run(tool.function, values, tool.name)
     except TimeoutError as error:
-        if error.args:  # the function's own
+        if error.args:  # raised by the function itself
             return _failed(tool, error)
         message = f"{tool.name}() took longer than {tool.timeout:g} s: ask it for less"
         return ToolReply(error=message, error_type="TimeoutError")
@@ -84,12 +85,12 @@ async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[s
         return _failed(tool, error)
     try:
         return _reply(tool, result)
-    except Exception as error:  # and whatever its result does when it is looked at
+    except Exception as error:  # whatever inspecting the result raises
         return _misshapen(tool, error)
 
 
 def _arguments(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
-    """Bind and convert arguments. Raises `TypeError` in words for the program's author."""
+    """Bind and convert the arguments. Raises `TypeError` with a message for the program's author."""
     signature, hints = signature_of(tool.function, tool.name)
     bound = signature.bind(*args, **kwargs)
     for name, value in bound.arguments.items():
@@ -108,7 +109,7 @@ async def _run(function: Callable[..., Any], values: inspect.BoundArguments, nam
 
 
 async def _guarded(work: Any) -> Any:
-    """Await a function's work, so that nothing it raises ends the event loop, or the question as if cancelled."""
+    """Await a function's work. Convert exceptions that would end the event loop or appear to cancel the question."""
     try:
         return await work
     except asyncio.CancelledError:
@@ -122,7 +123,7 @@ async def _guarded(work: Any) -> Any:
 
 
 async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
-    """Run a function in a daemon thread: one that never ends must hold up neither a pool nor the end of the process."""
+    """Run a function in a daemon thread, so that one that never ends holds up neither a pool nor the process's exit."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 
@@ -136,31 +137,31 @@ async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
             result = function()
         except BaseException as error:
             failure = error
-        with suppress(RuntimeError):  # the loop was closed meanwhile
+        with suppress(RuntimeError):  # the loop has been closed
             loop.call_soon_threadsafe(settle, result, failure)
 
     Thread(target=contextvars.copy_context().run, args=(work,), name=name, daemon=True).start()
     result, error = await done
     if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
         raise error
-    if error is not None:  # of the kinds that asyncio cannot pass on
+    if error is not None:  # asyncio cannot pass on exceptions of these kinds
         raise _BrokenOffError(f"{type(error).__name__}: {error}") from error
     return result
 
 
 def _reply(tool: Tool[..., Any], result: Any) -> ToolReply:
-    """Raises `TypeError`, `ValueError` or `msgspec.ValidationError` where the result is not as annotated."""
+    """Return a result as a reply. Raises `TypeError`, `ValueError` or `msgspec.ValidationError` for a wrong type."""
     sources: Sequence[Passage] = ()
     if isinstance(result, Sourced):
         result, sources = result.value, checked(result.sources, MAX_SOURCES)
     wanted = returned_type(tool)
     if is_passages(wanted):
-        found = checked(msgspec.convert(result, list[Passage]), MAX_DOCUMENTS)
-        return ToolReply(passages=tuple(found), documents=True, note=_note(tool, found.notes))
+        documents = checked(msgspec.convert(result, list[Passage]), MAX_DOCUMENTS)
+        return ToolReply(passages=tuple(documents), documents=True, note=_note(tool, documents.notes))
     value = msgspec.to_builtins(result, str_keys=True)
     msgspec.convert(value, wanted)
     encode(value, _NoHandles(), MAX_RESULT_BYTES)
-    value = msgspec.json.decode(msgspec.json.encode(value))  # as a recording will hold it: tuples are lists
+    value = msgspec.json.decode(msgspec.json.encode(value))  # as in a recording, where tuples are lists
     return ToolReply(value, tuple(sources))
 
 
@@ -169,14 +170,14 @@ def _note(tool: Tool[..., Any], notes: Sequence[str]) -> str:
 
 
 def _failed(tool: Tool[..., Any], error: Exception) -> ToolReply:
-    """An exception of the function, without the places of the host that its message may name."""
+    """Return a function's exception as a reply, without the paths of the host that its message may contain."""
     if isinstance(error, ToolError):
-        said = f"{tool.name}(): {_clipped(str(error))}"
-        return ToolReply(error=said, error_type=ToolError.__name__, refused=not isinstance(error, _BrokenOffError))
+        message = f"{tool.name}(): {_clipped(str(error))}"
+        return ToolReply(error=message, error_type=ToolError.__name__, refused=not isinstance(error, _BrokenOffError))
     kind = type(error).__name__
-    said = _PATH.sub(lambda found: re.split(r"[/\\]", found[0].rstrip("/\\"))[-1], _said(error))
+    message = _PATH.sub(lambda match: re.split(r"[/\\]", match[0].rstrip("/\\"))[-1], _message_of(error))
     name = kind if type(error).__module__ == "builtins" and isinstance(error, _OWN_ERRORS) else ToolError.__name__
-    shown = said if name == kind else f"{kind}: {said}" if said else kind
+    shown = message if name == kind else f"{kind}: {message}" if message else kind
     return ToolReply(error=f"{tool.name}() failed: {_clipped(shown)}", error_type=name)
 
 
@@ -184,11 +185,11 @@ def _misshapen(tool: Tool[..., Any], error: Exception) -> ToolReply:
     if isinstance(error, ValueError) and not isinstance(error, msgspec.ValidationError | UnicodeError):
         message = f"the result of {tool.name}() is too large or no plain data ({error}): ask it for less"
         return ToolReply(error=_clipped(message), error_type="ValueError")
-    message = f"{tool.name}() returned something else than it promises ({_clipped(_said(error))})"
+    message = f"{tool.name}() returned something else than it promises ({_clipped(_message_of(error))})"
     return ToolReply(error=message, error_type=ToolError.__name__, note=f"the tool {message}")
 
 
-def _said(error: BaseException) -> str:
+def _message_of(error: BaseException) -> str:
     try:
         return str(error)
     except Exception:
@@ -201,7 +202,7 @@ def _clipped(text: str) -> str:
 
 
 class _NoHandles:
-    """A table of objects that cross by handle, with none in it: results are plain data."""
+    """Table of handles that is always empty: tools only return plain data."""
 
     def pack(self, value: Any) -> None:
         return None

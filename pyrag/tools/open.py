@@ -1,12 +1,12 @@
-"""Tools by their specs, as `--tools` and the setting `tools` name them.
+"""Tools opened from specs, as `--tools` and the setting `tools` contain them.
 
     MODULE:NAME          a function of a Python module, or a list of functions
-    sql:FILE             `sql(query)` over a database that is only read
+    sql:FILE             `sql(query)` over a database, which is only read
     table:FOLDER         `table(name)` over the CSV and TSV files of a folder
     NAME                 tools of an installed package (entry points of the group `pyrag.tools`)
-    NAME=SPEC            the same under another name
+    NAME=SPEC            the same tool under another name
 
-Naming a module imports it, and so runs its code.
+Opening `MODULE:NAME` imports the module, which runs its code.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ def open_tools(specs: Iterable[str]) -> tuple[Tool[..., Any], ...]:
     """Return the tools that specs name.
 
     Args:
-        specs: Specs, each of which may name several tools.
+        specs: Specs, each of which may stand for several tools.
 
     Raises:
-        ConfigError: A spec names nothing, or something that cannot be a tool.
+        ConfigError: A spec stands for nothing, or for something that cannot be a tool.
         DataError: A file or folder cannot be read.
     """
-    return as_tools(one for spec in specs for one in open_tool(spec))
+    return as_tools(tool for spec in specs for tool in open_tool(spec))
 
 
 def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
-    """Return the tools of one spec; most name one. Raises what `open_tools` raises."""
+    """Return the tools of a spec, usually one. Raises the same errors as `open_tools`."""
     name, (scheme, rest) = parse_named_spec(spec)
     if not rest and scheme.rpartition("=")[2] in plugins.names("tools"):
         return _added(scheme)
@@ -51,37 +51,37 @@ def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
         raise ConfigError(
             f"{scheme}:{rest} names {len(opened)} tools, which cannot all be called {name!r}: name one of them"
         )
-    return tuple(replace(one, name=name) for one in opened) if name else opened
+    return tuple(replace(tool, name=name) for tool in opened) if name else opened
 
 
 def _added(spec: str) -> tuple[Tool[..., Any], ...]:
-    """Return the tools that an installed package adds, under another name if the spec is `OTHER=NAME`."""
+    """Return the tools that an installed package adds; if the spec is `OTHER=NAME`, under the other name."""
     other, _, name = spec.rpartition("=")
-    found = plugins.load("tools", name)
-    opened = as_tools(found if isinstance(found, list | tuple) else [found])
+    loaded = plugins.load("tools", name)
+    opened = as_tools(loaded if isinstance(loaded, list | tuple) else [loaded])
     if other and len(opened) > 1:
         raise ConfigError(f"{name} names {len(opened)} tools, which cannot all be called {other!r}: name it alone")
-    return tuple(replace(one, name=other) for one in opened) if other else opened
+    return tuple(replace(tool, name=other) for tool in opened) if other else opened
 
 
 def _of_module(module: str, name: str) -> tuple[Tool[..., Any], ...]:
     if module.endswith(".py") or "/" in module:
         raise ConfigError(f"{module!r} is a file: name its module, as in --tools {Path(module).stem}:{name}")
     try:
-        found: Any = _imported(module)
+        value: Any = _imported(module)
     except Exception as error:  # whatever the module's code raises
         raise ConfigError(
             f"cannot import {module!r} for --tools {module}:{name} ({type(error).__name__}: {error})"
         ) from error
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise ConfigError(f"the module {module} has no {name!r}: check --tools {module}:{name}")
-        found = getattr(found, part)
-    return as_tools(found if isinstance(found, list | tuple) else [found])
+        value = getattr(value, part)
+    return as_tools(value if isinstance(value, list | tuple) else [value])
 
 
 def _imported(module: str) -> Any:
-    """Import a module, also from the current folder, where a command's user keeps tools."""
+    """Import a module. The current folder is searched too, because users keep their tools there."""
     here = str(Path.cwd())
     added = here not in sys.path and "" not in sys.path
     if added:

@@ -1,9 +1,9 @@
-"""`sql(query)`: a SELECT over a database that programs can read and nothing else.
+"""Tool `sql(query)`: a SELECT over a database that programs can only read.
 
     PyRAG("openai:MODEL@URL", tools=[sql_tool("shop.db")])
 
-Each query runs in a process of its own (`sql_worker.py`), which is ended when its time is over. Its rows are dicts, and
-the answer that depends on them cites the query.
+Each query runs in a process of its own (`sql_worker.py`), which is killed when its time is over. The rows are dicts,
+and an answer that depends on them cites the query.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from pyrag.trace.model import Passage
 
 MAX_ROWS = 500
 MAX_SECONDS = 5.0
-MAX_BYTES = 500_000  # of the rows of one query
+MAX_BYTES = 500_000  # size of a query's rows
 MAX_QUERY = 16 * 1024  # characters
 _GRACE = 3.0  # seconds for the process to start and to end by itself
-_SHOWN_ROWS = 5  # of a citation
-_MAX_SHOWN = 2_000  # characters of one of them
+_SHOWN_ROWS = 5  # rows in a citation
+_MAX_SHOWN = 2_000  # characters of a row in a citation
 _MAX_REPLY = MAX_BYTES + 64 * 1024  # bytes that the process may write
 _READ_BYTES = 64 * 1024
 _SCHEMA_SECONDS = 30.0
@@ -41,7 +41,7 @@ _HEADS = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database file with the limits of one query."""
+    """A database file and the limits of a query."""
 
     path: Path
     engine: str
@@ -65,7 +65,7 @@ class Database:
         return Sourced(rows, (self._source(query, rows),))
 
     def schema(self) -> str:
-        """Return the tables and their columns as text. Raises `DataError` where the database cannot be read."""
+        """Return the tables and their columns as text. Raises `DataError` if the database cannot be read."""
         try:
             return str(_outcome(_exchange_blocking(self._request(None)))["schema"])
         except ToolError as error:
@@ -88,17 +88,17 @@ class Database:
 def sql_tool(
     path: str | Path, *, name: str = "sql", rows: int = MAX_ROWS, seconds: float = MAX_SECONDS
 ) -> Tool[..., Any]:
-    """Return `sql(query)` over a database file.
+    """Return the tool `sql(query)` over a database file.
 
     Args:
-        path: A file of SQLite, or of DuckDB if that is installed. It is only read.
-        name: The name that programs call it by.
-        rows: Maximum rows of one query; a query with more is an error, so that no count is taken of a part.
-        seconds: Time of one query.
+        path: File of SQLite, or of DuckDB if that is installed. It is only read.
+        name: Name by which programs call the tool.
+        rows: Maximum number of rows of a query. A query with more fails, so that nothing is counted from a part.
+        seconds: Time limit of a query, in seconds.
 
     Raises:
-        ConfigError: DuckDB is not installed, or a limit makes no sense.
-        DataError: The file is no database, or cannot be read.
+        ConfigError: DuckDB is not installed, or a limit is not positive.
+        DataError: The file is not a database, or cannot be read.
     """
     if rows < 1 or not seconds > 0:
         raise ConfigError(f"{name}: rows and seconds must be above 0, not {rows} and {seconds}")
@@ -129,10 +129,10 @@ def _engine_of(path: Path) -> str:
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
-    """Send a request and return the reply. Raises `ToolError` if the reply is longer than any of the worker."""
+    """Send a request and return the reply. Raises `ToolError` if the reply is longer than a worker may write."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended; its reply says why
+    with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended; its reply gives the reason
         process.stdin.write(request)
         await process.stdin.drain()
     process.stdin.close()
@@ -144,12 +144,12 @@ async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> byte
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill a process if it still runs, and wait for it."""
+    """Kill a process that is still running, and wait for its end."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
         assert process.stdout is not None
-        while await process.stdout.read(_READ_BYTES):  # what the pipe still holds; its end ends the wait
+        while await process.stdout.read(_READ_BYTES):  # the wait only ends once the pipe is empty
             pass
         await process.wait()
 
@@ -183,11 +183,11 @@ def _clipped(text: str) -> str:
 
 
 def _outcome(reply: bytes) -> Mapping[str, Any]:
-    """Return the reply of the process. Raises `ToolError` if it is an error, or no reply."""
+    """Return the reply of the process. Raises `ToolError` if it reports an error or is not JSON."""
     try:
-        found: dict[str, Any] = json.loads(reply)
+        outcome: dict[str, Any] = json.loads(reply)
     except (ValueError, RecursionError):
         raise ToolError("the query was stopped: it takes too much memory or time") from None
-    if "error" in found:
-        raise ToolError(str(found["error"]))
-    return found
+    if "error" in outcome:
+        raise ToolError(str(outcome["error"]))
+    return outcome

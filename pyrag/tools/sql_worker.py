@@ -1,10 +1,10 @@
-"""The process that runs one query: `python -I sql_worker.py`, a request as JSON on stdin, its outcome on stdout.
+"""Process that runs one query: `python -I sql_worker.py`, with the request as JSON on stdin and the outcome on stdout.
 
-SQL that a model wrote is hostile input, so it runs outside of pyrag's own process, which ends the process when its time
-is over. Here the database itself refuses everything but reading: it is opened read-only, an authorizer (SQLite) or the
-configuration (DuckDB) denies other files, extensions and settings, and memory, rows and bytes have limits.
+SQL written by a model is hostile input. It therefore runs outside of pyrag's own process, which kills this process when
+its time is over. Here, the database itself refuses everything but reading: it is opened read-only; an authorizer
+(SQLite) or the configuration (DuckDB) denies other files, extensions and settings; memory, rows and bytes are limited.
 
-Imports nothing of pyrag.
+Imports nothing from pyrag.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-MAX_VALUE = 1_000_000  # bytes of one value inside of the database
+MAX_VALUE = 1_000_000  # bytes of a value inside the database
 MAX_SCHEMA = 4_000  # characters of the schema's description
 _MAX_NAME = 60
-_MAX_REASON = 1_000  # characters of the database's own words, which may quote a value
-_SQLITE_MEMORY = 512 << 20  # bytes of address space; what is over is "out of memory"
+_MAX_REASON = 1_000  # characters of the database's error message, which may quote a value
+_SQLITE_MEMORY = 512 << 20  # bytes of address space
 _DUCKDB_MEMORY = 2 << 30
 _MAX_FILE = 1 << 20  # bytes; a database with a write-ahead log needs a small file beside it to be read
 _REFUSED = frozenset(("edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"))
@@ -45,28 +45,28 @@ def main() -> None:
             outcome = database.schema() if request["query"] is None else _rows(database, request)
         except MemoryError:
             outcome = {"error": "the query takes too much memory"}
-        except Exception as error:  # of the database, in its own words
+        except Exception as error:  # an error of the database, with its own message
             outcome = {"error": database.reason(error)[:_MAX_REASON]}
     json.dump(outcome, sys.stdout)
 
 
 def _limit(request: dict[str, Any]) -> None:
-    """Bound memory and processor time of this process, and keep it from filling the disk."""
+    """Limit the memory and processor time of this process, and the size of the files that it writes."""
     memory = _DUCKDB_MEMORY if request["engine"] == "duckdb" else _SQLITE_MEMORY
     seconds = math.ceil(request["seconds"]) + 1
-    for kind, most in (
+    for kind, maximum in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, _MAX_FILE),
     ):
-        with contextlib.suppress(OSError, ValueError):  # a system that has no such limit
-            resource.setrlimit(kind, (most, most))
+        with contextlib.suppress(OSError, ValueError):  # the system has no such limit
+            resource.setrlimit(kind, (maximum, maximum))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
 class _SQLite:
-    """A SQLite database that can be read and nothing else."""
+    """A SQLite database that can only be read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         import sqlite3
@@ -76,7 +76,7 @@ class _SQLite:
         for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "temp_store=MEMORY"):
             self._connection.execute(f"PRAGMA {pragma}")
         self._connection.text_factory = lambda data: data.decode("utf-8", "replace")
-        for limit, most in (
+        for limit, maximum in (
             (sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE),
             (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
             (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 100),
@@ -84,7 +84,7 @@ class _SQLite:
             (sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 1_000),
             (sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0),
         ):
-            self._connection.setlimit(limit, most)
+            self._connection.setlimit(limit, maximum)
         self._connection.set_progress_handler(self._is_late, 10_000)
 
     def _is_late(self) -> bool:
@@ -96,10 +96,10 @@ class _SQLite:
         return [str(column[0]) for column in cursor.description or ()], cursor
 
     def schema(self) -> dict[str, Any]:
-        found = self._connection.execute(
+        tables = self._connection.execute(
             "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
         )
-        return {"schema": described({str(name): self._columns(str(name)) for (name,) in found.fetchall()})}
+        return {"schema": described({str(name): self._columns(str(name)) for (name,) in tables.fetchall()})}
 
     def _columns(self, table: str) -> list[str]:
         quoted = '"' + table.replace('"', '""') + '"'
@@ -117,7 +117,7 @@ class _SQLite:
 
 
 def _authorize(action: int, first: str | None, second: str | None, *rest: Any) -> int:
-    """Allow what a SELECT needs."""
+    """Return SQLite's verdict on an action: allow only what a SELECT needs."""
     import sqlite3
 
     if action == sqlite3.SQLITE_FUNCTION:
@@ -127,7 +127,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: Any) -
 
 
 class _DuckDB:
-    """A DuckDB database that can be read and nothing else."""
+    """A DuckDB database that can only be read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         import duckdb
@@ -150,11 +150,11 @@ class _DuckDB:
         if len(statements) != 1 or statements[0].type != self._duckdb.StatementType.SELECT:
             raise ValueError("only one SELECT statement is possible")
         self._check(query)
-        found = self._connection.execute(statements[0])
-        return [str(column[0]) for column in found.description or ()], iter(found.fetchone, None)
+        result = self._connection.execute(statements[0])
+        return [str(column[0]) for column in result.description or ()], iter(result.fetchone, None)
 
     def _check(self, query: str) -> None:
-        """Refuse functions and views that show where the database lies or how this machine is set up."""
+        """Refuse functions and views that reveal where the database is stored or how this machine is set up."""
         (tree,) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone() or ("",)
         for kind, name in _names(json.loads(tree)):
             refused = _SHOWING_FUNCTIONS if kind == "function_name" else _SHOWING_VIEWS
@@ -194,19 +194,19 @@ _DATABASES: dict[str, type[_SQLite] | type[_DuckDB]] = {"sqlite": _SQLite, "duck
 
 
 def _rows(database: _SQLite | _DuckDB, request: dict[str, Any]) -> dict[str, Any]:
-    columns, found = database.query(request["query"])
+    columns, results = database.query(request["query"])
     names, size = unique(columns), 0
     rows: list[dict[str, Any]] = []
-    for row in found:
+    for row in results:
         if len(rows) == request["rows"]:
             return {"error": f"more than {request['rows']} rows: count, sum or filter in SQL, or add a LIMIT"}
         too_large: dict[str, Any] = {
             "error": f"the rows have more than {request['bytes']} bytes: select fewer columns or rows"
         }
-        if _room_after(list(row), request["bytes"] - size) < 0:  # before it is copied
+        if _room_after(list(row), request["bytes"] - size) < 0:  # checked before the row is copied
             return too_large
         made = dict(zip(names, map(plain, row), strict=True))
-        size += len(json.dumps(made))  # as it is printed, whatever is inside of it
+        size += len(json.dumps(made))  # size of the output, whatever the types of the values
         if size > request["bytes"]:
             return too_large
         rows.append(made)
@@ -214,7 +214,7 @@ def _rows(database: _SQLite | _DuckDB, request: dict[str, Any]) -> dict[str, Any
 
 
 def _room_after(value: Any, room: int) -> int:
-    """Return how much of the room a value leaves, counting 1 byte for each value and character inside of it."""
+    """Return how many bytes remain after a value, counting 1 byte for each value and character in it."""
     room -= len(value) if isinstance(value, str) else 1
     if isinstance(value, dict):
         value = [*value.keys(), *value.values()]
@@ -227,7 +227,7 @@ def _room_after(value: Any, room: int) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a database as JSON has it: dates as ISO text, decimals as numbers, blobs as their size."""
+    """Return a database value as JSON data: dates as ISO text, decimals as numbers, blobs as a note of their size."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -235,9 +235,9 @@ def plain(value: Any) -> Any:
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
+        return [plain(item) for item in value]
     if isinstance(value, dict):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -246,7 +246,7 @@ def plain(value: Any) -> Any:
 
 
 def unique(columns: Sequence[str]) -> list[str]:
-    """Return column names with a number after those that were there before."""
+    """Return column names, numbering those that occur before."""
     names: dict[str, None] = {}
     numbers: dict[str, int] = {}
     for column in columns:
@@ -259,7 +259,7 @@ def unique(columns: Sequence[str]) -> list[str]:
 
 
 def described(tables: dict[str, list[str]]) -> str:
-    """Return tables with their columns, one a line, as far as there is room."""
+    """Return tables with their columns, one table per line, up to `MAX_SCHEMA` characters."""
     lines: list[str] = []
     room = MAX_SCHEMA
     for table, columns in tables.items():
@@ -273,8 +273,8 @@ def described(tables: dict[str, list[str]]) -> str:
 
 
 def _name(text: str) -> str:
-    """A name of the database on one line; it goes into a prompt."""
-    return "".join(one if one.isprintable() else " " for one in text)[:_MAX_NAME]
+    """Return a name of the database on one line, for a prompt."""
+    return "".join(character if character.isprintable() else " " for character in text)[:_MAX_NAME]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""`table(name)`: rows of CSV and TSV files as data, so that counts and sums come from the file and not from a reader.
+"""Tool `table(name)`: rows of CSV and TSV files as data, so that counts and sums come from the file, not from a reader.
 
     PyRAG("openai:MODEL@URL", retriever="notes/.pyrag", tools=[table_tool("notes")])
 
-A column is read as numbers or dates if each of its cells is one. Whether "1.750" is a thousand and more is read from
-the column and the table (`pyrag_helpers.columns`); without evidence the cells stay texts. Dates become ISO text, which
-compares as dates do.
+A column is read as numbers or dates if each of its cells is one. Whether the point in "1.750" separates thousands or
+decimals is inferred from the column and the table (`pyrag_helpers.columns`); without evidence, the cells remain text.
+Dates become ISO text, which sorts in the order of time.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from pyrag_helpers.columns import column_marks, read_cell
 
 Cell = str | int | float | bool | None
 MAX_FILE_MB = 64
-MAX_ROWS = 100_000  # of a file
+MAX_ROWS = 100_000  # rows of a file
 MAX_TABLES = 200
 _MAX_CELL = 1_000_000  # characters
-_SHOWN_ROWS = 3  # of a citation
+_SHOWN_ROWS = 3  # rows in a citation
 _SHOWN_TABLES = 40
 _SHOWN_COLUMNS = 30
 _MAX_NAME = 60
@@ -40,7 +40,7 @@ _NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a folder: paths by name."""
+    """Tables of a folder: paths by name."""
 
     paths: dict[str, Path]
     root: Path
@@ -50,14 +50,14 @@ class Tables:
     ) -> Sourced[list[dict[str, Any]]]:
         if name not in self.paths:
             raise ToolError(f"there is no table {name!r}: choose from {', '.join(list(self.paths)[:_SHOWN_TABLES])}")
-        if not _is_inside(self.paths[name], self.root):  # it has become a link since
+        if not _is_inside(self.paths[name], self.root):  # it has become a link since the folder was listed
             raise ToolError(f"the table {name!r} leads out of its folder: choose another one")
         header, rows = read_table(self.paths[name])
-        if unknown := [one for one in (*(where or {}), *(columns or ())) if one not in header]:
+        if unknown := [column for column in (*(where or {}), *(columns or ())) if column not in header]:
             raise ToolError(f"the table {name!r} has no column {unknown[0]!r}: choose from {', '.join(header)}")
-        found = [row for row in rows if all(row[key] == value for key, value in (where or {}).items())]
-        kept = [{key: row[key] for key in columns or header} for row in found]
-        return Sourced(kept, (self._source(name, kept),))
+        matches = [row for row in rows if all(row[key] == value for key, value in (where or {}).items())]
+        selected = [{key: row[key] for key in columns or header} for row in matches]
+        return Sourced(selected, (self._source(name, selected),))
 
     def _source(self, name: str, rows: Sequence[dict[str, Any]]) -> Passage:
         path = self.paths[name]
@@ -67,11 +67,11 @@ class Tables:
 
 
 def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
-    """Return `table(name, where, columns)` over the CSV and TSV files of a folder and the folders in it.
+    """Return the tool `table(name, where, columns)` over the CSV and TSV files of a folder and its subfolders.
 
     Args:
         folder: The folder, or a single file.
-        name: The name that programs call it by.
+        name: Name by which programs call the tool.
 
     Raises:
         DataError: There are no such files, or one of them cannot be read.
@@ -92,29 +92,29 @@ def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
 
 def _tables_in(place: Path) -> dict[str, Path]:
     listed = [place] if place.is_file() else sorted(place.rglob("*"))
-    listed = [one for one in listed if one.suffix.lower() in _DELIMITERS and one.is_file()]
-    found = [one for one in listed if _is_inside(one, place)]
-    for path in sorted(set(listed) - set(found)):
+    listed = [path for path in listed if path.suffix.lower() in _DELIMITERS and path.is_file()]
+    paths = [path for path in listed if _is_inside(path, place)]
+    for path in sorted(set(listed) - set(paths)):
         warnings.warn(f"left out: {path} leads out of the folder: put a copy there, or name its file", stacklevel=3)
-    if not found:
+    if not paths:
         raise DataError(f"there is no CSV or TSV file in {place}: name the folder that holds them")
-    if len(found) > MAX_TABLES:
+    if len(paths) > MAX_TABLES:
         raise DataError(
-            f"{place} holds {len(found)} tables, and at most {MAX_TABLES} are possible: name a folder in it"
+            f"{place} holds {len(paths)} tables, and at most {MAX_TABLES} are possible: name a folder in it"
         )
-    stems = [one.stem for one in found]
+    stems = [path.stem for path in paths]
     root = place if place.is_dir() else place.parent
-    names = [one.stem if stems.count(one.stem) == 1 else str(one.relative_to(root)) for one in found]
-    return dict(zip(names, found, strict=True))
+    names = [path.stem if stems.count(path.stem) == 1 else str(path.relative_to(root)) for path in paths]
+    return dict(zip(names, paths, strict=True))
 
 
 def _is_inside(path: Path, place: Path) -> bool:
-    """Return whether a file lies in a folder once symbolic links are resolved; the named file itself always does."""
+    """Return whether a file is in a folder once symbolic links are resolved; always True for the named file itself."""
     return path == place or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place))
 
 
 def read_table(path: Path) -> tuple[tuple[str, ...], tuple[dict[str, Any], ...]]:
-    """Return the columns and rows of a file. Raises `DataError` where it is no table or too large."""
+    """Return the columns and rows of a file. Raises `DataError` if it is not a table or is too large."""
     try:
         state = path.stat()
         return _read(path, state.st_mtime_ns, state.st_size)
@@ -149,14 +149,14 @@ def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[d
 
 def _unique(header: Sequence[str]) -> list[str]:
     names: list[str] = []
-    for place, given in enumerate(header, start=1):
-        name = given or f"column {place}"
+    for place, cell in enumerate(header, start=1):
+        name = cell or f"column {place}"
         names.append(name if name not in names else f"{name} {place}")
     return names
 
 
 def _values(cells: list[str], mark: str) -> list[Cell]:
-    """A column's cells as the narrowest type that all of them have; cells that say nothing are None."""
+    """Return a column's cells as the narrowest type that all of them have; empty cells are None."""
     filled = {cell for cell in cells if cell.lower() not in _NOTHING}
     numbers = {cell: read_cell(cell, mark) for cell in filled}
     if all(number is not None for number in numbers.values()):
@@ -180,5 +180,5 @@ def _date_reader(form: str) -> Callable[[str], str | None]:
 
 
 def _name(text: str) -> str:
-    """A column's name on one line; it goes into a prompt."""
-    return "".join(one if one.isprintable() else " " for one in text)[:_MAX_NAME]
+    """Return a column's name on one line, for a prompt."""
+    return "".join(character if character.isprintable() else " " for character in text)[:_MAX_NAME]

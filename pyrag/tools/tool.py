@@ -1,7 +1,7 @@
-"""A tool: a typed function of the caller's that programs may call by name.
+"""Tools: typed functions of the user that programs may call by name.
 
-The function runs in the host with all rights of the process; the program that calls it is hostile input. Its name,
-signature and docstring go into the Plan agent's prompt. Left out: how it is called (`pyrag.tools.calls`).
+The function runs in the host with all rights of the process; the program that calls it is hostile input. The tool's
+name, signature and docstring go into the Plan agent's prompt. `pyrag.tools.calls` makes the calls.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ R = TypeVar("R")
 
 TIMEOUT = 30.0
 MAX_NAME = 40  # characters
-MAX_DESCRIPTION = 6_000  # characters of one tool in the prompt; what is longer is cut
-MAX_DESCRIPTIONS = 30_000  # of all tools together
+MAX_DESCRIPTION = 6_000  # characters of a tool's description in the prompt; the rest is cut off
+MAX_DESCRIPTIONS = 30_000  # characters of all descriptions together
 _OFFERED = ("retrieve", "answer", "final_answer", "math", "re", "datetime", "json", "statistics", "itertools")
 _TAKEN = frozenset((*_OFFERED, "collections", "typing", *dir(builtins)))
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class ToolError(Exception):
-    """Error that a tool raises to tell the program's author what is wrong. Its message is shown unchanged.
+    """Error that a tool raises to tell the program's author what was wrong. The message is shown unchanged.
 
-    A tool with effects raises it before it has changed anything: the call counts as one that did not happen.
+    A tool with effects raises it before changing anything: the call then counts as not made.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Sourced(Generic[R]):
-    """A tool's result with the passages that it was taken from. An answer that depends on the result cites them."""
+    """A tool's result with the passages it was taken from. An answer that depends on the result cites them."""
 
     value: R
     sources: tuple[Passage, ...] = ()
@@ -49,20 +49,20 @@ class Sourced(Generic[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool(Generic[P, R]):
-    """A function with what programs must know of it. Calling it calls the function.
+    """A function described for programs. Calling the tool calls the function.
 
     Attributes:
-        function: Synchronous or asynchronous. Synchronous functions run in threads, several calls at a time.
-        name: The name that programs call it by.
+        function: Synchronous or asynchronous function. Synchronous functions run in threads, several calls at a time.
+        name: Name by which programs call the tool.
         description: Text for the Plan agent; the docstring if empty.
-        effects: The function changes something, or its result differs from call to call. Its calls then run one after
-            another, in the order of the program, and none is answered from the memo.
-        timeout: Seconds that one call may take.
-        repeatable: A tool with effects may be called again by a program that repairs another, with other arguments
-            too. Otherwise the question stops there.
+        effects: Whether the function changes something, or returns different results for the same call. Its calls
+            then run one at a time, in the program's order, and are never answered from the memo.
+        timeout: Time limit of a call, in seconds.
+        repeatable: Whether a program that repairs another may call a tool with effects again, even with other
+            arguments. If not, the question stops there.
 
     Raises:
-        ConfigError: The name is taken, or the signature cannot be offered to programs.
+        ConfigError: The name is already in use, or programs cannot call a function with this signature.
     """
 
     function: Callable[P, R]
@@ -89,11 +89,11 @@ class Tool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a decorated function by its name: the function itself cannot be found under it."""
+        """Return a decorated function by its name, for pickle, which cannot find the undecorated function."""
         module, name = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if getattr(sys.modules.get(module), name, None) is self:
-            return _found, (module, name)
-        return type(self), tuple(getattr(self, one.name) for one in fields(self))
+            return _tool_named, (module, name)
+        return type(self), tuple(getattr(self, attribute.name) for attribute in fields(self))
 
 
 @overload
@@ -119,26 +119,26 @@ def tool(
     timeout: float = TIMEOUT,
     repeatable: bool = False,
 ) -> Any:
-    """Make a function a tool, with options where it needs any. A plain function is a tool without.
+    """Make a function a tool, with options. A plain function can be used as a tool without this decorator.
 
         @tool(timeout=5)
         def population(city: str) -> int: ...
 
     Args:
-        function: The function, where the decorator stands without parentheses.
-        name: The name that programs call it by; the function's own if empty.
+        function: The function, if the decorator is used without parentheses.
+        name: Name by which programs call the tool; the function's own if empty.
         description: Text for the Plan agent; the docstring if empty.
-        effects: The function changes something, or its result differs from call to call: no call is answered from the
-            memo, and calls keep the order of the program.
-        timeout: Seconds that one call may take.
-        repeatable: With `effects`: a program that repairs another may call the function again, whatever has happened.
+        effects: Whether the function changes something, or returns different results for the same call. Its calls
+            are then never answered from the memo, and run in the program's order.
+        timeout: Time limit of a call, in seconds.
+        repeatable: Whether a program that repairs another may call a tool with effects again.
 
     Raises:
-        ConfigError: The name is taken, or the signature cannot be offered to programs.
+        ConfigError: The name is already in use, or programs cannot call a function with this signature.
     """
 
-    def made(one: Callable[P, R]) -> Tool[P, R]:
-        return Tool(one, name, description, effects, timeout, repeatable)
+    def made(target: Callable[P, R]) -> Tool[P, R]:
+        return Tool(target, name, description, effects, timeout, repeatable)
 
     return made if function is None else made(function)
 
@@ -147,29 +147,29 @@ def as_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Tool[..., Any], .
     """Return functions and tools as tools.
 
     Args:
-        functions: Typed functions, or what `tool` made of them.
+        functions: Typed functions, or tools made with `tool`.
 
     Raises:
-        ConfigError: One of them cannot be a tool, or two have one name.
+        ConfigError: A function cannot be a tool, or two tools have the same name.
     """
     if callable(functions) or isinstance(functions, str):
         raise ConfigError(f"tools is a list of functions, not {functions!r}: write tools=[…]")
-    tools = tuple(one if isinstance(one, Tool) else Tool(one) for one in functions)
-    names = [one.name for one in tools]
+    tools = tuple(candidate if isinstance(candidate, Tool) else Tool(candidate) for candidate in functions)
+    names = [made.name for made in tools]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"two tools have the name {twice!r}: give one of them another with tool(name=…)")
     return tools
 
 
 def signature_of(function: Callable[..., Any], name: str) -> tuple[inspect.Signature, dict[str, Any]]:
-    """Return a function's signature, and its resolved annotations by parameter (`return` is the result's).
+    """Return a function's signature, and its resolved annotations by parameter (`return` for the result).
 
     Args:
         function: Any callable.
-        name: The tool's name, for messages.
+        name: Name of the tool, for messages.
 
     Raises:
-        ConfigError: There is no signature to be read, or an annotation cannot be resolved.
+        ConfigError: The signature cannot be read, or an annotation cannot be resolved.
     """
     target: Any = function
     while isinstance(target, functools.partial):
@@ -183,12 +183,12 @@ def signature_of(function: Callable[..., Any], name: str) -> tuple[inspect.Signa
 
 
 def describe(tools: Iterable[Tool[..., Any]]) -> str:
-    """Return the functions as the Plan agent's prompt lists them: signature, docstring, and the types in use.
+    """Return the tools as the Plan agent's prompt lists them: signature, docstring, and the types they use.
 
     Raises:
         ConfigError: The descriptions are too long together.
     """
-    text = "\n".join(_described(one) for one in tools)
+    text = "\n".join(_described(tool) for tool in tools)
     if len(text) > MAX_DESCRIPTIONS:
         raise ConfigError(
             f"the descriptions of the tools have {len(text):,} characters, and at most {MAX_DESCRIPTIONS:,} go into "
@@ -197,12 +197,12 @@ def describe(tools: Iterable[Tool[..., Any]]) -> str:
     return text
 
 
-def _described(one: Tool[..., Any]) -> str:
-    signature, hints = signature_of(one.function, one.name)
+def _described(tool: Tool[..., Any]) -> str:
+    signature, hints = signature_of(tool.function, tool.name)
     parameters = ", ".join(_parameter(parameter, hints) for parameter in signature.parameters.values())
     kinds = [hints[name] for name in (*signature.parameters, "return")]
-    head = f"- {one.name}({parameters}) -> {type_text(_unsourced(hints['return']))}"
-    lines = [*one.description.splitlines(), *notes_on_types([_unsourced(kind) for kind in kinds])]
+    head = f"- {tool.name}({parameters}) -> {type_text(_unsourced(hints['return']))}"
+    lines = [*tool.description.splitlines(), *notes_on_types([_unsourced(kind) for kind in kinds])]
     text = "\n".join((head, *(f"  {line}".rstrip() for line in lines)))
     return text if len(text) <= MAX_DESCRIPTION else f"{text[: MAX_DESCRIPTION - 1]}…"
 
@@ -212,9 +212,9 @@ def _parameter(parameter: inspect.Parameter, hints: dict[str, Any]) -> str:
     return text if parameter.default is inspect.Parameter.empty else f"{text} = {parameter.default!r}"
 
 
-def returned_type(one: Tool[..., Any]) -> Any:
-    """Return the type of the value that programs get."""
-    return _unsourced(signature_of(one.function, one.name)[1]["return"])
+def returned_type(tool: Tool[..., Any]) -> Any:
+    """Return the type of the value that programs receive."""
+    return _unsourced(signature_of(tool.function, tool.name)[1]["return"])
 
 
 def _unsourced(annotation: Any) -> Any:
@@ -222,10 +222,10 @@ def _unsourced(annotation: Any) -> Any:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that programs cannot call, or that means something else to them.
+    """Refuse a name that programs cannot call, or that already has a meaning in programs.
 
     Raises:
-        ConfigError: The name is no identifier, is too long or is taken.
+        ConfigError: The name is not an identifier, is too long or is already in use.
     """
     from pyrag_helpers import ERRORS, HELPERS
 
@@ -237,20 +237,20 @@ def check_name(name: str) -> None:
         raise ConfigError(f"the name {name!r} has a meaning in programs already: rename the tool with tool(name=…)")
 
 
-def _check_signature(one: Tool[..., Any]) -> None:
-    signature, hints = signature_of(one.function, one.name)
+def _check_signature(tool: Tool[..., Any]) -> None:
+    signature, hints = signature_of(tool.function, tool.name)
     for parameter in signature.parameters.values():
-        where = f"the parameter {parameter.name!r} of the tool {one.name}"
+        where = f"the parameter {parameter.name!r} of the tool {tool.name}"
         if parameter.kind in _VARIABLE:
             raise ConfigError(f"{where} takes any number of arguments: programs need each by name")
         if parameter.name not in hints:
             raise ConfigError(f"{where} has no type: annotate it, as in {parameter.name}: str")
         check_type(hints[parameter.name], where)
     if "return" not in hints:
-        raise ConfigError(f"the tool {one.name} does not say what it returns: annotate it, as in -> list[str]")
-    check_type(_unsourced(hints["return"]), f"the result of the tool {one.name}")
+        raise ConfigError(f"the tool {tool.name} does not say what it returns: annotate it, as in -> list[str]")
+    check_type(_unsourced(hints["return"]), f"the result of the tool {tool.name}")
 
 
-def _found(module: str, name: str) -> Any:
+def _tool_named(module: str, name: str) -> Any:
     __import__(module)
     return getattr(sys.modules[module], name)

@@ -1,8 +1,8 @@
-"""The types that a tool's parameters and result may have, checked when the tool is made, and as a planner reads them.
+"""Types that a tool's parameters and result may have: their checks, and their form in a prompt.
 
 Values cross the sandbox's border as plain data: `None`, `bool`, `int`, `float`, `str`, `list` and `dict` with text as
-keys. The other types here are read from such data and written as such: tuples as lists, dataclasses and TypedDicts as
-dicts, dates as ISO text.
+keys. The other types are converted to and from such data: tuples become lists, dataclasses and TypedDicts become dicts,
+and dates become ISO text.
 """
 
 from __future__ import annotations
@@ -30,31 +30,32 @@ def check_type(annotation: Any, where: str) -> None:
 
     Args:
         annotation: The resolved annotation.
-        where: The parameter or result that has it, for the message.
+        where: The parameter or result that has the annotation, for the message.
 
     Raises:
-        ConfigError: The type, or one inside it, is not supported.
+        ConfigError: The type, or a type inside it, is not supported.
     """
-    for one in _parts(annotation, set()):
-        if not _is_supported(one):
-            shown = getattr(one, "__name__", None) or str(one)
+    for part in _parts(annotation, set()):
+        if not _is_supported(part):
+            shown = getattr(part, "__name__", None) or str(part)
             raise ConfigError(f"{where} has the type {shown}, which no program can pass: use {_OFFERED}")
-        arguments = typing.get_args(one)
-        if (one is dict or typing.get_origin(one) is dict) and arguments and arguments[0] not in (str, Any):
+        arguments = typing.get_args(part)
+        if (part is dict or typing.get_origin(part) is dict) and arguments and arguments[0] not in (str, Any):
             raise ConfigError(f"{where} is a dict with keys that are no text: use dict[str, …]")
     try:
         msgspec.convert(None, annotation)
     except msgspec.ValidationError:
         pass
-    except (TypeError, NameError) as error:  # a union that data cannot tell apart
+    except (TypeError, NameError) as error:  # such as a union whose members cannot be told apart in data
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _is_supported(one: Any) -> bool:
-    origin = typing.get_origin(one)
-    if one is Any or one is None or origin in (typing.Union, types.UnionType, Literal, Annotated, *_CONTAINERS):
+def _is_supported(annotation: Any) -> bool:
+    origin = typing.get_origin(annotation)
+    if annotation in (Any, None) or origin in (typing.Union, types.UnionType, Literal, Annotated, *_CONTAINERS):
         return True
-    return isinstance(one, type) and (one in _PLAIN or one in _DATES or one in _CONTAINERS or _fields(one) is not None)
+    known = (*_PLAIN, *_DATES, *_CONTAINERS)
+    return isinstance(annotation, type) and (annotation in known or _fields(annotation) is not None)
 
 
 def _parts(annotation: Any, seen: set[Any]) -> Iterator[Any]:
@@ -65,12 +66,12 @@ def _parts(annotation: Any, seen: set[Any]) -> Iterator[Any]:
     if typing.get_origin(annotation) is Annotated:
         inner: tuple[Any, ...] = typing.get_args(annotation)[:1]
     else:
-        inner = tuple(one for one in typing.get_args(annotation) if one is not ...)
+        inner = tuple(argument for argument in typing.get_args(annotation) if argument is not ...)
     if isinstance(annotation, type) and annotation not in seen:
         seen.add(annotation)
         inner += tuple((_fields(annotation) or {}).values())
-    for one in inner:
-        yield from _parts(one, seen)
+    for part in inner:
+        yield from _parts(part, seen)
 
 
 def _fields(kind: type) -> dict[str, Any] | None:
@@ -79,12 +80,12 @@ def _fields(kind: type) -> dict[str, Any] | None:
         return {}
     if dataclasses.is_dataclass(kind):
         hints = typing.get_type_hints(kind, include_extras=True)
-        return {one.name: hints[one.name] for one in dataclasses.fields(kind)}
+        return {attribute.name: hints[attribute.name] for attribute in dataclasses.fields(kind)}
     return typing.get_type_hints(kind) if typing.is_typeddict(kind) else None
 
 
 def type_text(annotation: Any) -> str:
-    """Return a type as it stands in a signature that a planner reads."""
+    """Return a type as text for a signature in a prompt."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is Annotated:
         return type_text(arguments[0])
@@ -93,27 +94,28 @@ def type_text(annotation: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         return " | ".join(map(type_text, arguments))
     if origin in _CONTAINERS:
-        return f"{origin.__name__}[{', '.join('...' if one is ... else type_text(one) for one in arguments)}]"
+        parts = ", ".join("..." if argument is ... else type_text(argument) for argument in arguments)
+        return f"{origin.__name__}[{parts}]"
     if annotation is Passage:
         return "Document"
     return _PLAIN.get(annotation) or ("str" if annotation in _DATES else str(annotation.__name__))
 
 
 def notes_on_types(annotations: list[Any]) -> list[str]:
-    """Return a line on each type among these that its name does not explain, each once."""
+    """Return a line about each type that its name does not explain, without repetition."""
     lines: dict[str, None] = {}
     for annotation in annotations:
-        for one in _parts(annotation, set()):
-            if one is Passage:
+        for part in _parts(annotation, set()):
+            if part is Passage:
                 lines["Document: as retrieve() returns it; pass it to answer()"] = None
-            elif one in _DATES:
-                lines[f"{one.__name__}: {_DATES[one]}"] = None
-            elif isinstance(one, type) and (fields := _fields(one)):
+            elif part in _DATES:
+                lines[f"{part.__name__}: {_DATES[part]}"] = None
+            elif isinstance(part, type) and (fields := _fields(part)):
                 held = ", ".join(f'"{name}": {type_text(kind)}' for name, kind in fields.items())
-                lines[f"{one.__name__}: a dict {{{held}}}"] = None
+                lines[f"{part.__name__}: a dict {{{held}}}"] = None
     return list(lines)
 
 
 def is_passages(annotation: Any) -> bool:
-    """Return True for `list[Passage]`: results that become documents of the program."""
+    """Return True for `list[Passage]`, the type of results that become documents of the program."""
     return typing.get_origin(annotation) is list and typing.get_args(annotation) == (Passage,)

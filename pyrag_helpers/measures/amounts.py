@@ -1,7 +1,7 @@
 """Amounts in texts, numbers with their units: "1.18 trillion", "12’400 CHF", "three dozen", "6 ft 2 in".
 
-A number is read as a whole or not at all: what continues it (a range, a fraction, a scale, another unit) is part of it
-or raises `ValueError`.
+A number is read as a whole or not at all: anything that continues it (a range, a fraction, a scale, another unit) is
+read with it or raises `ValueError`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag_helpers.number_words import find_spelled, read_scale
 from pyrag_helpers.numerals import NUMERAL, decimal_mark, is_open_point, mark_of_text, plain_digits, read_numeral
 
 _NUMERAL = re.compile(NUMERAL)
-_REMARK = re.compile(r"\[(?:\d{1,3}|[a-z]|citation needed)\]")  # of Wikipedia, behind numbers
+_REMARK = re.compile(r"\[(?:\d{1,3}|[a-z]|citation needed)\]")  # Wikipedia's remarks after numbers
 _IDENTIFIER = re.compile(r"(?:[^\W\d_]|[^\W\d_][-‑_])$")  # A380, COVID-19
 _MINUS = re.compile(
     r"(?:(?:^|(?<=[\s(:=≈~]))[-−‑–]|\b(?:minus|negative|moins|menos|meno|минус)\s+|マイナス|[负負零]下?)$",
@@ -64,13 +64,13 @@ _MIN = re.compile(r"\s?m(?![^\W_])")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number with its unit, and its place in the text.
+    """A number with its unit and its position in the text.
 
     Attributes:
         value: The number, in the unit.
-        unit: The unit; `NO_UNIT` without a known one.
-        start: Place of the first character.
-        end: Place after the last character.
+        unit: The unit; `NO_UNIT` if there is no known one.
+        start: Position of the first character.
+        end: Position after the last character.
     """
 
     value: int | float
@@ -89,11 +89,11 @@ def in_base(amount: Amount) -> int | float:
 
 
 def read_amount(text: str, context: str | None = None) -> tuple[Amount, list[Amount]]:
-    """Return the first amount of a text, and the smaller ones that it is written with ("6 ft" and "2 in").
+    """Return the first amount of a text, and the smaller amounts that continue it ("6 ft" and "2 in").
 
     Args:
         text: The text.
-        context: Text of the document that it is from, whose numbers show the decimal mark.
+        context: Text of the document that the amount is from, whose numbers show the decimal mark.
 
     Raises:
         ValueError: There is no number, or it cannot be read as a whole.
@@ -106,12 +106,12 @@ _RANGE_BEFORE = re.compile(rf"{NUMERAL}\s?(?:[^\W\d_]{{1,10}}\s)?(?:[-–—]|to
 
 
 def whole_amount(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the place of an amount with its unit, its smaller units and the other end of its range.
+    """Return start and end of an amount with its unit, its smaller units and the other end of its range.
 
     Args:
         text: The text.
-        start: Place of the first character that is known to belong to it.
-        end: Place after the last such character.
+        start: Position of the first character that is known to belong to the amount.
+        end: Position after the last such character.
     """
     before = _RANGE_BEFORE.search(text, max(0, start - 40), start)
     minus = _MINUS.search(text, max(0, start - 12), start)
@@ -124,7 +124,7 @@ def whole_amount(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def read_amounts(text: str) -> Iterator[tuple[Amount, list[Amount]]]:
-    """Yield the amounts of a text that can be read as a whole, in their order, as `read_amount` returns them.
+    """Yield the amounts of a text that can be read as a whole, in order, as `read_amount` returns them.
 
     Args:
         text: The text.
@@ -173,7 +173,7 @@ def _shown(text: str) -> str:
 
 
 def _numerals(text: str) -> Iterator[re.Match[str]]:
-    """Yield the numerals of a text without those inside names, such as A380."""
+    """Yield the numerals of a text, except those inside names such as A380."""
     return (match for match in _NUMERAL.finditer(text) if not _is_name(text, match.start()))
 
 
@@ -210,12 +210,12 @@ def _in_digits(text: str, match: re.Match[str], mark: str) -> Amount:
 
 
 def _numerals_show(text: str, mark: str) -> bool:
-    """Return whether a decimal mark is shown by numerals, or is no point."""
+    """Return whether numerals show the decimal mark, or the mark is not a point."""
     return mark != "." or decimal_mark(_NUMERAL.findall(text)) == "." or not re.search(r"[^\W\d_]", text)
 
 
 def _fraction(text: str, at: int, numeral: str, mark: str) -> tuple[int | float, int]:
-    """Return a number with the fraction behind it: "3 1/2", "3½"."""
+    """Return a number with the fraction that follows it: "3 1/2", "3½"."""
     match = _FRACTION.match(text, at) if numeral.isdigit() else None
     if match is None or not (match["sign"] or match["gap"]):
         return read_numeral(numeral, mark), at
@@ -256,7 +256,7 @@ def _scaled(value: int | float, scale: int | float) -> int | float:
 
 
 def _more(text: str, at: int, value: int | float, scale: int, mark: str) -> tuple[int | float, int]:
-    """Return a number with the smaller scales behind it: "3 crore 20 lakh", "3万5千"."""
+    """Return a number with the smaller scales that follow it: "3 crore 20 lakh", "3万5千"."""
     match = re.compile(rf"\s*(?P<numeral>{NUMERAL})").match(text, at) if scale >= 100 else None
     if match is None:
         return value, at
@@ -283,7 +283,7 @@ def _with_unit(text: str, value: int | float, start: int, end: int, money: str =
 
 
 def _parts(text: str, amount: Amount, mark: str) -> list[Amount]:
-    """Return the smaller units behind an amount: "2 in" of "6 ft 2 in", "30 min" of "1 h 30 min"."""
+    """Return the smaller units after an amount: "2 in" of "6 ft 2 in", "30 min" of "1 h 30 min"."""
     if amount.unit is _FEET and (inches := _INCHES.match(text, amount.end)):
         return [Amount(float(inches["inches"]), Unit("length", 0.0254, name="in"), inches.start(), inches.end())]
     parts: list[Amount] = []
@@ -324,7 +324,7 @@ def _smaller(text: str, last: Amount, mark: str) -> Amount | None:
 
 
 def _refuse(text: str, amount: Amount) -> None:
-    """Raise an error if the number goes on behind what was read of it."""
+    """Raise an error if the number continues after the part that was read."""
     end, start = amount.end, amount.start
     rest = text[end : end + 40]
     if _RANGE.match(rest) and not re.match(r"\s*(?:and|or|of|und|et|y|e|en|o|ou|и)\s", rest, re.IGNORECASE):

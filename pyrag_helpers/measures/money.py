@@ -1,4 +1,4 @@
-"""Currencies: their codes, signs and words."""
+"""Currencies, with their codes, signs and words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _CODES = (
     "USD EUR GBP JPY CNY CHF CAD AUD NZD HKD SGD SEK NOK DKK ISK PLN CZK HUF RON BGN RUB UAH TRY ILS INR PKR BDT LKR "
     "NPR IDR MYR PHP THB VND KRW TWD BRL MXN ARS CLP COP PEN ZAR EGP NGN KES MAD AED SAR QAR KWD IRR IQD XAU BTC RMB"
 )
-# What a sign or word stands for: a code, or a name of its own for what several countries have.
+# The code that a sign or word stands for, or a name of its own if several countries use it.
 _NAMES = {
     "US$": "USD", "A$": "AUD", "AU$": "AUD", "C$": "CAD", "CA$": "CAD", "NZ$": "NZD", "HK$": "HKD", "S$": "SGD",
     "R$": "BRL", "NT$": "TWD", "$": "USD", "€": "EUR", "£": "GBP", "₹": "INR", "₽": "RUB", "₺": "TRY", "₪": "ILS",
@@ -41,11 +41,11 @@ _BEFORE = re.compile(rf"(?<![^\W\d_])(?:{_alternatives(_NAMES)}|{'|'.join(_CODES
 
 
 def read_currency(text: str, at: int) -> tuple[str, int]:
-    """Return the currency at a place of a text and the place after it; empty and the same place without one.
+    """Return the currency at a position of a text and the position after it; an empty name if there is none.
 
     Args:
         text: The text.
-        at: Place behind a number.
+        at: Position after a number.
     """
     match = _SIGN.match(text, at)
     if match is None:
@@ -54,11 +54,11 @@ def read_currency(text: str, at: int) -> tuple[str, int]:
 
 
 def currency_before(text: str, at: int) -> tuple[str, int]:
-    """Return the currency that ends before a number, and its first place; empty and the same place without one.
+    """Return the currency just before a number and its first position; an empty name if there is none.
 
     Args:
         text: The text.
-        at: Place of the number's first character.
+        at: Position of the number's first character.
     """
     match = _BEFORE.search(text, max(0, at - 8), at)
     return (_name(match[0].strip()), match.start()) if match else ("", at)

@@ -1,4 +1,4 @@
-"""Quantities: numbers that know their kind, and refuse to be compared with those of another."""
+"""Quantities: numbers with a kind, which cannot be compared with numbers of another kind."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pyrag_helpers.measures.units import NO_UNIT, Unit
 class Quantity:
     """Number in the base unit of its kind.
 
-    Quantities of one kind are compared, added and subtracted like numbers. Those of two kinds raise `ValueError`, and
-    so do equal sizes in units that differ between countries, such as tons and tonnes. A plain number can be compared
-    with any quantity.
+    Quantities of one kind are compared, added and subtracted like numbers. Quantities of different kinds raise
+    `ValueError`, and so do nearly equal quantities in units that differ between countries, such as tons and tonnes. A
+    plain number can be compared with any quantity.
 
     Attributes:
         number: The value as a plain number.
-        unit: The unit that it was written in.
+        unit: The unit that the quantity was written in.
     """
 
     number: int | float
@@ -46,11 +46,11 @@ class _FloatQuantity(Quantity, float):
 
 
 def quantity(number: int | float, unit: Unit = NO_UNIT) -> Any:
-    """Return a quantity, which is an `int` or a `float` too.
+    """Return a quantity, which is also an `int` or a `float`.
 
     Args:
         number: Value in the base unit of its kind.
-        unit: The unit that it was written in.
+        unit: The unit that the quantity was written in.
     """
     made: Any = _IntQuantity(number) if isinstance(number, int) else _FloatQuantity(number)
     made.number, made.unit = number, unit
@@ -62,7 +62,7 @@ def _checked(a: Any, b: Any) -> Any:
     if not isinstance(b, Quantity):
         return b
     if a.unit.kind != b.unit.kind:
-        names = " and ".join(repr(one.unit.name or "no unit") for one in (a, b))
+        names = " and ".join(repr(operand.unit.name or "no unit") for operand in (a, b))
         raise ValueError(f"quantities in {names} cannot be compared: ask for both in the same unit")
     if a.unit.name != b.unit.name and a.number != b.number:
         spread = abs(a.number) * a.unit.spread + abs(b.number) * b.unit.spread

@@ -1,9 +1,9 @@
-"""The table of units, by kind: names, and the size in the base unit of the kind."""
+"""Table of units by kind, with their names and their sizes in the base unit of the kind."""
 
 from __future__ import annotations
 
-# A line without ":" names a kind; the others hold entries "names:size", parted by "|". Plurals with "s" need no name of
-# their own, and "_" is a space. "~" and a share follow the size of a unit that differs between countries or uses.
+# A line without ":" names a kind. The others hold entries "names:size", separated by "|". Plurals with "s" need no
+# entry, and "_" is a space. "~" and a share follow the size of a unit that differs between countries or uses.
 UNITS = """
 mass
 mg milligram milligramm миллиграмм:1e-6|g gram gramme gramm grammi gramo gramos gramas г грамм граммов グラム 克:0.001
@@ -64,13 +64,13 @@ pa pascal:1|hpa:100|kpa:1000|bar:1e5|mbar:100|psi:6894.757293168
 share
 % percent per_cent prozent pour_cent процентов ％ 百分点:1|‰ permille:0.1
 """
-# Units that are compared with themselves only.
+# Units that can only be compared with themselves.
 OWN_UNITS = """
 ° degree degrees grad|decibel db|volt v|ampere amp|ohm|lumen lm|candela cd|pixel px|megapixel mp|rpm|bpm|ppm|league
 cubit
 bushel|cup|tablespoon tbsp|teaspoon tsp|hand|acre-foot|mol|newton|kilonewton|tesla|lux
 """
-# Symbols whose meaning depends on capitals, which come before all others: kind and size.
+# Symbols whose meaning depends on capitals, which are tried before all others: kind and size.
 CASED_UNITS = {
     "MW": ("power", 1e6), "mW": ("power", 1e-3), "MJ": ("energy", 1e6), "mJ": ("energy", 1e-3), "Mt": ("mass", 1e9),
     "kt": ("mass", 1e6), "K": ("temperature", 1.0), "B": ("data", 1.0), "nm": ("length", 1e-9),
@@ -78,4 +78,4 @@ CASED_UNITS = {
     "Mb": ("MB or Mbit", 1.0), "Gb": ("GB or Gbit", 1.0),
     "Tb": ("TB or Tbit", 1.0), "Mbit": ("data", 125e3), "Gbit": ("data", 125e6), "kHz": ("frequency", 1e3),
 }  # fmt: skip
-OFFSETS = {"°f": -32.0, "kelvin": -273.15, "K": -273.15}  # of scales that begin elsewhere
+OFFSETS = {"°f": -32.0, "kelvin": -273.15, "K": -273.15}  # offsets of scales with another zero

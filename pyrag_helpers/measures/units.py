@@ -1,4 +1,4 @@
-"""Units of measurement and currencies: the kind of quantity, and the factor to the base unit of the kind."""
+"""Units of measurement and currencies, with their kind of quantity and their factor to the base unit of the kind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SQUARED = r"(?:²|\^?2(?![\d.,])|squared\b|cuadrad[oa]s?\b|carrés?\b|quadrat[o
 _CUBED = r"(?:³|\^?3(?![\d.,])|cubed\b|c[úu]bic[oa]s?\b|cubes?\b|cubi\b)"
 _PER = re.compile(r"/\s*|\s+(?:per|pro|par|por|al|an|a|в)\s+|\s*p/")
 _INCH = r"(?=\s*(?:$|[).,;]|(?:long|wide|high|tall|deep|thick|by|x|in diameter)\b))"  # "in" is a preposition elsewhere
-_END = r"(?:(?![^\W_])|(?=[²³23](?![^\W_])))"  # of a unit, or of one that is squared or cubed
+_END = r"(?:(?![^\W_])|(?=[²³23](?![^\W_])))"  # end of a unit, which may be followed by a power
 
 
 _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
@@ -26,11 +26,11 @@ class Unit:
     """A unit of measurement or a currency.
 
     Attributes:
-        kind: Kind of quantity; units of one kind can be compared.
+        kind: Kind of quantity; units of the same kind can be compared.
         factor: Size in the base unit of the kind.
         offset: Number that is added before the factor applies, for temperatures.
-        spread: Share by which the unit differs between countries and uses.
-        name: Its name in lower case; equal for equal units.
+        spread: Share by which the size differs between countries and uses.
+        name: Name in lower case, the same for equal units.
     """
 
     kind: str
@@ -44,11 +44,11 @@ NO_UNIT = Unit("")
 
 
 def read_unit(text: str, at: int) -> tuple[Unit, int]:
-    """Return the unit at a place of a text and the place after it; `NO_UNIT` and the same place without one.
+    """Return the unit at a position of a text and the position after it; `NO_UNIT` if there is none.
 
     Args:
         text: The text.
-        at: Place behind the number.
+        at: Position after the number.
     """
     unit, end = _single(text, at)
     if unit is NO_UNIT:
@@ -105,7 +105,7 @@ def _raised(unit: Unit, power: int) -> Unit:
 
 
 def _name_at(text: str, at: int) -> tuple[str, int]:
-    """Return the longest name of a unit at a place and the place after it."""
+    """Return the longest name of a unit at a position, and the position after it."""
     cased, names = _patterns()
     match = cased.match(text, at) or names.match(text, at)
     if match is None:
@@ -118,7 +118,7 @@ def _name_at(text: str, at: int) -> tuple[str, int]:
 
 @cache
 def _units() -> dict[str, Unit]:
-    """Return all units by name, in lower case but for symbols whose meaning depends on capitals."""
+    """Return all units by name; names are in lower case, except for symbols whose meaning depends on capitals."""
     units: dict[str, Unit] = {}
     kind = ""
     for line in UNITS.strip().splitlines():

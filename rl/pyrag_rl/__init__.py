@@ -1,13 +1,14 @@
 """Training, a plug-in of pyrag: the entry point `train` of `pyrag.commands` opens it.
 
-config, start, folder, report    a run, from its settings to what it leaves behind
-prompting, data                  training sets, in the very words of the runtime's agents
-rewards, mapgrpo                 what a completion is worth: the runtime runs it
-verl                             verl's trainers: settings, checks, start, rollouts of our own, adapters to serve
+config, start, folder, report    a run, from its settings to its files
+prompting, data                  training sets, with the exact prompts of the runtime's agents
+rewards, mapgrpo                 rewards of completions, which the runtime computes
+verl                             verl's trainers: settings, checks, start, rollouts, adapters to serve
 curriculum                       stages in a row
-cpu_smoke                        verl on a machine without an accelerator: small models, tests
-packed                           packs of rows without flash-attn
-verifiers                        an environment of that library, which finds it as `pyrag-rl`
+cpu_smoke                        verl on a machine without an accelerator, for small models and tests
+packed                           packed rows without flash-attn
+embedded                         the embedded reader: its weights, and its rewards
+verifiers                        an environment of the package verifiers, which finds it as `pyrag-rl`
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = ["PyRAGEnv", "PyRAGHarness", "PyRAGTaskset"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the environment when verifiers looks for it here: it takes no id with a dot."""
+    """Import the environment when verifiers looks for it here, because its ids must not contain a dot."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from pyrag_rl import verifiers

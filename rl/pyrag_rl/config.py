@@ -1,11 +1,11 @@
-"""Settings of a training run: one dataclass, from a packaged YAML file, a user's file and flags, in rising order.
+"""Settings of a training run: a dataclass, filled from a packaged YAML file, a user's file and flags, in this order.
 
     rl/configs/NAME.yaml    the papers' values: `answer`, `plan`, …, `mapgrpo-plan`, …, `sft` (see `packaged_name`)
     --config FILE           any of the keys below
     --set key=value, flags  any of the keys below
 
-A key that nobody knows is an error naming the nearest one. `pyrag_rl.verl.overrides` renders a config for verl. Left
-out: what only verl needs to know, and whether this machine can run it (`pyrag_rl.verl.preflight`).
+An unknown key is an error that names the nearest known one. `pyrag_rl.verl.overrides` renders a configuration for verl,
+and `pyrag_rl.verl.preflight` checks whether this machine can run it.
 """
 
 from __future__ import annotations
@@ -39,86 +39,86 @@ _AT_LEAST = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainConfig:
-    """All knobs of a run. Paths are as the user wrote them; lengths are in tokens."""
+    """All settings of a run. Paths are kept as the user wrote them; lengths are in tokens."""
 
-    # What is trained, on what, into where.
+    # What to train, with which data, and where to store it.
     agent: Agent
     algorithm: Algorithm = "grpo"
-    model: str = ""  # a folder or hub name that transformers can load; `embedded`: the embedded reader, in a recipe
-    adapter: str | None = None  # a PEFT folder to start from (the curriculum's previous stage)
-    data: str = ""  # a Parquet file of `TrainRow`s (see `pyrag train data`)
-    eval_data: str | None = None  # another one that shares no question with it; evaluated before, during and after
-    out: str = ""  # the run folder
+    model: str = ""  # folder or hub name for transformers, or `embedded` for the recipe of the embedded reader
+    adapter: str | None = None  # PEFT folder to start from, such as the adapter of the previous stage
+    data: str = ""  # Parquet file of `TrainRow`s (see `pyrag train data`)
+    eval_data: str | None = None  # Parquet file without questions of `data`; evaluated before, during and after
+    out: str = ""  # folder of the run
     profile: Profile = "gpu"
-    seed: int = 1  # of the order of rows and of sampling
+    seed: int = 1  # seed of the order of rows and of sampling
 
     # Optimisation.
     learning_rate: float = 1e-6
     schedule: Literal["constant", "cosine"] = "constant"
-    min_learning_rate: float = 0.0  # share of the learning rate that a cosine ends at
+    min_learning_rate: float = 0.0  # final learning rate of a cosine, as a share of the learning rate
     warmup: float = 0.0  # share of all steps
-    batch_size: int = 32  # questions a step
-    mini_batch_size: int | None = None  # questions an update; None: all of the step's
-    micro_batch_size: int = 4  # sequences at once on a GPU
-    group_size: int = 8  # completions a question (verl's rollout n)
-    norm_adv_by_std: bool = True  # divide a reward's distance from its group's mean by the group's deviation
+    batch_size: int = 32  # questions per step
+    mini_batch_size: int | None = None  # questions per update; None for all questions of a step
+    micro_batch_size: int = 4  # sequences processed together on a GPU
+    group_size: int = 8  # completions per question (verl's rollout n)
+    norm_adv_by_std: bool = True  # divide advantages by the standard deviation of their group
     epochs: int = 1
-    max_steps: int | None = None  # ends the run before its epochs do
-    kl_coef: float = 0.001  # of the low-variance KL loss against the start
+    max_steps: int | None = None  # maximum number of steps, which may end the run before its epochs
+    kl_coef: float = 0.001  # weight of the low-variance KL loss against the initial model
     entropy_coef: float = 0.0
-    lora_rank: int = 64  # 0: all weights
+    lora_rank: int = 64  # rank of the adapter; 0 trains all weights
     lora_alpha: int = 32
     prompt_tokens: int = 2048
     response_tokens: int = 1024
     temperature: float = 1.0
 
-    # Reward. `answer`: f1_weight · F1 + em_weight · EM of the answer; `coverage` (plan, decompose): the share of gold
-    # passages among those that the program retrieved.
+    # Reward. `answer`: f1_weight · F1 + em_weight · EM of the answer. `coverage` (plan, decompose): share of the gold
+    # passages that the program retrieved.
     reward: RewardKind = "answer"
     f1_weight: float = 0.7
     em_weight: float = 0.3
     role_weights: dict[str, float] = field(default_factory=dict)  # MAPGRPO: λ, α, w of OPERA's eq. 7, 9, 10 by part
-    ndcg_k: int = 10  # of the Rewrite agent's √NDCG@k (eq. 10)
-    shuffle_rewards: bool = False  # a control: each completion gets the score of another one
-    repairs: int = 0  # turns of the Plan agent after a failure; above 0, the program agent loop trains them too
+    ndcg_k: int = 10  # k of the Rewrite agent's √NDCG@k (eq. 10)
+    shuffle_rewards: bool = False  # control experiment: each completion gets the score of another one
+    repairs: int = 0  # repair turns of the Plan agent; above 0, the program agent loop also trains on them
 
     # High-score sample selection (MAPGRPO, eq. 11).
-    prescored: str | None = None  # the file of pre-scored candidates; None: none is injected
-    least_score: float = 0.7  # of a pre-scored candidate; a question whose best has less gets none
-    injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether an injected sample is learnt from itself
+    prescored: str | None = None  # file of pre-scored candidates; None for no injection
+    least_score: float = 0.7  # minimum score of an injected candidate
+    injected: Literal["no_gradient", "gradient"] = "no_gradient"  # whether to learn from the injected sample itself
 
-    # The runtime that rewards are made by: any of `pyrag.Settings`, for the frozen agents, retriever and limits.
+    # Settings of the runtime that computes rewards: any of `pyrag.Settings`, for frozen agents, retriever and limits.
     runtime: dict[str, Any] = field(default_factory=dict)
 
-    # Watching, keeping.
-    loggers: tuple[str, ...] = ("tensorboard",)  # verl's, besides console and file: tensorboard, wandb, …
-    eval_every: int = 50  # steps; 0: before and after only
-    save_every: int = 50  # steps, and at least every tenth of the run; the last one is always saved
+    # Logs and checkpoints.
+    loggers: tuple[str, ...] = ("tensorboard",)  # verl's loggers in addition to console and file: tensorboard, wandb, …
+    eval_every: int = 50  # steps between evaluations; 0 for evaluations before and after only
+    save_every: int = 50  # steps between checkpoints, at most a tenth of the run; the last step is always saved
     keep_checkpoints: int = 2
-    trace_every: int = 64  # one of so many scored completions leaves its trace in the run folder; 0: none
+    trace_every: int = 64  # scored completions per stored trace; 0 for no traces
     dump_rollouts: bool = True
 
     # Machine.
-    constrained: bool = True  # vLLM's rollouts keep to the JSON schema or pattern that the agent asks servers for
-    rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test-only one of the profile cpu-smoke
-    threads: int = 0  # of the profile cpu, for each process; 0: one a core
-    gradient_checkpointing: bool = True  # on GPUs; False keeps activations, which is faster for small models
-    # verl's trainer: rollouts and updates in turns; rollouts that go on during updates; or on GPUs of their own.
+    constrained: bool = True  # whether vLLM's rollouts must match the JSON schema or pattern of the agent's requests
+    rollout: str = "vllm"  # verl's rollout engine; `hf_cpu` is the test engine of the profile cpu-smoke
+    threads: int = 0  # threads per process in the profile cpu; 0 for one per core
+    gradient_checkpointing: bool = True  # on GPUs; False stores activations, which is faster for small models
+    # verl's trainer: rollouts and updates alternate; rollouts continue during updates; or rollouts have their own GPUs.
     trainer_mode: TrainerMode = "sync"
-    gpus: int = 8  # for updates; for rollouts too, unless trainer_mode is separate_async
-    rollout_gpus: int = 0  # further GPUs, of separate_async
-    sync_every: int = 4  # updates from one synchronisation of the rollouts' weights to the next, of separate_async
-    nodes: int = 1  # more are refused
-    tensor_parallel: int = 2  # of the rollout
-    gpu_memory: float = 0.6  # share of a GPU that the rollout may take
+    gpus: int = 8  # GPUs for updates, and for rollouts unless trainer_mode is separate_async
+    rollout_gpus: int = 0  # further GPUs for the rollouts of separate_async
+    sync_every: int = 4  # updates between two synchronisations of the rollouts' weights in separate_async
+    nodes: int = 1  # number of machines; more than 1 is refused
+    tensor_parallel: int = 2  # GPUs per model copy of the rollout
+    gpu_memory: float = 0.6  # share of a GPU's memory for the rollout
     reward_workers: int = 8
     agent_workers: int = 8
 
     def __post_init__(self) -> None:
-        for name, least in _AT_LEAST.items():
+        for name, minimum in _AT_LEAST.items():
             value = getattr(self, name)
-            if value is not None and not least <= value < math.inf:  # which NaN is not either
-                raise ConfigError(f"{name} must be at least {least}, not {value}")
+            if value is not None and not minimum <= value < math.inf:  # also refuses NaN
+                raise ConfigError(f"{name} must be at least {minimum}, not {value}")
         for name in _FRACTIONS:
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be between 0 and 1, not {getattr(self, name)}")
@@ -132,17 +132,17 @@ class TrainConfig:
 
     @property
     def on_cpu(self) -> bool:
-        """True for the profiles without an accelerator."""
+        """True for profiles without an accelerator."""
         return self.profile != "gpu"
 
     @property
     def checkpoints_activations(self) -> bool:
-        """True where the backward pass computes activations again."""
+        """True if the backward pass computes activations again."""
         return self.gradient_checkpointing and not self.on_cpu
 
     @property
     def compiles(self) -> bool:
-        """True where a supervised run is long enough for compiled layers to pay."""
+        """True if a supervised run is long enough that compiled layers save time."""
         return self.profile == "cpu"
 
     def _check_agent(self) -> None:
@@ -169,9 +169,9 @@ def packaged_name(agent: str, algorithm: str) -> str:
     """Return the name of the packaged file that a run starts from.
 
     Args:
-        agent: answer, plan, decompose or rewrite.
-        algorithm: grpo; sft, which has one file for all agents; or mapgrpo, which has files of its own for the agents
-            plan and answer.
+        agent: Either answer, plan, decompose or rewrite.
+        algorithm: Either grpo, sft (which has a single file for all agents), or mapgrpo (which has its own files for
+            the agents plan and answer).
     """
     if algorithm == "sft":
         return "sft"
@@ -179,16 +179,16 @@ def packaged_name(agent: str, algorithm: str) -> str:
 
 
 def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None, **flags: Any) -> TrainConfig:
-    """Return the config of a run.
+    """Return the configuration of a run.
 
     Args:
-        agent: answer, plan, decompose or rewrite.
-        algorithm: grpo, sft or mapgrpo.
-        file: a user's YAML file, over the packaged one.
-        flags: settings over both; those that are None are left out.
+        agent: Either answer, plan, decompose or rewrite.
+        algorithm: Either grpo, sft or mapgrpo.
+        file: A user's YAML file, which overrides the packaged one.
+        flags: Settings that override both files; None is ignored.
 
     Raises:
-        ConfigError: an unknown agent, algorithm or setting, or a value out of its range.
+        ConfigError: An agent, algorithm or setting is unknown, or a value is out of its range.
     """
     if agent not in _choices("agent"):
         raise ConfigError(f"there is no agent {agent!r}{nearest(agent, _choices('agent'))}")
@@ -210,21 +210,21 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
     return make_config(with_smaller_updates(values, {**own, **flags}))
 
 
-def with_smaller_updates(values: dict[str, Any], given: Collection[str]) -> dict[str, Any]:
-    """Return the values with `mini_batch_size` limited by a `batch_size` that was made smaller.
+def with_smaller_updates(values: dict[str, Any], own: Collection[str]) -> dict[str, Any]:
+    """Return the settings with `mini_batch_size` limited to a `batch_size` that was made smaller.
 
     Args:
-        values: all settings.
-        given: names of the settings that the user set; nothing changes where `mini_batch_size` is among them.
+        values: All settings.
+        own: Names of the user's own settings; if `mini_batch_size` is one, nothing changes.
     """
     batch, update = values.get("batch_size"), values.get("mini_batch_size")
-    if "mini_batch_size" in given or not isinstance(batch, int) or not isinstance(update, int):
+    if "mini_batch_size" in own or not isinstance(batch, int) or not isinstance(update, int):
         return values
     return {**values, "mini_batch_size": min(batch, update)}
 
 
 def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """pyrag's settings among those of a training. Raises `ConfigError` where they are none."""
+    """Return the settings of pyrag among the settings of a run. Raises `ConfigError` if they are not a mapping."""
     runtime = values.get("runtime") or {}
     if not isinstance(runtime, Mapping):
         raise ConfigError(f"runtime holds settings of pyrag, as in runtime: {{topk: 5}}, not {runtime!r}")
@@ -232,28 +232,28 @@ def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def make_config(values: Mapping[str, Any]) -> TrainConfig:
-    """A checked config from plain values. Raises `ConfigError`."""
+    """Return a valid configuration from plain values. Raises `ConfigError`."""
     import msgspec
 
-    known = [one.name for one in fields(TrainConfig)]
+    known = [attribute.name for attribute in fields(TrainConfig)]
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown training setting {key!r}{nearest(key, known)}")
     try:
-        return msgspec.convert(dict(values), TrainConfig, strict=False)  # for YAML, 3e-5 is text
+        return msgspec.convert(dict(values), TrainConfig, strict=False)  # YAML reads 3e-5 as text
     except msgspec.ValidationError as error:
         raise ConfigError(f"training setting: {error}") from error
 
 
 def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
-    """Return the config with settings of the command line applied.
+    """Return the configuration with settings of the command line applied.
 
     Args:
-        config: the config to start from.
-        pairs: `key=value` or `runtime.key=value`; values are YAML.
+        config: Configuration to start from.
+        pairs: Settings of the form `key=value` or `runtime.key=value`, with YAML values.
 
     Raises:
-        ConfigError: an unknown key, a value that is not YAML, or a key that the packaged config depends on.
+        ConfigError: A key is unknown, a value is not YAML, or the packaged configuration depends on the key.
     """
     yaml = _yaml()
     values = as_values(config)
@@ -277,7 +277,7 @@ def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
 
 
 def as_values(config: TrainConfig) -> dict[str, Any]:
-    """The config as plain values, as `make_config` takes them."""
+    """Return the configuration as plain values, which `make_config` accepts."""
     return {**asdict(config), "loggers": list(config.loggers)}
 
 
@@ -287,22 +287,22 @@ def as_yaml(config: TrainConfig) -> str:
 
 
 def save_config(config: TrainConfig, path: Path) -> None:
-    """Write the config as YAML, replacing the file in one step.
+    """Write the configuration as YAML, replacing the file in one step.
 
     Args:
-        config: the config of a run.
-        path: where `saved_config` will read it.
+        config: Configuration of a run.
+        path: File that `saved_config` will read.
     """
     write_atomic(path, as_yaml(config).encode())
 
 
 def saved_config(path: Path) -> TrainConfig:
-    """Read a config that `save_config` wrote. Raises `ConfigError`."""
+    """Read a configuration that `save_config` wrote. Raises `ConfigError`."""
     return make_config(read_yaml(path))
 
 
 def absolute(config: TrainConfig) -> TrainConfig:
-    """With the paths that other processes will read made absolute; hub names stay as they are."""
+    """Return the configuration with absolute paths, for other processes; hub names are left unchanged."""
 
     def fixed(path: str | None) -> str | None:
         named = Path(path).expanduser() if path else None
@@ -320,7 +320,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
 
 
 def read_yaml(path: Path | Traversable) -> dict[str, Any]:
-    """The mapping in a YAML file. Raises `ConfigError`."""
+    """Return the mapping in a YAML file. Raises `ConfigError`."""
     yaml = _yaml()
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -334,7 +334,7 @@ def read_yaml(path: Path | Traversable) -> dict[str, Any]:
 
 
 def _packaged() -> Traversable:
-    """`rl/configs`: inside the package where it was installed from a wheel, beside it in a checkout."""
+    """Return the folder `rl/configs`: inside the package if installed from a wheel, next to it in a checkout."""
     inside = files("pyrag_rl") / "configs"
     return inside if inside.is_dir() else Path(__file__).parents[1] / "configs"
 

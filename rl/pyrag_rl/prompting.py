@@ -1,7 +1,8 @@
-"""The runtime's agents, seen from outside: what they ask their model, and what they make of a given reply.
+"""The runtime's agents, seen from outside: the requests they send to their model, and how they read a reply.
 
-Prompts and parsers are those of `pyrag.agents`, called through the one seam that they have, a `ChatModel`. So a row's
-prompt is byte for byte what the agent sends when it answers users, and a completion means what it would mean there.
+Prompts and parsers belong to `pyrag.agents`, whose agents are called with a `ChatModel` of this module. The prompt of a
+row is therefore byte for byte what the agent sends when it answers users, and a completion has the same meaning as
+there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 _SAMPLING = Sampling()
 
 
-class _Asked(Exception):  # noqa: N818  no error: it carries what was asked
+class _Asked(Exception):  # noqa: N818  not an error: it carries the request
     def __init__(self, messages: Sequence[Message], sampling: Sampling) -> None:
         super().__init__("asked")
         self.messages, self.sampling = tuple(messages), sampling
@@ -34,9 +35,9 @@ class _Listener:
 
 
 class GivenReply:
-    """A chat model that has said what it had to say: `text` once, then `BadOutputError`.
+    """Chat model with a single reply: it returns `text` once, and then raises `BadOutputError`.
 
-    An agent asks again only where it could not read the first reply, so the error means "out of form".
+    An agent only repeats its request if it could not read the first reply, so the error means that the form is wrong.
     """
 
     name = "policy"
@@ -45,7 +46,12 @@ class GivenReply:
         self._texts = [text]
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
-        """Return the given reply once, then raise `BadOutputError`. Args: those of `ChatModel.complete`."""
+        """Return the reply once, then raise `BadOutputError`.
+
+        Args:
+            messages: Ignored.
+            sampling: Ignored.
+        """
         if not self._texts:
             raise BadOutputError("the completion is out of the agent's form")
         return Reply(self._texts.pop())
@@ -58,8 +64,8 @@ def agents_over(model: ChatModel, prompts: str | None = None) -> Agents:
     """Return the language-model agents over a model.
 
     Args:
-        model: replies in place of the agents' model.
-        prompts: the runtime's setting: a folder of prompts, or None.
+        model: Model that replies to the agents.
+        prompts: The runtime's setting: a folder of prompts, or None.
     """
     return make_llm_agents(model, prompts_dir=prompts)
 
@@ -68,11 +74,11 @@ async def prompt_of(ask: Callable[[Agents], Awaitable[Any]], prompts: str | None
     """Return the messages that an agent sends first.
 
     Args:
-        ask: the call, as in `lambda agents: agents.planner.plan(question, sub_queries)`.
-        prompts: the runtime's setting: a folder of prompts, or None.
+        ask: Call of the agent, as in `lambda agents: agents.planner.plan(question, sub_queries)`.
+        prompts: The runtime's setting: a folder of prompts, or None.
 
     Raises:
-        ValueError: the agent needs no model for this call.
+        ValueError: The agent needs no model for this call.
     """
     return (await request_of(ask, prompts))[0]
 
@@ -83,11 +89,11 @@ async def request_of(
     """Return the first messages of an agent, and its sampling: JSON schema, pattern, limits.
 
     Args:
-        ask: the call, as for `prompt_of`.
-        prompts: the runtime's setting: a folder of prompts, or None.
+        ask: Call of the agent, see `prompt_of`.
+        prompts: The runtime's setting: a folder of prompts, or None.
 
     Raises:
-        ValueError: the agent needs no model for this call.
+        ValueError: The agent needs no model for this call.
     """
     try:
         await ask(agents_over(_Listener(), prompts))

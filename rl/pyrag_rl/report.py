@@ -1,8 +1,8 @@
-"""`RUN/report.html`: how a run learned, from verl's metrics and our scores, with sample completions and their traces.
+"""Report of a run, `RUN/report.html`: rewards and verl's metrics over time, with sample completions and their traces.
 
-Read while the run goes on or after it; scores are added up line by line, so that a long run fits into memory. A step is
-that of verl's trainer, counted from 1: a score notes how many steps had made the weights that wrote its completion.
-Left out: what TensorBoard and Weights & Biases show of verl's other metrics.
+It can be read during the run or after it. Scores are summed line by line, so that long runs fit into memory. Steps are
+verl's, counted from 1; a score records the number of steps behind the weights that wrote its
+completion. TensorBoard and Weights & Biases show verl's other metrics.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pyrag_rl.folder import RunFolder, decoded, read_lines
 from pyrag_rl.rewards.score import KEYS, OUTSIDE
 
 PARTS = tuple(key for key in KEYS if key not in ("score", "calls", "seconds", "waited", "retries", "error", "infra"))
-_TAUGHT = "share of groups that teach"  # the completions of one question differ in reward
-# Of the embedded reader's training, which has no scored completions.
+_TAUGHT = "share of groups that teach"  # groups whose completions differ in reward
+# Metrics of the embedded reader's training, which has no scored completions.
 _OF_DRAWS = {
     "critic/score/mean": "mean reward",
     "greedy/score/mean": "mean reward of the likeliest spans",
@@ -39,31 +39,31 @@ _METRICS = {
     "response_length/mean": "tokens of a completion",
     "actor/entropy": "entropy",
     "actor/grad_norm": "gradient norm",
-    "train/loss": "loss",  # of supervised fine-tuning
+    "train/loss": "loss",  # loss of supervised fine-tuning
     "timing_s/step": "seconds a step",
     "training/rollout_probs_diff_mean": "difference of probabilities between rollout and trainer",
 }
-# Of trainers whose rollouts go on during updates.
+# Metrics of trainers whose rollouts continue during updates.
 _STALENESS = {
     "training/off_policy/trajectory_staleness/mean": "staleness: updates since a completion's weights, mean",
     "training/off_policy/trajectory_staleness_worst/max": "staleness: updates since a completion's weights, maximum",
     "training/off_policy/evicted_samples": "groups dropped as too stale",
     "training/rollout_failure/evicted_samples": "groups replaced because a reward failed",
 }
-_SHOWN = 4  # completions of the last step, best and worst
+_SHOWN = 4  # number of completions shown of the last step, best and worst
 
 
 @dataclass(slots=True)
 class StepScores:
-    """Sums over the scored completions of a step, how often each reason came up, and the rewards of each set's rows.
+    """Sums over the scored completions of a step, with counts of reasons, and rewards by row of each set.
 
-    `outside` are completions whose reward failed for a reason outside of them: they count in `reasons`, and in no mean.
+    `outside` counts completions whose reward failed for an external reason: they count in `reasons`, but in no mean.
     """
 
     count: int = 0
     outside: int = 0
     retried: int = 0
-    waited: list[float] = field(default_factory=list)  # seconds of each completion, for frozen agents and retriever
+    waited: list[float] = field(default_factory=list)  # seconds that each completion waited for services
     sums: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     reasons: Counter[str] = field(default_factory=Counter)
     rows: dict[tuple[str, int], list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -78,7 +78,7 @@ class StepScores:
         self.count += 1
         for key in ("score", *PARTS):
             self.sums[key] += line.get(key, 0.0)
-        if line.get("index") is not None:  # an older run's lines have none
+        if line.get("index") is not None:  # lines of older runs have no index
             self.rows[line["source"], line["index"]].append(line["score"])
 
     def mean(self, key: str) -> float:
@@ -91,9 +91,9 @@ class StepScores:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A run's course. `train` and `held` (the evaluation set's) are by step, `metrics` are verl's.
+    """Course of a run by step: scores of training (`train`) and of the evaluation set (`held`), and verl's metrics.
 
-    `evaluated` is what the embedded reader was before and after, by figure.
+    `evaluated` has figures of the embedded reader before and after.
     """
 
     folder: RunFolder
@@ -105,7 +105,7 @@ class Learning:
 
 
 def read_learning(run: Path) -> Learning:
-    """Raises `DataError` where the folder holds no run, or one that has done nothing yet."""
+    """Return the course of a run. Raises `DataError` if the folder has no run, or one without a finished step."""
     folder = RunFolder(run)
     if not folder.config.is_file():
         raise DataError(f"{run} is no run folder: pass the --out of pyrag train")
@@ -132,11 +132,11 @@ def read_learning(run: Path) -> Learning:
 def _scores(folder: RunFolder) -> Iterator[dict[str, Any]]:
     for path in sorted(folder.scores.glob("*.jsonl")):
         with path.open("rb") as file:
-            yield from decoded(line for line in file if line.endswith(b"\n"))  # else it is being written
+            yield from decoded(line for line in file if line.endswith(b"\n"))  # an incomplete line is being written
 
 
 def write_report(run: Path) -> Path:
-    """Writes the page and returns its path. Raises `DataError`."""
+    """Write the report, and return its path. Raises `DataError`."""
     learning = read_learning(run)
     path = learning.folder.path / "report.html"
     write_atomic(path, page(learning).encode())
@@ -161,7 +161,7 @@ def page(learning: Learning) -> str:
 
 
 def summary(learning: Learning) -> Table:
-    """Means of the first and of the last tenth of the steps, and of the evaluations before and after."""
+    """Return the means of the first and of the last tenth of the steps, and of the evaluations before and after."""
     rows = []
     for name, steps in (("training", learning.train), ("held out", learning.held)):
         if not steps:
@@ -169,10 +169,12 @@ def summary(learning: Learning) -> Table:
         some = max(1, len(steps) // 10)
         ends = list(steps.values())[:some], list(steps.values())[-some:]
         for key in ("score", *_present(steps)):
-            first, last = (sum(one.sums[key] for one in end) / (sum(one.count for one in end) or 1) for end in ends)
+            first, last = (sum(step.sums[key] for step in end) / (sum(step.count for step in end) or 1) for end in ends)
             rows.append(_compared(name, key, first, last))
     if taught := [
-        fmean(min(one) < max(one) for one in step.rows.values()) for step in learning.train.values() if step.rows
+        fmean(min(rewards) < max(rewards) for rewards in step.rows.values())
+        for step in learning.train.values()
+        if step.rows
     ]:
         some = max(1, len(taught) // 10)
         rows.append(_compared("training", _TAUGHT, fmean(taught[:some]), fmean(taught[-some:])))
@@ -184,7 +186,7 @@ def summary(learning: Learning) -> Table:
 
 
 def _of_services(learning: Learning) -> Iterator[tuple[str, ...]]:
-    """Yield rows on failures and waits outside the completions, and on staleness if rollouts went on during updates."""
+    """Yield rows about external failures and waits, and about staleness if rollouts continued during updates."""
     steps = list(learning.train.values())
     some = max(1, len(steps) // 10)
     ends = steps[:some], steps[-some:]
@@ -203,8 +205,10 @@ def _of_services(learning: Learning) -> Iterator[tuple[str, ...]]:
 
 
 def held_out(learning: Learning) -> Table:
-    """Mean reward of the evaluation set, before the run and at its last evaluation, row by row, with the interval of
-    the change over questions of the same kind."""
+    """Return the mean reward of the evaluation set before the run and at its last evaluation.
+
+    Rows are compared in pairs, and the change has an interval over questions of the same kind.
+    """
     before, *_, after = (step.rows for step in learning.held.values() if step.rows)
     shared = sorted(before.keys() & after.keys())
     sets = {name: [key for key in shared if key[0] == name] for name in sorted({name for name, _ in shared})}
@@ -223,19 +227,19 @@ def _compared(of: str, key: str, first: float, last: float) -> tuple[str, ...]:
 
 
 def _of_draws(learning: Learning) -> Iterator[tuple[str, ...]]:
-    """The same for the embedded reader, from its metrics and its evaluation."""
+    """Yield rows about the embedded reader, from its metrics and its evaluation."""
     for key, name in _OF_DRAWS.items():
         if values := [data[key] for data in learning.metrics.values() if key in data]:
             some = max(1, len(values) // 10)
             yield _compared("training", name, fmean(values[:some]), fmean(values[-some:]))
     before, after = (learning.evaluated.get(when, {}) for when in ("before", "after"))
-    for key in (one for one in before if one in after and one != "rows"):
+    for key in (name for name in before if name in after and name != "rows"):
         yield _compared("held out", key, before[key], after[key])
 
 
 def _present(steps: Mapping[int, StepScores]) -> list[str]:
-    """The parts that some completion had any of."""
-    return [key for key in PARTS if any(one.sums[key] for one in steps.values())]
+    """Return the parts of the reward that occur in any completion."""
+    return [key for key in PARTS if any(step.sums[key] for step in steps.values())]
 
 
 def _rewards(learning: Learning) -> str:
@@ -248,7 +252,7 @@ def _rewards(learning: Learning) -> str:
 
 
 def _line(steps: Mapping[int, StepScores], key: str) -> list[tuple[float, float]]:
-    return [(float(step), one.mean(key)) for step, one in steps.items()]
+    return [(float(step), scores.mean(key)) for step, scores in steps.items()]
 
 
 def _curves(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> str:
@@ -256,25 +260,25 @@ def _curves(title: str, lines: Mapping[str, Sequence[tuple[float, float]]]) -> s
 
 
 def _reasons(learning: Learning) -> str:
-    names = Counter(name for one in learning.train.values() for name in one.reasons.elements() if name)
+    names = Counter(name for step in learning.train.values() for name in step.reasons.elements() if name)
     if not names:
         return "<p>Every completion could be scored.</p>"
-    total = sum(one.total for one in learning.train.values())
+    total = sum(step.total for step in learning.train.values())
     lines = {
-        name: [(float(step), 100 * one.reasons[name] / one.total) for step, one in learning.train.items()]
+        name: [(float(step), 100 * scores.reasons[name] / scores.total) for step, scores in learning.train.items()]
         for name, _ in names.most_common(8)
     }
     rows = [(name, str(count), f"{100 * count / total:.1f}") for name, count in names.most_common()]
     plot = svg.curves("Share of completions, %", lines, "step", "%")
     table = table_html(Table(("reason", "completions", "%"), rows))
-    outside = sum(one.outside for one in learning.train.values())
-    told = (
+    outside = sum(step.outside for step in learning.train.values())
+    sentence = (
         f"<p>{outside} of {total} rewards failed for a reason outside the completion "
         f"({100 * outside / total:.1f} %): these completions were left out of the training and of all means.</p>"
         if outside
         else ""
     )
-    return told + plots_html([with_legend(plot, list(lines)), table])
+    return sentence + plots_html([with_legend(plot, list(lines)), table])
 
 
 def _metric_plots(learning: Learning) -> Iterator[str]:
@@ -285,17 +289,17 @@ def _metric_plots(learning: Learning) -> Iterator[str]:
 
 
 def _rollouts(learning: Learning) -> str:
-    """The best and the worst completions of the last step that verl dumped."""
-    files = sorted(learning.folder.rollouts.glob("*.jsonl"), key=lambda one: int(one.stem))
+    """Return the best and the worst completions of the last step that verl dumped, as HTML."""
+    files = sorted(learning.folder.rollouts.glob("*.jsonl"), key=lambda file: int(file.stem))
     if not files:
         return "<p>None were kept (the setting dump_rollouts).</p>"
-    lines = sorted(read_lines(files[-1])[0], key=lambda one: -one["score"])
+    lines = sorted(read_lines(files[-1])[0], key=lambda completion: -completion["score"])
     chosen = lines if len(lines) <= _SHOWN else [*lines[: _SHOWN // 2], *lines[-_SHOWN // 2 :]]
     shown = (
-        f"<h3>reward {one['score']:.3f}, gold {escape(str(one['gts']))}</h3>"
-        f"<details><summary>prompt</summary><pre>{escape(one['input'])}</pre></details>"
-        f"<pre>{escape(one['output'])}</pre>"
-        for one in chosen
+        f"<h3>reward {completion['score']:.3f}, gold {escape(str(completion['gts']))}</h3>"
+        f"<details><summary>prompt</summary><pre>{escape(completion['input'])}</pre></details>"
+        f"<pre>{escape(completion['output'])}</pre>"
+        for completion in chosen
     )
     return f"<p>Step {files[-1].stem}, from {escape(str(files[-1]))}.</p>{''.join(shown)}"
 
@@ -304,5 +308,5 @@ def _traces(learning: Learning) -> str:
     files = sorted(learning.folder.traces.glob("*.jsonl"))
     if not files:
         return ""
-    commands = "".join(f"<li><code>pyrag trace show {escape(str(one))}</code></li>" for one in files)
+    commands = "".join(f"<li><code>pyrag trace show {escape(str(file))}</code></li>" for file in files)
     return section("Traces behind the rewards", "", f"<ul>{commands}</ul>")

@@ -1,4 +1,4 @@
-"""Start of a training: verl's GRPO or verl's supervised trainer."""
+"""Start of a training run with verl's GRPO or verl's supervised trainer."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from pyrag_rl.verl.launch import Console
 
 
 def start(config: TrainConfig, *, console: Console = print, dry_run: bool = False) -> None:
-    """Train as the config says.
+    """Train as the configuration specifies.
 
     Args:
-        config: the run.
-        console: called with one line at a time.
-        dry_run: show the config and the command instead.
+        config: Configuration of the run.
+        console: Called with one line at a time.
+        dry_run: Whether to show the configuration and the command instead.
 
     Raises:
-        PyRAGError: a refused config, or a training that failed.
+        PyRAGError: The configuration was refused, or the training failed.
     """
     if dry_run:
         _show(config, console)
@@ -34,7 +34,7 @@ def start(config: TrainConfig, *, console: Console = print, dry_run: bool = Fals
 
 
 def _show(config: TrainConfig, console: Console = print) -> None:
-    """Print the config that verl composes and the command; the overrides alone where verl is not installed."""
+    """Print the configuration that verl composes, and the command; without verl, print only the overrides."""
     from pyrag_rl.folder import RunFolder
     from pyrag_rl.verl import launch, preflight, sft
     from pyrag_rl.verl.sizes import check_sizes

@@ -1,14 +1,14 @@
-"""An environment of verifiers: one agent is the trainer's policy, the others are frozen. Needs `verifiers`.
+"""Environment for the package verifiers: one agent is the trainer's policy, the others are frozen. Needs `verifiers`.
 
     chosen = {"taskset": {"id": "pyrag-rl", "sets": ["mini-musique"]}, "agent": {"harness": {"role": "plan"}}}
     config = vf.resolve_env_config(chosen)
     environment = vf.load_environment(config)
 
-A rollout is a whole question. The harness answers it in this process with pyrag's runtime, whose trained agent asks its
-model at the endpoint of the rollout, where verifiers records every request as a turn; the frozen agents ask nothing
-there. The reward is that of `pyrag train`: weighted F1 and exact match by the official script of the set. The whole
-trace of pyrag stands in `trace.info`, so that a recorded rollout can be scored again.
-Left out: sets with corpora of their own; all questions are asked of the one index or retriever of the settings.
+A rollout is a whole question. The harness answers it in this process with pyrag's runtime. The trained agent sends its
+requests to the endpoint of the rollout, where verifiers records each as a turn; the frozen agents do not use it. The
+reward is the same as in `pyrag train`: weighted F1 and exact match, by the official script of the set. pyrag's complete
+trace is in `trace.info`, so that a recorded rollout can be scored again. All questions are answered from the index or
+retriever of the settings; sets with corpora of their own are not supported.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ from pyrag_rl.rewards.score import OUTSIDE, Score
 __all__ = ["PyRAGEnv", "PyRAGHarness", "PyRAGTaskset"]
 _ID = "pyrag-rl"
 _SAMPLING = Sampling()
-_INFO = "pyrag"  # the place of pyrag's trace in the rollout's
+_INFO = "pyrag"  # key of pyrag's trace in the rollout's trace
 _EMBEDDED = {"llm": "embedded", "retriever": None}
 _PARTS = {"answer": "answerer", "plan": "planner", "decompose": "decomposer"}
 
 
 class RewardWeights(vf.TaskConfig):
-    """Weights of the reward: the score is `f1_weight` · F1 + `em_weight` · EM."""
+    """Weights of the reward, which is `f1_weight` · F1 + `em_weight` · EM."""
 
     f1_weight: float = 0.7
     em_weight: float = 0.3
 
 
 class QuestionData(vf.TaskData):
-    """A question with its gold spellings. `source` is its set, which selects the scoring script."""
+    """A question with its gold spellings. `source` is its set, which determines the scoring script."""
 
     answers: list[str]
     source: str
@@ -69,17 +69,17 @@ class QuestionTask(vf.Task[QuestionData, vf.State, RewardWeights]):
 
     @vf.reward
     async def answer_score(self, trace: Any) -> float:
-        """The reward of `pyrag train`, from 0 to 1."""
+        """Return the reward of `pyrag train`, from 0 to 1."""
         return self._score(trace).score
 
     @vf.metric
     async def answer_parts(self, trace: Any) -> dict[str, float]:
-        """The parts of the reward, and the model calls of all agents."""
+        """Return the parts of the reward, and the number of model calls of all agents."""
         score = self._score(trace)
         return {"em": score.em, "f1": score.f1, "calls": score.calls}
 
     def _score(self, trace: Any) -> Score:
-        if _INFO not in trace.info:  # the rollout was stopped before it had an answer
+        if _INFO not in trace.info:  # the rollout was stopped before there was an answer
             return Score()
         answered = from_json(json.dumps(trace.info[_INFO]))
         if getattr(trace.agent.config.harness, "role", None) in answered.fallbacks:
@@ -94,14 +94,14 @@ class QuestionTask(vf.Task[QuestionData, vf.State, RewardWeights]):
 
 
 class QuestionSets(vf.TasksetConfig):
-    """Names of question sets.
+    """Choice of questions.
 
     Attributes:
-        data: folder of sets; without one, the sets that are bundled.
-        sets: names of sets; all of the folder's if empty.
-        split: "train" for the training questions of a folder.
-        limit: questions of each set, a sample.
-        seed: of the sample.
+        data: Folder of question sets; None for the bundled sets.
+        sets: Names of sets; empty for all sets of the folder.
+        split: Either "train", for the training questions of a folder, or empty.
+        limit: Maximum number of questions per set, which are sampled.
+        seed: Seed of the sample.
     """
 
     data: Path | None = None
@@ -113,26 +113,28 @@ class QuestionSets(vf.TasksetConfig):
 
 
 class PyRAGTaskset(vf.Taskset[QuestionTask, QuestionSets]):
-    """The answerable questions of sets."""
+    """The answerable questions of question sets."""
 
     def load(self) -> Iterator[QuestionTask]:
         config = self.config
         for name in config.sets or default_sets(config.data):
             chosen = open_set(name, config.data, split=config.split, limit=config.limit, seed=config.seed)
-            for one in chosen.questions:
-                if one.answers:
-                    data = QuestionData(id=one.id, prompt=asked(one), answers=list(one.answers), source=name)
+            for question in chosen.questions:
+                if question.answers:
+                    data = QuestionData(
+                        id=question.id, prompt=asked(question), answers=list(question.answers), source=name
+                    )
                     yield QuestionTask(data, config.task)
 
 
 class RoleConfig(vf.HarnessConfig):
-    """The trained agent, and the runtime around it.
+    """Trained agent, and the runtime around it.
 
     Attributes:
-        role: the agent that the trainer's model plays.
-        settings: settings of pyrag, for the frozen agents, retriever and limits, over those that `pyrag train` has for
-            the role. The frozen agents are embedded unless `llm`, `plan_llm`, … name others.
-        repairs: turns that the trained Plan agent has after its first program; by default that program alone counts.
+        role: Agent that the trainer's model plays.
+        settings: Settings of pyrag for the frozen agents, retriever and limits, in addition to those that `pyrag train`
+            has for the role. The frozen agents are embedded unless `llm`, `plan_llm`, … name others.
+        repairs: Number of repair turns of a trained Plan agent; by default, only its first program counts.
     """
 
     role: Literal["answer", "plan", "decompose"] = "answer"
@@ -141,7 +143,7 @@ class RoleConfig(vf.HarnessConfig):
 
 
 class PyRAGHarness(vf.Harness[RoleConfig]):
-    """Answers a question in this process, one agent played by the model of the rollout."""
+    """Harness that answers a question in this process, with one agent played by the rollout's model."""
 
     EXECUTES_CODE = False  # programs run in pyrag's own sandbox
     NEEDS_CONTAINER = False
@@ -154,7 +156,7 @@ class PyRAGHarness(vf.Harness[RoleConfig]):
 
     @property
     def environment(self) -> RewardEnvironment:
-        """The frozen agents, retriever and sandbox, opened by the first rollout."""
+        """Frozen agents, retriever and sandbox, opened by the first rollout."""
         if self._opened is None:
             self._opened = RewardEnvironment(self._config)
         return self._opened
@@ -169,19 +171,19 @@ class PyRAGHarness(vf.Harness[RoleConfig]):
         mcp_urls: dict[str, str],
         data: QuestionData,
     ) -> Any:
-        """Answer the question of a rollout and keep pyrag's trace in the rollout's.
+        """Answer the question of a rollout, and store pyrag's trace in the rollout's.
 
         Args:
-            ctx: names the model.
-            trace: the rollout, where verifiers records the model's turns.
-            runtime: a box that stays empty.
-            endpoint: base URL of the model, which belongs to the rollout.
-            secret: its key.
-            mcp_urls: tool servers, of which a question has none.
-            data: the question.
+            ctx: Context that names the model.
+            trace: Trace of the rollout, in which verifiers records the model's turns.
+            runtime: Box of the rollout, which stays empty.
+            endpoint: Base URL of the rollout's model.
+            secret: API key of the endpoint.
+            mcp_urls: Tool servers; a question has none.
+            data: The question.
 
         Raises:
-            vf.HarnessError: a frozen agent, the retriever or the sandbox cannot be used, which says nothing about the
+            vf.HarnessError: A frozen agent, the retriever or the sandbox cannot be used, which says nothing about the
                 trained agent.
         """
         spec, key = f"openai:{ctx.model}@{endpoint}", {"PYRAG_API_KEY": secret}
@@ -206,37 +208,42 @@ class PyRAGHarness(vf.Harness[RoleConfig]):
         return await self.environment.ask(question, agents, repairs=repairs, stream=False)  # a trainer cannot stream
 
     async def aclose(self) -> None:
-        """Close the frozen agents, retriever and sandbox; the next rollout opens them again."""
+        """Close the frozen agents, retriever and sandbox. The next rollout opens them again."""
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.aclose()
 
 
 class QuestionEnvConfig(vf.SingleAgentEnvConfig):
-    """One agent, in a box of this machine, as nothing runs in it."""
+    """Configuration of one agent, in a box on this machine, because nothing runs in the box."""
 
     agent: vf.AgentConfig = vf.AgentConfig(harness=RoleConfig(id=_ID), runtime=vf.SubprocessConfig())
 
 
 class PyRAGEnv(vf.SingleAgentEnv, vf.Env[QuestionEnvConfig]):
-    """One question a rollout."""
+    """Environment with one question per rollout."""
 
     async def stop(self) -> None:
-        """Close what the harness opened."""
+        """Close everything that the harness opened."""
         for harness in self._harnesses.values():
             if isinstance(harness, PyRAGHarness):
                 await harness.aclose()
 
 
 class LimitedTurns:
-    """A chat model that replies so many times and then raises `BadOutputError`, as if it had nothing else to offer."""
+    """Chat model with a limited number of replies; further requests raise `BadOutputError`."""
 
     def __init__(self, model: ChatModel, turns: int) -> None:
         self.name = model.name
         self._model, self._turns = model, turns
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
-        """Return the model's reply if a turn is left. Args: those of `ChatModel.complete`."""
+        """Return the model's reply, if a turn remains.
+
+        Args:
+            messages: The conversation.
+            sampling: Sampling parameters.
+        """
         if self._turns < 1:
             raise BadOutputError("the policy has no turn left")
         self._turns -= 1

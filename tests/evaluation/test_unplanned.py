@@ -14,8 +14,8 @@ from pyrag.evaluation.reports.tables import course_table
 from pyrag.evaluation.scoring import score
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Answer, Trace
-from tests.hera.conftest import case, team
-from tests.opera.conftest import Case, yes
+from tests.methods.hera.conftest import case, team
+from tests.methods.opera.conftest import Case, yes
 
 __all__ = ["case"]
 

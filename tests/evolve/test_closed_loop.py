@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from pyrag.evolve.records import StepRecord, read
+from pyrag.evolve.step_records import StepRecord, read
 from pyrag.methods.hera.experience.library import Library
 from tests.cli.conftest import COMMAND, Run, environment, pyrag, pyrag_in
 from tests.evolve.town import HARMFUL, INSIGHT, RULE, Town, answer, question, write

@@ -22,7 +22,7 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions, learners
-from pyrag.evolve.records import StepRecord, ValidatedUpdate, read
+from pyrag.evolve.step_records import StepRecord, ValidatedUpdate, read
 from pyrag.evolve.trajectories import Players, Trajectory
 from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.clients.scripted import ScriptedChat
@@ -103,7 +103,7 @@ class WorldPlayers(Players):
     def coach(self) -> LLMCoach:
         return LLMCoach(ScriptedChat(self.world.said), self.prompts)
 
-    def told(self, prompts: Prompts, version: int | None = None) -> Players:
+    def with_prompts(self, prompts: Prompts, version: int | None = None) -> Players:
         return replace(self, prompts=prompts, version=version)
 
     async def characterise(self, question: Question) -> Characterisation:

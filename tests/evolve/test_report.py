@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from pyrag.evolve.records import StepRecord, Tried, ValidatedUpdate, read, written
 from pyrag.evolve.report import experience_table, graph_table, page, sampled, updates_table
+from pyrag.evolve.step_records import StepRecord, TriedTopology, ValidatedUpdate, read, written
 from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.topology import Characterisation, Node, Topology
 
 PROFILE = Characterisation("bridge")
 NODES = (Node("a", "retriever"), Node("b", "answer_generator", depends_on=("a",)))
-SAMPLE = Tried("sample", Topology(NODES), 1.0, 120, "<b>right</b>")
+VARIANT = TriedTopology("variant", Topology(NODES), 0.0, 300)
+SAMPLE = TriedTopology("sample", Topology(NODES), 1.0, 120, "<b>right</b>")
 RECORDS = [
     StepRecord(0, 0.25),
-    StepRecord(1, 0.5, 1, "q1", PROFILE, (SAMPLE, Tried("variant", Topology(NODES), 0.0, 300)), calls=12, updates=(
+    StepRecord(1, 0.5, 1, "q1", PROFILE, (SAMPLE, VARIANT), calls=12, updates=(
         ValidatedUpdate(0.25, 0.5, ("Read the <title>.",), "answer_generator", 1),
         ValidatedUpdate(0.5, 0.4, ("ADD 1: x",)),
     )),

@@ -25,8 +25,8 @@ from pyrag.methods.hera.topology_replies import read_topology
 from pyrag.runtime.engines import Engines
 from pyrag.settings import Settings
 from pyrag.trace.model import Answer, Passage, Step, Trace
-from tests.hera.conftest import agent, case, topology
-from tests.opera.conftest import Case, no, yes
+from tests.methods.hera.conftest import agent, case, topology
+from tests.methods.opera.conftest import Case, no, yes
 
 __all__ = ["case"]
 

@@ -120,7 +120,8 @@ def rows_of(task: str, folder: Path, url: str, prompts: Path, split: str = "trai
     """What `pyrag train data` builds for a task, kept beside the set; one passage a search."""
     out = folder / "data" / f"{task}{'' if split else '-measured'}.parquet"
     request = Request(
-        tasks=[task], out=out, data=folder / "data", sets=[NAME], split=split, depths=(1,), given=Given(retriever=url),
+        tasks=[task], out=out, data=folder / "data", sets=[NAME], split=split, depths=(1,),
+        passages=Given(retriever=url),
         settings=Settings(prompts=str(prompts), topk=1),
     )  # fmt: skip
     build(request)

@@ -63,10 +63,10 @@ def test_replies_share_their_prompt() -> None:
             zip((first, second, first, second), replies, strict=True)]  # fmt: skip
     pack = packing.share_prompts(rows, replies)
     tokens, positions = torch.cat(rows), torch.cat([torch.arange(len(row)) for row in rows])
-    assert len(pack.kept) == 9 + 4 + sum(replies)
-    assert tokens[pack.kept][pack.places].equal(tokens)
-    inputs = {"position_ids": positions[pack.kept][None], "use_cache": False, **pack.attention}
-    found = shared(tokens[pack.kept][None], **inputs).logits[0][pack.places]
+    assert len(pack.sources) == 9 + 4 + sum(replies)
+    assert tokens[pack.sources][pack.places].equal(tokens)
+    inputs = {"position_ids": positions[pack.sources][None], "use_cache": False, **pack.attention}
+    found = shared(tokens[pack.sources][None], **inputs).logits[0][pack.places]
     wanted = torch.cat([alone(row[None], use_cache=False).logits[0] for row in rows])
     assert_same(found, wanted, shared, alone)
 

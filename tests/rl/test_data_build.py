@@ -332,7 +332,7 @@ class TestSets:
         ]
 
     def test_hops_ask_what_the_set_says_with_answers_filled_in(self, data: Path, tmp_path: Path, given: Given) -> None:
-        found = from_set(data, tmp_path / "a.parquet", "analysis", leave_out=True, given=given, depths=(1,))
+        found = from_set(data, tmp_path / "a.parquet", "analysis", leave_out=True, passages=given, depths=(1,))
         assert [(row.query, row.answers, row.sufficient) for row in found] == [
             (FIRST, ("Meta",), True),
             (SECOND, ("Menlo Park",), True),
@@ -344,11 +344,11 @@ class TestSets:
     ) -> None:
         item = {"id": "3", "question": FIRST, "answers": ["Meta"], "supporting": [gold] if gold else ["p1", "p2"]}
         lines(data / "toy" / "train_questions.jsonl", [item])
-        (row,) = from_set(data, tmp_path / "a.parquet", "answer", given=given, depths=(1,))
+        (row,) = from_set(data, tmp_path / "a.parquet", "answer", passages=given, depths=(1,))
         assert row.sufficient is found
 
     def test_documents_are_as_many_as_drawn(self, data: Path, tmp_path: Path, given: Given) -> None:
-        more = {"leave_out": True, "given": given}
+        more = {"leave_out": True, "passages": given}
         (row,) = from_set(data, tmp_path / "a.parquet", "answer", depths=(2,), **more)
         assert row.documents is not None
         assert len(row.documents) == 2
@@ -359,7 +359,7 @@ class TestSets:
     ) -> None:
         out = tmp_path / "answer.parquet"
         tasks, runs = ["answer", "synthesis"], [program[0]]
-        build(Request(tasks=tasks, data=data, sets=["toy"], runs=runs, leave_out=True, given=given, out=out))
+        build(Request(tasks=tasks, data=data, sets=["toy"], runs=runs, leave_out=True, passages=given, out=out))
         assert [(row.query, row.documents is None) for row in read_rows(out)] == [
             ("", False),  # the question of the set on its passages; the run's own steps with documents are left out
             (read_rows(out)[1].query, True),

@@ -23,10 +23,10 @@ from pyrag.errors import DataError, ServiceError, UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace, TraceError
 from pyrag_rl.data.build import Request, build
-from pyrag_rl.data.decompositions import checked
-from pyrag_rl.data.decompositions.checked import ProgramCheck
-from pyrag_rl.data.decompositions.examples import GoldRequest, repeats_of
+from pyrag_rl.data.decompositions import program_checks
 from pyrag_rl.data.decompositions.faults import FAULTS
+from pyrag_rl.data.decompositions.gold_examples import GoldRequest, repeats_of
+from pyrag_rl.data.decompositions.program_checks import ProgramCheck
 from pyrag_rl.data.decompositions.programs import UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen, read_caps
@@ -98,7 +98,7 @@ def test_a_comparison_says_why_its_sign_is_as_it_is() -> None:
 
 
 async def test_a_busy_machine_is_not_the_programs_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    real, tries = checked.answer_question, []
+    real, tries = program_checks.answer_question, []
 
     async def late(*given: Any, **more: Any) -> Trace:
         tries.append(given)
@@ -107,7 +107,7 @@ async def test_a_busy_machine_is_not_the_programs_fault(monkeypatch: pytest.Monk
             replace(trace, error=TraceError("program", "killed", 1, cause="wall")) if len(tries) in late_at else trace
         )
 
-    monkeypatch.setattr(checked, "answer_question", late)
+    monkeypatch.setattr(program_checks, "answer_question", late)
     late_at: set[int] = {1}
     assert await faults([BRIDGE]) == [""]
     assert len(tries) == 2

@@ -20,8 +20,8 @@ from pyrag.methods.opera.goals import read_goals
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
-from pyrag_rl.data.build import Built, Request, build
-from pyrag_rl.data.decompositions.examples import GoldRequest
+from pyrag_rl.data.build import BuildCounts, Request, build
+from pyrag_rl.data.decompositions.gold_examples import GoldRequest
 from pyrag_rl.data.readings import GoldReading, ReadingMix, gold_reading, shortened
 from pyrag_rl.data.replies import fitted
 
@@ -132,7 +132,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def built(data: Path, *tasks: str, gold: bool = False, sets: bool = False) -> tuple[Built, list[tuple[str, str]]]:
+def built(data: Path, *tasks: str, gold: bool = False, sets: bool = False) -> tuple[BuildCounts, list[tuple[str, str]]]:
     mix = ReadingMix(several=0, unknown=0)
     request = Request(
         tasks=tasks,
@@ -142,7 +142,7 @@ def built(data: Path, *tasks: str, gold: bool = False, sets: bool = False) -> tu
         decompositions=GoldRequest(folder=data / "gold", mix=mix) if gold else None,
         sft=True,
         mix=mix,
-        given=Given(cache=data / "indexes"),
+        passages=Given(cache=data / "indexes"),
         settings=Settings(prompts="small"),
     )
     counts = build(request)

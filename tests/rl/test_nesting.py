@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.nesting import Nesting
+from pyrag_rl.data.decompositions.program_checks import ProgramCheck
 from pyrag_rl.data.decompositions.programs import program_of
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep
 from pyrag_rl.data.decompositions.wording import asked_of

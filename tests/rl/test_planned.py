@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError
-from pyrag_rl.data.decompositions.checked import ProgramCheck
-from pyrag_rl.data.decompositions.planned import hops_of, planned_questions, steps_of
+from pyrag_rl.data.decompositions.planned_questions import hops_of, planned_questions, steps_of
+from pyrag_rl.data.decompositions.program_checks import ProgramCheck
 from pyrag_rl.data.decompositions.programs import program_of
 
 THREE_HOPS = "Where did the spouse of the director of Dracula die?"

@@ -56,8 +56,8 @@ def trained(made: TrainConfig, monkeypatch: pytest.MonkeyPatch) -> tuple[list[st
 
 def test_rows_above_the_limit_are_left_out_and_counted(tmp_path: Path) -> None:
     fitted = fit_rows(str(write_set(tmp_path / "a.parquet", [10, 11, 4, 40])), words, 10)
-    assert [words(one.messages) for one in fitted.kept] == [10, 4]
-    assert fitted.told("a.parquet") == (
+    assert [words(one.messages) for one in fitted.rows] == [10, 4]
+    assert fitted.summary("a.parquet") == (
         "a.parquet: 2 rows of 7 tokens on average; 2 of 4 rows are left out, since prompt and reply exceed "
         "prompt_tokens + response_tokens = 10 tokens"
     )
@@ -65,7 +65,7 @@ def test_rows_above_the_limit_are_left_out_and_counted(tmp_path: Path) -> None:
 
 def test_rows_within_the_limit_all_remain(tmp_path: Path) -> None:
     fitted = fit_rows(str(write_set(tmp_path / "a.parquet", [10, 4])), words, 10)
-    assert fitted.told("a") == "a: 2 rows of 7 tokens on average, all within 10 tokens"
+    assert fitted.summary("a") == "a: 2 rows of 7 tokens on average, all within 10 tokens"
 
 
 def test_a_set_of_long_rows_alone_is_refused(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_set_of_long_rows_alone_is_refused(tmp_path: Path) -> None:
 
 def test_the_order_of_rows_is_the_seeds(tmp_path: Path) -> None:
     data = str(write_set(tmp_path / "a.parquet", [9] * 20))
-    first, again, other = (fit_rows(data, words, 10, seed).kept for seed in (1, 1, 2))
+    first, again, other = (fit_rows(data, words, 10, seed).rows for seed in (1, 1, 2))
     assert first == again != other
     assert sorted(one.id for one in other) == sorted(one.id for one in first)
 

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 from pyrag.server.app import create_app
 from pyrag.server.config import ServerConfig
-from pyrag.server.run import server_of
+from pyrag.server.processes import server_of
 from pyrag.server.service import QuestionService
 from pyrag.settings import make_settings
 

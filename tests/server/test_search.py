@@ -28,7 +28,7 @@ from pyrag.retrieval.protocol import Retriever
 from pyrag.server import search
 from pyrag.server.app import create_search_app
 from pyrag.server.config import ServerConfig
-from pyrag.server.run import serve_retriever, server_of
+from pyrag.server.processes import serve_retriever, server_of
 from pyrag.server.search import SearchService
 from pyrag.trace.model import Passage
 

@@ -21,7 +21,7 @@ from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.server.app import create_app
 from pyrag.server.config import ServerConfig, read_indexes, read_keys
-from pyrag.server.run import server_of
+from pyrag.server.processes import server_of
 from pyrag.server.service import QuestionService
 from pyrag.settings import make_settings
 from pyrag.trace.codec import from_json

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag_rl.data.decompositions.examples import GoldRequest, gold_examples
+from pyrag_rl.data.decompositions.gold_examples import GoldRequest, gold_examples
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "decompositions"
 pytestmark = [

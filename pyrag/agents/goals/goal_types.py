@@ -9,7 +9,7 @@ from pyrag.agents.goals.goal import Goal
 
 YES_NO = "yes/no"
 _ANY = frozenset(("answer", "entity", "thing", "name", "item", "result", "value", "information", "fact"))
-# Types that may stand for each other.
+# Types that are interchangeable.
 _KINDS: tuple[frozenset[str], ...] = tuple(
     frozenset(words.split())
     for words in (
@@ -28,7 +28,7 @@ _KINDS: tuple[frozenset[str], ...] = tuple(
     )
 )
 _PERSON, _PLACE, _DATE, _NUMBER, _ORGANISATION, _WORK, _VERDICT = _KINDS
-_THINGS = _PERSON | _ORGANISATION | _WORK  # knowing which one says nothing about it
+_THINGS = _PERSON | _ORGANISATION | _WORK  # their names say nothing about them that could be compared
 _COMPARES = re.compile(
     r"\b(?:compar\w+|earli\w+|later|latest|first|last|old(?:er|est)|young(?:er|est)|(?:larg|bigg|small|great|high|low|tall"
     r"|short|long|heavi|clos|near|deep|wid)(?:er|est)|more|most|less|least|fewer|fewest|same|equal|identical|differen\w+"

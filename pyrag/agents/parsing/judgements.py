@@ -64,12 +64,12 @@ def parse_judged(text: str, documents: int, query: str = "") -> Judged:
         raise BadOutputError('the decision is YES, but there is no answer in "answer"')
     if known and query:
         checked_span(answer, query)
-    rest = "" if "{" in text else text  # labelled lines, whose citations may stand anywhere
+    rest = "" if "{" in text else text  # labelled lines; citations may be anywhere in them
     return _judged(value, answer, documents, rest, known=known)
 
 
 def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
-    """Return the best reading of a judgement when asking again did not help; None if nothing.
+    """Return the best reading of a judgement after repeated requests failed; None if there is none.
 
     Args:
         text: The reply.
@@ -101,7 +101,7 @@ def _judgement(text: str) -> dict[str, Any]:
 
 
 def _with_status(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an object whose decision is its status, as in OPERA's release; unchanged if that is not yes or no.
+    """Return an object with its status as the decision, as in OPERA's release; unchanged if that is not yes or no.
 
     Its analysis then names what is missing.
     """

@@ -56,7 +56,7 @@ def evolve(
     from pyrag.cli.evolve.run import learn
     from pyrag.errors import UsageError
     from pyrag.evolve.config import EvolveConfig
-    from pyrag.evolve.run import LearningLimits
+    from pyrag.evolve.learning import LearningLimits
 
     if train is None or out is None:
         raise UsageError("pyrag evolve needs questions and a folder: pyrag evolve --train FILE --out RUN")
@@ -99,7 +99,7 @@ def revert(
     run: RunFolder, version: Annotated[int, typer.Argument(help="Version to return to; 0 is the one before learning.")]
 ) -> None:
     """Return to an earlier version of the prompts."""
-    from pyrag.evolve.run import revert
+    from pyrag.evolve.learning import revert
 
     revert(run, version)
     typer.echo(f"{run}/prompts is version {version} now")

@@ -8,10 +8,10 @@ from pyrag.cli.output import print_json
 from pyrag.cli.views.bar import ProgressBar
 from pyrag.cli.views.words import counted
 from pyrag.evolve.config import EvolveConfig
+from pyrag.evolve.learning import LearningLimits, LearningSummary, evolve
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import split
-from pyrag.evolve.records import StepRecord
-from pyrag.evolve.run import LearningLimits, LearningSummary, evolve
+from pyrag.evolve.step_records import StepRecord
 from pyrag.settings import Settings
 
 

@@ -30,7 +30,7 @@ def serve(settings: Settings, named: Iterable[str], api_key_file: Path | None, *
         PyRAGError: an option is wrong, an index cannot be used, or the port is taken.
     """
     from pyrag.server.config import read_keys
-    from pyrag.server.run import serve
+    from pyrag.server.processes import serve
 
     settings, config = _served(settings, named, read_keys(api_key_file, os.environ), limits)
     asyncio.run(serve(settings, config, lambda url: print(f"pyrag: serving at {url} (Ctrl-C ends)", flush=True)))
@@ -53,7 +53,7 @@ def serve_mcp(
     """
     from pyrag.cli.views.terminal import raw_stream
     from pyrag.server.config import ApiKeys, read_keys
-    from pyrag.server.mcp.run import serve_http, serve_stdio
+    from pyrag.server.mcp.transports import serve_http, serve_stdio
 
     keys = read_keys(api_key_file, os.environ) if http else ApiKeys()
     settings, config = _served(settings, named, keys, limits)
@@ -88,7 +88,7 @@ def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exac
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.filters.language import parsed
     from pyrag.server.config import ServerConfig
-    from pyrag.server.run import serve_retriever
+    from pyrag.server.processes import serve_retriever
 
     folder = Path(spec).expanduser()
 

@@ -1,7 +1,7 @@
 """The planner's readings of a question as sub-goals, for methods that plan by goals.
 
-The reading is the planner's own; only the form differs. What a program computes from two values (which is earlier,
-whether they are the same) becomes a last goal over the answers, with the same expression.
+The reading is the embedded planner's own. A computation over two values (which is earlier, whether they are the same)
+becomes a last goal over the answers, with the same expression.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
 class _Goals:
     def __init__(self) -> None:
         self.goals: list[Goal] = []
-        self._steps: dict[tuple[int, Step], Goal] = {}  # by branch: a step used twice in a branch is one goal
+        self._steps: dict[tuple[int, Step], Goal] = {}  # by branch, where a step that is used twice is one goal
 
     def value(self, node: Node, branch: int = 0) -> str:
         """Return a node's value as an expression over the goals: a name, or the placeholder of the goal that finds it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyrag.agents.passages import given
+from pyrag.agents.passages import with_facts
 from pyrag.agents.python_text import braced, literal
 from pyrag.embedded.planner.meaning import (
     Chain,
@@ -54,7 +54,7 @@ def listed_program(question: str, sub_queries: Sequence[str], topk: int = TOPK) 
         lines.append(f"docs_{number} = retrieve({text}, topk={topk})")
         lines.append(f"answer_{number} = answer({text}, docs_{number})")
     facts = "; ".join(f"{braced(query)} {{answer_{number}}}" for number, query in enumerate(sub_queries, start=1))
-    lines.append(f'final_answer = answer(f"{given(facts, braced(question))}")')
+    lines.append(f'final_answer = answer(f"{with_facts(facts, braced(question))}")')
     return "\n".join(lines) + "\n"
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted
 from pyrag.agents.parsing.json_values import split_thinking
-from pyrag.agents.passages import given
+from pyrag.agents.passages import with_facts
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
@@ -88,7 +88,7 @@ def _fault(text: str) -> str:
 async def _conclude(recorder: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
     """Have the Answer agent compose what was found, where the model comes to no end."""
     facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
-    query = given(facts, recorder.episode.question)
+    query = with_facts(facts, recorder.episode.question)
     return recorder.result(await recorder.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
 
 

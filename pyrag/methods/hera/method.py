@@ -1,8 +1,8 @@
-"""HERA: an orchestrator decides which agents work on a question; its topology runs as a program (its paper, section 3).
+"""HERA: an orchestrator decides which agents work on a question, and its topology runs as a program (paper, section 3).
 
-The question is characterised where there is a library of experience, the library asked for what was learned about such
-questions, and the orchestrator for a topology (algorithm 4). The topology is checked against the question, compiled and
-run. One whose program fails, or needs an unknown answer, is revised as in PyRAG.
+If there is a library of experience, the question is characterised, and the lessons about such questions are looked up.
+Then the orchestrator makes a topology (algorithm 4), which is checked against the question, compiled and run. If its
+program fails or needs an unknown answer, the topology is revised as in PyRAG.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem, line
 
 
 def open_shared(settings: Settings) -> Library | None:
-    """Open the experience library that the settings name. Raises `DataError` where it cannot be used."""
+    """Open the experience library that the settings name. Raises `DataError` if it cannot be used."""
     return Library.open(settings.experience) if settings.experience else None
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer by the topology that the episode begins with, or by one that the orchestrator makes.
+    """Answer with the topology that the episode already has, or with a new one of the orchestrator.
 
     Args:
-        episode: The question under way.
+        episode: The running episode.
         settings: `repairs` is the maximum number of revisions.
 
     Raises:
-        ConfigError: the engine has no team.
-        ProgramFailedError: the last revision failed too.
+        ConfigError: The engine has no team of agents.
+        ProgramFailedError: The last revision failed too.
     """
     team = episode.agents.team(hera_team)
     if team is None:
@@ -57,31 +57,31 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     def check(program: Program) -> Sequence[Problem]:
         return check_topology(_topology(episode), episode.question)
 
-    given = STATE.read(episode)
-    made = Orchestration(given) if given else await _orchestrated(episode, team)
+    topology = STATE.read(episode)
+    made = Orchestration(topology) if topology else await _orchestrated(episode, team)
     program = await revise_after_checks(episode, announce(episode, _draft(episode, made, "plan")), revise, check)
     return await run_repaired(episode, program, revise, settings.repairs)
 
 
 async def _orchestrated(episode: Episode, team: HeraTeam) -> Orchestration:
     question, lessons = episode.question, await _lessons(episode, team)
-    request = {"question": question, "experience": [one.insight for one in lessons]}
+    request = {"question": question, "experience": [lesson.insight for lesson in lessons]}
     return await episode.ledger.call(
         "orchestrate", request, lambda: team.orchestrator.orchestrate(question, lessons), Orchestration
     )
 
 
 async def _lessons(episode: Episode, team: HeraTeam) -> Sequence[Lesson]:
-    """Return the library's entries on questions like this one."""
+    """Return the library's entries for questions of this kind."""
     question, library = episode.question, episode.shared
     if not isinstance(library, Library):
         return ()
-    found = await episode.ledger.call(
+    characterised = await episode.ledger.call(
         "characterise", {"question": question}, lambda: team.orchestrator.characterise(question), Characterised
     )
-    if found.note:
-        episode.warn(found.note)
-    return library.retrieve(found.profile)
+    if characterised.note:
+        episode.warn(characterised.note)
+    return library.retrieve(characterised.profile)
 
 
 async def _revised(episode: Episode, team: HeraTeam, error: str) -> Orchestration:
@@ -93,13 +93,13 @@ async def _revised(episode: Episode, team: HeraTeam, error: str) -> Orchestratio
 
 
 def _draft(episode: Episode, made: Orchestration, origin: str) -> Draft:
-    """The topology as a program; it becomes the episode's."""
+    """Return the topology as a program, and make it the episode's topology."""
     episode.keep_notes("topology", made)
     topology = made.topology
     STATE.write(episode, topology)
-    # What is asked, as far as it is known before the first answer.
-    asked = [node.input for node in topology.nodes if node.agent == "answer_generator"]
-    if known := tuple(one for one in asked if one and "{" not in one):
+    # The sub-queries, as far as they are known before the first answer.
+    inputs = [node.input for node in topology.nodes if node.agent == "answer_generator"]
+    if known := tuple(text for text in inputs if text and "{" not in text):
         episode.observer(Decomposed(known, made.note))
     source = compile_topology(topology, episode.question)
     return Draft(Program(source, episode.agents.name, origin, rationale=topology.rationale), made.note, made.doubt)
@@ -112,9 +112,9 @@ def _topology(episode: Episode) -> Topology:
 
 
 def view(trace: Trace) -> list[ViewItem]:
-    """Return the course of a question: programs given up and what was said of them, then the topology that ran.
+    """Return the course of a question: rejected programs with the reasons, then the topology that ran.
 
-    Empty where the trace has no topology.
+    Empty if the trace has no topology.
     """
     topology = STATE.read(trace)
     if topology is None:

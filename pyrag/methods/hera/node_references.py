@@ -1,7 +1,7 @@
-"""Ids of a topology's agents as Python names, and references to them in the one form `{id}`.
+"""Ids of a topology's agents as Python names, and references to them normalised to the form `{id}`.
 
-Models write `{director.answer}`, `[director]`, `${director}`, `{answer of director}` or the agent's number. Left out:
-whether an agent may refer to another (`topology_replies`).
+Models also write `{director.answer}`, `[director]`, `${director}`, `{answer of director}` or the agent's number.
+`topology_replies` checks whether an agent may refer to another.
 """
 
 from __future__ import annotations
@@ -34,87 +34,87 @@ _QUESTION = frozenset(
 _NOTHING = frozenset(("", "none", "null", "n/a", "na", "-", "start", "root", "begin", *_QUESTION))
 
 
-def node_name(said: Any, what: str) -> str:
+def node_name(value: Any, what: str) -> str:
     """Return an id as a Python name that hides no builtin, primitive, helper or keyword.
 
     Args:
-        said: A text, of which the first 60 characters count, or a number.
+        value: A number, or a text whose first 60 characters count.
         what: Name of the field, for the error.
 
     Raises:
-        BadOutputError: `said` is neither, or blank.
+        BadOutputError: The value is neither a number nor a text, or is blank.
     """
-    if isinstance(said, bool) or not isinstance(said, str | int) or not str(said).strip():
-        raise BadOutputError(f"{what} must be a short name, not {repr(said)[:80]}")
-    shown = str(said).strip()[:_MAX_NAME]
+    if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
+        raise BadOutputError(f"{what} must be a short name, not {repr(value)[:80]}")
+    shown = str(value).strip()[:_MAX_NAME]
     letters = (char if char.isascii() or not char.isalnum() else f"u{ord(char):x}" for char in shown)
     name = re.sub(r"\W+", "_", "".join(letters), flags=re.ASCII)
-    if not name[0].isalpha():  # programs may not bind names that begin with "_"
+    if not name[0].isalpha():  # programs may not bind names that start with "_"
         name = f"node_{name.lstrip('_')}"
     return f"{name}_" if name in _TAKEN else name
 
 
 @dataclass(frozen=True, slots=True)
-class Ids:
-    """Names of the agents of one topology.
+class NodeIds:
+    """Names of the agents of a topology.
 
-    `start` is the number of the first where they are numbered; `aliases` are other words for one of them.
+    `start` is the number of the first agent, in replies that number them; `aliases` maps other words to names.
     """
 
     names: tuple[str, ...]
     start: int = 1
     aliases: Mapping[str, str] = field(default_factory=dict)
 
-    def find(self, said: Any) -> str | None:
-        """The agent that an id, in any spelling, or a number means."""
-        if isinstance(said, bool) or not isinstance(said, str | int):
+    def find(self, value: Any) -> str | None:
+        """Return the agent that an id, in any spelling, or a number refers to; None if there is no such agent."""
+        if isinstance(value, bool) or not isinstance(value, str | int):
             return None
-        text = str(said).strip().strip("{}[]<>$ ")
-        for one in (text, _SUFFIX.sub("", text), _PREFIX.sub("", text)):
-            if one and (name := self._named(one)):
+        text = str(value).strip().strip("{}[]<>$ ")
+        for spelling in (text, _SUFFIX.sub("", text), _PREFIX.sub("", text)):
+            if spelling and (name := self._named(spelling)):
                 return name
         return self._numbered(text) or self.aliases.get(node_name(text, "a reference").casefold() if text else "")
 
     def _named(self, text: str) -> str | None:
         name = node_name(text, "a reference").casefold()
-        return next((one for one in self.names if one.casefold() == name), None)
+        return next((candidate for candidate in self.names if candidate.casefold() == name), None)
 
     def _numbered(self, text: str) -> str | None:
         place = int(text) - self.start if text.isdecimal() and len(text) <= 3 else -1
         return self.names[place] if 0 <= place < len(self.names) else None
 
 
-def is_nothing(said: Any) -> bool:
-    """True for a dependency that is none: the question, the start, or no word at all."""
-    if not isinstance(said, str):
-        return said is None
-    return said.strip().strip("{}[]").strip().casefold().replace(" ", "_") in _NOTHING
+def is_nothing(value: Any) -> bool:
+    """Return True for a dependency on nothing: the question, the start, or an empty word."""
+    if not isinstance(value, str):
+        return value is None
+    return value.strip().strip("{}[]").strip().casefold().replace(" ", "_") in _NOTHING
 
 
-def referring(text: str, ids: Ids, question: str) -> str:
-    """Return a text with every reference as `{id}`, and the question in the place of its name.
+def referring(text: str, ids: NodeIds, question: str) -> str:
+    """Return a text with every reference in the form `{id}`, and with the question in place of its name.
 
     Args:
-        text: A text with references in any form; those to no known agent stay as they are.
-        ids: The agents of the topology.
-        question: The text put for `{question}` and the like.
+        text: A text with references in any form. References to unknown agents are left unchanged.
+        ids: Names of the topology's agents.
+        question: Replacement for `{question}` and similar references.
     """
 
-    def found(one: re.Match[str]) -> str:
-        content = next(filter(None, one.groups())).strip()
-        if name := ids.find(content if one["curly"] else content if not content.isdecimal() else ""):
+    def replaced(match: re.Match[str]) -> str:
+        content = next(filter(None, match.groups())).strip()
+        if name := ids.find(content if match["curly"] else content if not content.isdecimal() else ""):
             return f"{{{name}}}"
-        asked = one["curly"] and content.casefold().replace(" ", "_") in _QUESTION
-        return question if asked else one[0]
+        is_question = match["curly"] and content.casefold().replace(" ", "_") in _QUESTION
+        return question if is_question else match[0]
 
-    return _BRACKETED.sub(found, text)
+    return _BRACKETED.sub(replaced, text)
 
 
 def with_braces(code: str, names: Sequence[str]) -> str:
-    """Return an expression with the bare ids of agents as references; unchanged where it does not parse.
+    """Return an expression with agents' bare ids turned into references; unchanged if it cannot be parsed.
 
     Args:
-        code: A Python expression; one that is not ASCII stays unchanged.
+        code: A Python expression. If it is not ASCII, it is returned unchanged.
         names: Ids of the agents.
     """
     try:
@@ -123,20 +123,20 @@ def with_braces(code: str, names: Sequence[str]) -> str:
         tree = None
     nodes = list(ast.walk(tree)) if tree else []
     braced = {id(node.elts[0]) for node in nodes if isinstance(node, ast.Set) and len(node.elts) == 1}
-    bare = [one for one in nodes if isinstance(one, ast.Name) and one.id in names and id(one) not in braced]
-    for one in sorted(bare, key=lambda one: -one.col_offset):
-        code = f"{code[: one.col_offset]}{{{one.id}}}{code[one.end_col_offset :]}"
+    bare = [node for node in nodes if isinstance(node, ast.Name) and node.id in names and id(node) not in braced]
+    for node in sorted(bare, key=lambda node: -node.col_offset):
+        code = f"{code[: node.col_offset]}{{{node.id}}}{code[node.end_col_offset :]}"
     return code
 
 
-def start_of(said: Sequence[Any], names: Sequence[str]) -> int:
-    """Return the number of the first agent in dependencies that are numbers: 0 where one of them is, else 1.
+def start_of(dependencies: Sequence[Any], names: Sequence[str]) -> int:
+    """Return the number of the first agent, judged by dependencies that are numbers: 0 if one of them is 0, else 1.
 
     Args:
-        said: All dependencies of the topology, as written.
-        names: Ids of the agents; an id `node_0` makes 0 a name.
+        dependencies: All dependencies of the topology, as written.
+        names: Ids of the agents. If one is `node_0`, 0 is a name rather than a number.
     """
-    numbers = {str(one).strip() for one in said if isinstance(one, str | int) and not isinstance(one, bool)}
+    numbers = {str(item).strip() for item in dependencies if isinstance(item, str | int) and not isinstance(item, bool)}
     return 0 if "0" in numbers and "node_0" not in names else 1
 
 
@@ -145,13 +145,13 @@ def references(text: str) -> list[str]:
 
 
 def unbraced(text: str, words: Mapping[str, str]) -> str:
-    """Return a text with words in the place of some references; empty where nothing else stood in it.
+    """Return a text with words in place of some references; empty if it has no other content.
 
     Args:
         text: A text with references as `{id}`.
-        words: Replacements by id; other references stay.
+        words: Replacements by id; other references are left unchanged.
     """
-    left = REFERENCE.sub(lambda found: "" if found[1] in words else found[0], text)
-    if not re.search(r"\w", left):
+    rest = REFERENCE.sub(lambda match: "" if match[1] in words else match[0], text)
+    if not re.search(r"\w", rest):
         return ""
-    return " ".join(REFERENCE.sub(lambda found: words.get(found[1], found[0]), text).split())
+    return " ".join(REFERENCE.sub(lambda match: words.get(match[1], match[0]), text).split())

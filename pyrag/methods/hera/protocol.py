@@ -1,4 +1,4 @@
-"""HERA's agents: what each of them is asked and replies, and the team that they make."""
+"""HERA's agents, with their requests and replies, and the team that they form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyrag.trace.model import Passage
 
 @dataclass(frozen=True, slots=True)
 class Selection(AgentReply):
-    """The passages that bear on a query, by position counted from 0, best first."""
+    """Passages that are relevant to a query, as positions counted from 0, best first."""
 
     positions: tuple[int, ...]
     rationale: str = ""
@@ -22,7 +22,7 @@ class Selection(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Validation(AgentReply):
-    """A verdict on whether passages suffice to answer a query; `missing` says what they lack."""
+    """Verdict on whether passages suffice to answer a query; `missing` says what they lack."""
 
     sufficient: bool
     missing: str = ""
@@ -31,7 +31,7 @@ class Validation(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Reflection(AgentReply):
-    """A verdict on an answer; `critique` says what is wrong with it."""
+    """Verdict on an answer; `critique` says what is wrong with it."""
 
     accepted: bool
     critique: str = ""
@@ -39,23 +39,23 @@ class Reflection(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Characterised(AgentReply):
-    """The kind of a question, and the cost of finding it out."""
+    """Kind of a question, with the cost of determining it."""
 
     profile: Characterisation
 
 
 @dataclass(frozen=True, slots=True)
 class Orchestration(AgentReply):
-    """A topology that keeps the rules of `topology_replies`. `warnings`: what of the reply was left out or assumed."""
+    """A topology that satisfies the rules of `topology_replies`. `warnings` list what was left out or assumed."""
 
     topology: Topology
     warnings: tuple[str, ...] = ()
-    fallback: bool = False  # no reply held a topology that can run: one search and one answer
+    fallback: bool = False  # no reply had a topology that can run: it is one search and one answer
 
 
 class Selector(Protocol):
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Choose the passages that bear on a query.
+        """Choose the passages that are relevant to a query.
 
         Args:
             query: The question that the passages are for.
@@ -80,15 +80,15 @@ class Reflector(Protocol):
         """Review an answer.
 
         Args:
-            query: What was asked.
+            query: The question.
             answer: The answer.
-            passages: What it was drawn from; empty where that were earlier answers.
+            passages: Passages behind the answer; empty if it was drawn from earlier answers.
         """
         ...
 
 
 class Lesson(Protocol):
-    """The part that an orchestrator needs of an entry of the experience library."""
+    """Entry of the experience library, as far as an orchestrator needs it."""
 
     @property
     def id(self) -> int: ...
@@ -106,28 +106,29 @@ class Orchestrator(Protocol):
         Args:
             question: The question.
             experience: Entries of the library for such questions.
-            sample: 0 for the best guess; others differ, for comparing groups.
+            sample: 0 for the best topology; other numbers give different ones, for comparisons within a group.
         """
         ...
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Return another topology after one that did not run to an answer.
+        """Return another topology after a topology failed.
 
         Args:
             question: The question.
-            topology: The one that failed.
+            topology: The topology that failed.
             error: How it failed.
 
         Raises:
-            BadOutputError: none is left.
+            BadOutputError: There is no further topology.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class HeraTeam:
-    """HERA's agents and their orchestrator. `concluder` answers from facts in its query, or from passages; the `coach`
-    learns from trajectories."""
+    """HERA's agents and their orchestrator. The `concluder` answers from facts in its query or from passages; the
+    `coach` learns from trajectories.
+    """
 
     orchestrator: Orchestrator
     decomposer: Decomposer

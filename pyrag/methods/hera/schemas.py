@@ -1,4 +1,4 @@
-"""Schemas of what HERA's agents reply (see `pyrag.agents.schemas`)."""
+"""Schemas of the replies of HERA's agents (see `pyrag.agents.schemas`)."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ from pyrag.methods.hera.topology_replies import read_topology, written_topology
 from pyrag.trace.model import Passage
 
 RETRIES = 2
-TEMPERATURE = 0.9  # of the samples of a group (paper, §4)
+TEMPERATURE = 0.9  # sampling temperature for the samples of a group (paper, §4)
 _RETRY = "hera.retry"
 
 
 @dataclass(frozen=True, slots=True)
 class LLMOrchestrator(PromptedAgent):
-    """π_O: characterises a question and decides its topology. Out of form for good, a question is `fallback`."""
+    """Orchestrator π_O, which characterises a question and decides its topology, by default `fallback`."""
 
     async def characterise(self, question: str) -> Characterised:
         talk = self.talk("hera.characterise", {"question": question}, PROFILE)
@@ -56,15 +56,17 @@ class LLMOrchestrator(PromptedAgent):
             return Characterised(Characterisation(), usage=talk.usage, raw=talk.raw, note=note)
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """Return the topology that the model writes, or the fallback where its replies stay out of form. A sample other
-        than 0 is the seed of one at `TEMPERATURE`.
+        """Return the topology that the model writes, or the fallback if all replies are unusable.
 
-        Args: those of `Orchestrator.orchestrate`.
+        Args:
+            question: The question.
+            experience: Entries of the library for such questions.
+            sample: 0 for the best topology; any other number is the seed of a sample at `TEMPERATURE`.
         """
-        shown = numbered([one.insight for one in experience]) or "none yet"
+        shown = numbered([lesson.insight for lesson in experience]) or "none yet"
         agent = replace(self, sampling=replace(self.sampling, temperature=TEMPERATURE, seed=sample)) if sample else self
         talk = agent.talk("hera.orchestrate", {"question": question, "experience": shown}, TOPOLOGY)
-        ids = tuple(one.id for one in experience)
+        ids = tuple(lesson.id for lesson in experience)
         try:
             read = await agent.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
             topology = replace(read.topology, experience=ids)
@@ -75,29 +77,31 @@ class LLMOrchestrator(PromptedAgent):
             return Orchestration(topology, fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Return another topology that the model writes, with the same experience. Of a traceback, it is shown the last
-        line.
+        """Return another topology that the model writes, with the same experience.
 
-        Args: those of `Orchestrator.revise`.
+        Args:
+            question: The question.
+            topology: The topology that failed.
+            error: How it failed; of a traceback, the model is shown the last line.
 
         Raises:
-            BadOutputError: the replies stayed out of form.
+            BadOutputError: All replies were unusable.
         """
         written = json.dumps(written_topology(topology), ensure_ascii=False, indent=1)
-        values = {"question": question, "topology": written, "error": _told(error)}
+        values = {"question": question, "topology": written, "error": _reason_of(error)}
         talk = self.talk("hera.revise", values, TOPOLOGY, system="hera.orchestrate")
         read = await self.asked(talk, lambda reply: read_topology(reply, question), _RETRY, RETRIES)
         revised = replace(read.topology, experience=topology.experience)
         return Orchestration(revised, read.warnings, usage=talk.usage, raw=talk.raw)
 
 
-def _told(error: str) -> str:
-    """Return the error as an orchestrator is told it: of a traceback, the error; it does not know the program."""
+def _reason_of(error: str) -> str:
+    """Return the last line of a traceback, for the orchestrator, which does not see the program; else the error."""
     return lines_of(error.strip())[-1] if "Traceback (most recent call last)" in error else error.strip()
 
 
 def fallback(question: str) -> Topology:
-    """One search and one answer."""
+    """Return a topology of one search and one answer."""
     return Topology((Node("docs", "retriever"), Node("said", "answer_generator", depends_on=("docs",))))
 
 
@@ -106,8 +110,8 @@ class LLMQueryDecomposer(PromptedAgent):
     async def decompose(self, question: str) -> Decomposition:
         talk = self.talk("hera.query_decomposer", {"question": question}, SUB_QUERIES)
         try:
-            found = await self.asked(talk, parse_sub_queries, _RETRY, RETRIES)
-            return Decomposition(found, usage=talk.usage, raw=talk.raw)
+            sub_queries = await self.asked(talk, parse_sub_queries, _RETRY, RETRIES)
+            return Decomposition(sub_queries, usage=talk.usage, raw=talk.raw)
         except BadOutputError as error:
             return Decomposition(
                 (question,), usage=talk.usage, raw=talk.raw, note=f"the question was not decomposed: {error}"
@@ -116,37 +120,43 @@ class LLMQueryDecomposer(PromptedAgent):
 
 @dataclass(frozen=True, slots=True)
 class LLMSelector(PromptedAgent):
-    """Out of form, it keeps everything."""
+    """Evidence selector. If its replies are unusable, it keeps all passages."""
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Keep the passages that the model names; all where its replies stay out of form.
+        """Keep the passages that the model names; all of them if its replies are unusable.
 
-        Args: those of `Selector.select`.
+        Args:
+            query: The question that the passages are for.
+            passages: The candidates.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
         talk = self.talk("hera.documents", values, DOCUMENTS, system="hera.evidence_selector")
         try:
-            kept, why = await self.asked(talk, lambda reply: parse_selection(reply, len(passages)), _RETRY, RETRIES)
+            positions, why = await self.asked(
+                talk, lambda reply: parse_selection(reply, len(passages)), _RETRY, RETRIES
+            )
         except BadOutputError as error:
-            kept, why = tuple(range(len(passages))), str(error)
-        return Selection(kept, why, usage=talk.usage, raw=talk.raw)
+            positions, why = tuple(range(len(passages))), str(error)
+        return Selection(positions, why, usage=talk.usage, raw=talk.raw)
 
 
 @dataclass(frozen=True, slots=True)
 class LLMValidator(PromptedAgent):
-    """Out of form, passages are taken to suffice."""
+    """Context validator. If its replies are unusable, the passages count as sufficient."""
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
-        """Return the model's verdict on whether passages suffice; yes where its replies stay out of form.
+        """Return the model's verdict on whether passages suffice; yes if its replies are unusable.
 
-        Args: those of `Validator.validate`.
+        Args:
+            query: The question that the passages are for.
+            passages: All of the evidence.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "documents": documents, "fence": fence}
         talk = self.talk("hera.documents", values, VERDICT, system="hera.context_validator")
         try:
-            good, why, missing = await self.asked(talk, lambda said: parse_verdict(said, "missing"), _RETRY, RETRIES)
+            good, why, missing = await self.asked(talk, lambda reply: parse_verdict(reply, "missing"), _RETRY, RETRIES)
         except BadOutputError as error:
             good, why, missing = True, str(error), ""
         return Validation(good, missing, why, usage=talk.usage, raw=talk.raw)
@@ -154,18 +164,21 @@ class LLMValidator(PromptedAgent):
 
 @dataclass(frozen=True, slots=True)
 class LLMReflector(PromptedAgent):
-    """Out of form, an answer stands."""
+    """Reflect agent. If its replies are unusable, the answer is accepted."""
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Return the model's verdict on an answer; accepted where its replies stay out of form.
+        """Return the model's verdict on an answer; accepted if its replies are unusable.
 
-        Args: those of `Reflector.reflect`.
+        Args:
+            query: The question.
+            answer: The answer.
+            passages: Passages behind the answer.
         """
         fence, documents = fenced_passages(passages)
         values = {"query": query, "answer": answer, "documents": documents, "fence": fence}
         talk = self.talk("hera.reflect", values, REVIEW)
         try:
-            good, _, critique = await self.asked(talk, lambda said: parse_verdict(said, "critique"), _RETRY, RETRIES)
+            good, _, critique = await self.asked(talk, lambda reply: parse_verdict(reply, "critique"), _RETRY, RETRIES)
         except BadOutputError as error:
             good, critique = True, str(error)
         return Reflection(good, critique, usage=talk.usage, raw=talk.raw)
@@ -177,9 +190,11 @@ class WindowedSelector:
     window: ContextWindow = ContextWindow()
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Select among the passages that fit the model's window; positions count in all those given.
+        """Select among the passages that fit the model's window. Positions refer to all passages.
 
-        Args: those of `Selector.select`.
+        Args:
+            query: The question that the passages are for.
+            passages: The candidates.
         """
         selection, fitted = await self.window.ask(query, passages, partial(self.inner.select, query))
         return replace(selection, positions=fitted.places(selection.positions), note=fitted.note)
@@ -191,7 +206,12 @@ class WindowedValidator:
     window: ContextWindow = ContextWindow()
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
-        """Judge by the passages that fit the model's window. Args: those of `Validator.validate`."""
+        """Judge by the passages that fit the model's window.
+
+        Args:
+            query: The question that the passages are for.
+            passages: All of the evidence.
+        """
         validation, fitted = await self.window.ask(query, passages, partial(self.inner.validate, query))
         return replace(validation, note=fitted.note)
 
@@ -202,14 +222,20 @@ class WindowedReflector:
     window: ContextWindow = ContextWindow()
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Review an answer by the passages that fit the model's window. Args: those of `Reflector.reflect`."""
+        """Review an answer by the passages that fit the model's window.
+
+        Args:
+            query: The question.
+            answer: The answer.
+            passages: Passages behind the answer.
+        """
         ask = partial(self.inner.reflect, query, answer)
         reflection, fitted = await self.window.ask(f"{query}\n{answer}", passages, ask)
         return replace(reflection, note=fitted.note)
 
 
 def hera_team(engines: RoleEngines) -> HeraTeam | None:
-    """Return HERA's team, whose members have the engines of their roles; None where one is of an unknown kind."""
+    """Return HERA's team, whose members use the engines of their roles; None if an engine is of an unknown kind."""
     answer, plan = _team_of(engines.answer), _team_of(engines.plan)
     decompose, rewrite = _team_of(engines.decompose), _team_of(engines.rewrite)
     if not (answer and plan and decompose and rewrite):

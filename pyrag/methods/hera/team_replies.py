@@ -1,6 +1,7 @@
-"""Parsers of the replies of HERA's agents: what they say of passages, answers and questions, and the words they use.
+"""Parsers of the replies of HERA's agents, and of their words for agents, types and difficulties.
 
-All are one JSON object. Answers and rewritten queries have the form of `parsing_judged`.
+All replies are a JSON object. Answers are read by `pyrag.methods.opera.judgements`, rewritten queries by
+`pyrag.agents.rewriter`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pyrag.errors import BadOutputError
 from pyrag.methods.hera.topology import DIFFICULTIES, QUESTION_TYPES, Agent, Characterisation, Difficulty, QuestionType
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-# The first pattern that is found decides.
+# The first pattern that matches decides.
 _AGENTS: tuple[tuple[str, Agent], ...] = (
     (r"answer_?(?:valid|verif|check|review)|reflect|review|criti(?:c|que)", "reflect"),
     (r"decompos|question_split|query_split", "query_decomposer"),
@@ -45,28 +46,28 @@ _DIFFICULTIES: tuple[tuple[str, Difficulty], ...] = (
 
 
 def parse_selection(text: str, documents: int) -> tuple[tuple[int, ...], str]:
-    """Read the passages to keep.
+    """Parse the selection of passages.
 
     Args:
         text: The reply.
         documents: Number of passages shown; higher numbers are ignored.
 
     Returns:
-        Their positions, counted from 0, and the reason.
+        Positions of the passages, counted from 0, and the reason.
 
     Raises:
-        BadOutputError: the reply is out of form.
+        BadOutputError: The reply is not in the required form.
     """
     value = _selection(text)
-    said = value["documents"]
-    positions = positions_of(said, documents)
-    if not positions and not isinstance(said, list):
-        raise BadOutputError(f'"documents" must be a list of numbers, not {repr(said)[:80]}')
+    content = value["documents"]
+    positions = positions_of(content, documents)
+    if not positions and not isinstance(content, list):
+        raise BadOutputError(f'"documents" must be a list of numbers, not {repr(content)[:80]}')
     return positions, loose_line_of(value, "analysis")
 
 
 def _selection(text: str) -> dict[str, Any]:
-    """The object with the documents, or the list of them alone."""
+    """Return the object with the documents; a bare list is accepted too."""
     try:
         return object_with(text, "documents")
     except BadOutputError:
@@ -77,17 +78,17 @@ def _selection(text: str) -> dict[str, Any]:
 
 
 def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
-    """Read a decision.
+    """Parse a decision.
 
     Args:
         text: The reply.
-        reason: The key that says what is wrong; the analysis stands in for it.
+        reason: Key of the reason for a NO. If it is missing, the analysis is taken.
 
     Returns:
-        The decision, the analysis, and the reason of a NO (empty for a YES).
+        The decision, the analysis, and the reason for a NO (empty for a YES).
 
     Raises:
-        BadOutputError: the reply is out of form, or a NO has no reason.
+        BadOutputError: The reply is not in the required form, or a NO has no reason.
     """
     value = object_with(text, "decision")
     good = decision_of(value["decision"])
@@ -98,22 +99,22 @@ def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
 
 
 def parse_profile(text: str) -> Characterisation:
-    """Raises `BadOutputError` where the type means none of the paper's."""
+    """Parse the kind of a question. Raises `BadOutputError` if the type is not one of the paper's."""
     value = object_with(text, "type")
-    said = text_of(value, "type")
-    if question_type(said) is None:
-        raise BadOutputError(f'"type" must be one of {", ".join(QUESTION_TYPES)}, not {said[:40]!r}')
+    word = text_of(value, "type")
+    if question_type(word) is None:
+        raise BadOutputError(f'"type" must be one of {", ".join(QUESTION_TYPES)}, not {word[:40]!r}')
     return profile_of(value)[0]
 
 
 def profile_of(
     value: Mapping[str, Any], otherwise: QuestionType = "single"
 ) -> tuple[Characterisation, tuple[str, ...]]:
-    """The kind of question that an object names, and warnings for what could not be read.
+    """Return the kind of question that an object describes, and warnings about what could not be read.
 
     Args:
-        value: an object with the keys "type", "difficulty" and "asks".
-        otherwise: the type where it says none.
+        value: An object with the keys "type", "difficulty" and "asks".
+        otherwise: Type to use if the object has no valid one.
     """
     type_, hard = text_of(value, "type"), text_of(value, "difficulty")
     kind, level = question_type(type_), difficulty(hard)
@@ -128,33 +129,33 @@ def profile_of(
     return Characterisation(kind or otherwise, level or "medium", asks), tuple(warnings)
 
 
-def agent_named(said: str, known: Iterable[Agent]) -> Agent | None:
-    """Return the agent that "Answer Generator", "answerer" or "answer-generator agent" means.
+def agent_named(name: str, known: Iterable[Agent]) -> Agent | None:
+    """Return the agent that "Answer Generator", "answerer" or "answer-generator agent" stands for.
 
     Args:
-        said: A name in any spelling.
-        known: The agents it may mean.
+        name: A name in any spelling.
+        known: Agents that the name may stand for.
 
     Returns:
-        The agent; None where the name means no known one.
+        The agent; None if the name stands for no known agent.
     """
-    joined = re.sub(r"\W+", "_", _CAMEL.sub("_", said.strip()), flags=re.ASCII).casefold().strip("_")
-    name = joined.removeprefix("the_").removesuffix("_agent")
+    joined = re.sub(r"\W+", "_", _CAMEL.sub("_", name.strip()), flags=re.ASCII).casefold().strip("_")
+    plain_name = joined.removeprefix("the_").removesuffix("_agent")
     among = tuple(known)
-    if exact := next((agent for agent in among if agent == name), None):
+    if exact := next((agent for agent in among if agent == plain_name), None):
         return exact
-    meant = next((agent for pattern, agent in _AGENTS if re.search(pattern, name)), None)
+    meant = next((agent for pattern, agent in _AGENTS if re.search(pattern, plain_name)), None)
     return meant if meant in among else None
 
 
-def question_type(said: str) -> QuestionType | None:
-    """The kind of question that a word such as "multi-hop" means."""
-    return next((kind for pattern, kind in _TYPES if re.search(pattern, said.casefold())), None)
+def question_type(word: str) -> QuestionType | None:
+    """Return the type of question that a word such as "multi-hop" stands for; None for an unknown word."""
+    return next((kind for pattern, kind in _TYPES if re.search(pattern, word.casefold())), None)
 
 
-def difficulty(said: str) -> Difficulty | None:
-    """The difficulty that a word such as "moderate", or a number, means."""
-    return next((level for pattern, level in _DIFFICULTIES if re.search(pattern, said.strip().casefold())), None)
+def difficulty(word: str) -> Difficulty | None:
+    """Return the difficulty that a word such as "moderate", or a number, stands for; None for an unknown word."""
+    return next((level for pattern, level in _DIFFICULTIES if re.search(pattern, word.strip().casefold())), None)
 
 
 def text_of(value: Mapping[str, object], key: str) -> str:
@@ -162,11 +163,11 @@ def text_of(value: Mapping[str, object], key: str) -> str:
 
     Args:
         value: A JSON object.
-        key: The field, which may be missing.
+        key: Name of the field, which may be missing.
     """
-    said = value.get(key)
-    if isinstance(said, list | tuple):
-        said = next(iter(said), None)
-    if isinstance(said, bool) or not isinstance(said, str | int | float):
+    content = value.get(key)
+    if isinstance(content, list | tuple):
+        content = next(iter(content), None)
+    if isinstance(content, bool) or not isinstance(content, str | int | float):
         return ""
-    return line(str(said))
+    return line(str(content))

@@ -1,7 +1,8 @@
-"""An orchestrator's decision about one question: which agents work on it, on what, and who waits for whom (HERA).
+"""Topology: an orchestrator's decision about which agents work on a question, on what, and in which order (HERA).
 
-Plain data. `pyrag.methods.hera.topology_replies` reads and checks a topology, `pyrag.methods.hera.topology_program`
-compiles it to a program, and a trace keeps the one that ran last, so that its graph can be measured afterwards.
+This module has the plain data. `pyrag.methods.hera.topology_replies` reads and checks a topology, and
+`pyrag.methods.hera.topology_program` compiles it to a program. A trace keeps the topology that ran last, so that its
+graph can be measured later.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Difficulty = Literal["easy", "medium", "hard"]
 AGENTS: tuple[Agent, ...] = get_args(Agent)
 QUESTION_TYPES: tuple[QuestionType, ...] = get_args(QuestionType)
 DIFFICULTIES: tuple[Difficulty, ...] = get_args(Difficulty)
-# What a program calls an agent by.
+# Names by which programs call the agents.
 PRIMITIVE_OF: Mapping[Agent, str] = {
     "query_decomposer": "decompose",
     "retriever": "retrieve",
@@ -43,8 +44,9 @@ PRIMITIVE_OF: Mapping[Agent, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Characterisation:
-    """The kind of a question (paper, appendix D.1). `asks` names what its answer is: "country", "date", "yes/no";
-    empty where the question does not say."""
+    """Kind of a question (paper, appendix D.1). `asks` is the kind of its answer, such as "country", "date" or
+    "yes/no"; empty if the question does not state it.
+    """
 
     type: QuestionType = "single"
     difficulty: Difficulty = "easy"
@@ -53,11 +55,12 @@ class Characterisation:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One agent at work. `id` is a Python name that no other node of the topology has.
+    """An agent's task. `id` is a Python name, unique in the topology.
 
-    `input` is what the agent is asked, with `{id}` for the text of a node that it depends on; empty, it is the text of
-    the node it depends on, or the question. `kind` is what an answer is: "country", "date". `topk` is for retrievers, 0
-    the method's own; `compute`, for `conclude`, a Python expression over nodes that gives the answer where it can.
+    `input` is the agent's question, with `{id}` for the text of another node. If it is empty, the input is the text of
+    the node it depends on, or the user's question. `kind` is the kind of an answer, such as "country" or "date". `topk`
+    is for retrievers; 0 means the method's own. `compute` is for `conclude`: a Python expression over nodes, which
+    gives the answer if it can be computed.
     """
 
     id: str
@@ -71,8 +74,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Nodes, each after those that it depends on; the last gives the answer. Nodes that do not depend on each other run
-    side by side. `experience` holds the ids of the library's entries that the orchestrator was shown."""
+    """Nodes in an order in which each comes after those it depends on; the last gives the answer.
+
+    Nodes that do not depend on each other run in parallel. `experience` holds the ids of the library's entries that the
+    orchestrator was shown.
+    """
 
     nodes: tuple[Node, ...]
     profile: Characterisation = Characterisation()
@@ -84,9 +90,9 @@ class Topology:
 
     @property
     def edges(self) -> tuple[tuple[Node, Node], ...]:
-        """Return the pairs of a node and one that it hands over to."""
+        """Pairs of a node and a node that depends on it."""
         return tuple((self.node(source), node) for node in self.nodes for source in node.depends_on)
 
 
-# What a trace keeps of HERA: the topology that ran last.
+# Part of a trace: the topology that ran last.
 STATE = Extension("hera", Topology)

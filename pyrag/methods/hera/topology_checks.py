@@ -1,8 +1,8 @@
-"""Plan checks of a topology: what it asks for, held against what the question asks for.
+"""Plan checks of a topology, which compare what it asks for with what the question asks for.
 
-Opinions, like those of `pyrag.episode.plan_checks`: an orchestrator hears of them once, then its topology runs as it
-is. They are about the two ways in which the paper's own cases fail (its appendix H): periods that a model is left to
-combine, and things that are to share one property but are asked for another.
+As with `pyrag.episode.plan_checks`, an orchestrator gets their objections once, and its next topology runs as it is.
+They address the two ways in which the paper's own cases fail (its appendix H): a model is left to combine periods in
+its head, and things that share one property are asked for another.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _COMPUTING = ("comparison", "temporal")
 
 
 def check_topology(topology: Topology, question: str) -> list[Problem]:
-    """Return the problems of a topology, for its orchestrator to mend; none is fatal.
+    """Return objections to a topology, for its orchestrator to consider; none is fatal.
 
     Args:
-        topology: A topology that keeps the rules.
-        question: The question; where it does not tell the kind of its answer, the topology's profile does.
+        topology: A topology that satisfies the rules.
+        question: The question. If it does not state the kind of its answer, the topology's profile is used.
     """
     asked = default_rules().asked_for(question) or topology.profile.asks
     graph = Graph(topology.nodes)
@@ -33,7 +33,7 @@ def check_topology(topology: Topology, question: str) -> list[Problem]:
 
 def _wrong_kind(topology: Topology, asked: str) -> Iterator[Problem]:
     last = topology.nodes[-1]
-    somewhere = asked == "place" and same_type(last.kind, "organisation")  # "where" asks for schools and firms too
+    somewhere = asked == "place" and same_type(last.kind, "organisation")  # "where" may ask for schools and firms
     if asked and last.kind and not same_type(asked, last.kind) and not somewhere:
         yield Problem(f"the question asks for a {asked}, but {last.id}, which comes last, finds a {last.kind}")
 
@@ -43,9 +43,13 @@ def _not_computed(topology: Topology, graph: Graph) -> Iterator[Problem]:
     if last.compute or topology.profile.type not in _COMPUTING:
         return
     answers = graph.answers(last)
-    kinds = [one.kind for one in answers for _ in range(2 if graph.each(one) else 1)]
-    if len(kinds) > 1 and all(any(same_type(kind, one) for one in _COMPUTED) for kind in kinds if kind) and any(kinds):
-        names = " and ".join(one.id for one in answers)
+    kinds = [answer.kind for answer in answers for _ in range(2 if graph.each(answer) else 1)]
+    if (
+        len(kinds) > 1
+        and all(any(same_type(kind, computable) for computable in _COMPUTED) for kind in kinds if kind)
+        and any(kinds)
+    ):
+        names = " and ".join(answer.id for answer in answers)
         yield Problem(
             f'{last.id} is left to work out {names} in its head: let a conclude agent do it, with "compute" '
             "(overlap, years_between, parse_date, parse_number …)"
@@ -53,15 +57,15 @@ def _not_computed(topology: Topology, graph: Graph) -> Iterator[Problem]:
 
 
 def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Problem]:
-    """Things that share the property asked for must be asked for that very property."""
+    """Yield an objection if things that share the property asked for are asked for another property."""
     if topology.profile.type != "intersection" or not asked or asked == YES_NO:
         return
     for branch in graph.parents(topology.nodes[-1]):
         line, topic = [branch, *graph.ancestors(branch)], graph.topic(branch)
         if topic is not None and not any(_asks(node, asked) for node in line):
-            said = f"asked {topic.input!r}" if topic.input else "asked for something else"
+            action = f"asked {topic.input!r}" if topic.input else "asked for something else"
             yield Problem(
-                f"the question asks for a {asked}, but {branch.id} is {said}: ask each of them for the {asked}, and "
+                f"the question asks for a {asked}, but {branch.id} is {action}: ask each of them for the {asked}, and "
                 f'give the agents that look for it the "kind" {asked!r}'
             )
 

@@ -1,6 +1,6 @@
-"""The flow through a topology: which passages, answers and texts reach a node, and which verdicts it waits for.
+"""Flow through a topology: which passages, answers and texts reach a node, and which verdicts it waits for.
 
-Read by the checks of a topology and by its compiler, so that both mean the same. Nothing here looks at texts.
+The checks of a topology and its compiler both use this module, so that they agree. It does not look at texts.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ T = TypeVar("T")
 PASSAGES = ("retriever", "evidence_selector")
 ANSWERS = ("answer_generator", "conclude")
 VERDICTS = ("context_validator", "reflect")
-SEARCHING = ("query_rewriter", "retriever")  # runs only where a verdict that it depends on found fault
+SEARCHING = ("query_rewriter", "retriever")  # run only if a verdict that they depend on is negative
 
 
 def _remembered(find: Callable[[Graph, Node], T]) -> Callable[[Graph, Node], T]:
-    """Found once for each node: as many paths as two to the power of its nodes can lead through a topology."""
+    """Store a method's result per node, because the number of paths grows exponentially with the number of nodes."""
 
-    def found(self: Graph, node: Node) -> T:
+    def remembered(self: Graph, node: Node) -> T:
         key = (find.__name__, node.id)
-        if key not in self._found:
-            self._found[key] = find(self, node)
-        answer: T = self._found[key]
+        if key not in self._results:
+            self._results[key] = find(self, node)
+        answer: T = self._results[key]
         return answer
 
-    return found
+    return remembered
 
 
 class Graph:
-    """The nodes of one topology whose dependencies exist and have no cycle."""
+    """Nodes of a topology whose dependencies exist and have no cycle."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self._nodes = {node.id: node for node in nodes}
-        self._found: dict[tuple[str, str], Any] = {}
+        self._results: dict[tuple[str, str], Any] = {}
 
     def parents(self, node: Node) -> list[Node]:
-        return [self._nodes[one] for one in node.depends_on]
+        return [self._nodes[id_] for id_ in node.depends_on]
 
     @_remembered
     def passages(self, node: Node) -> list[Node]:
-        """Return the sources of the passages that a node reads: not from beyond an answer, unless it reviews that."""
+        """Return the sources of the passages that a node reads. Only a review also reads those behind an answer."""
         return _once(self._passages(node))
 
     def _passages(self, node: Node) -> Iterator[Node]:
@@ -55,7 +55,7 @@ class Graph:
 
     @_remembered
     def answers(self, node: Node) -> list[Node]:
-        """The answers that a node is given, reviewed ones included."""
+        """Return the answers that a node receives, including reviewed ones."""
         return _once(self._answers(node))
 
     def _answers(self, node: Node) -> Iterator[Node]:
@@ -67,7 +67,7 @@ class Graph:
 
     @_remembered
     def behind(self, node: Node) -> list[Node]:
-        """The passages behind all answers that led to a node."""
+        """Return the sources of the passages behind all answers that led to a node."""
         return _once(
             passage
             for answer in self.answers(node)
@@ -76,13 +76,15 @@ class Graph:
 
     @_remembered
     def ancestors(self, node: Node) -> list[Node]:
-        """All nodes that a node waits for."""
-        return _once(one for parent in self.parents(node) for one in (parent, *self.ancestors(parent)))
+        """Return all nodes that a node waits for."""
+        return _once(ancestor for parent in self.parents(node) for ancestor in (parent, *self.ancestors(parent)))
 
     @_remembered
     def topic(self, node: Node) -> Node | None:
-        """The node whose input is what this one works on; a decomposer where it works on each sub-query in turn; None
-        where it is the question itself."""
+        """Return the node whose input this node works on; None if it works on the user's question.
+
+        For a node that works on sub-queries, this is the decomposer.
+        """
         if node.input:
             return node
         if node.agent == "conclude":
@@ -94,18 +96,18 @@ class Graph:
         return parent if parent.agent == "query_decomposer" else self.topic(parent)
 
     def each(self, node: Node) -> Node | None:
-        """The decomposer on whose sub-queries the node works one by one; it has then a value for each of them."""
+        """Return the decomposer if the node handles its sub-queries separately and so has a value for each."""
         topic = self.topic(node)
         return topic if topic is not None and topic.agent == "query_decomposer" and topic is not node else None
 
     def rewriter(self, node: Node) -> Node | None:
-        """The rewriter whose query a retriever without input searches for."""
-        rewriters = [one for one in self.parents(node) if one.agent == "query_rewriter"]
+        """Return the rewriter whose query a retriever without input searches for; None if there is none."""
+        rewriters = [parent for parent in self.parents(node) if parent.agent == "query_rewriter"]
         return rewriters[0] if rewriters and node.agent == "retriever" and not node.input else None
 
     @_remembered
     def guards(self, node: Node) -> list[Node]:
-        """The verdicts that decide whether a search is made at all."""
+        """Return the verdicts that decide whether a search is made."""
         return _once(self._guards(node))
 
     def _guards(self, node: Node) -> Iterator[Node]:

@@ -1,6 +1,6 @@
-"""The agents of a topology as a reply lists them: JSON in many shapes, each agent with plain keys.
+"""Agents of a topology, found in an orchestrator's reply: JSON in many shapes, each agent with plain keys.
 
-Nothing is checked here beyond what it takes to find the agents; what a topology must keep is in `topology_replies`.
+This module only finds the agents. `topology_replies` checks the topology.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RawNode = dict[str, Any]
 
 
 def listed_nodes(text: str) -> tuple[RawNode, list[RawNode]] | None:
-    """The object around the list of agents, and the agents as they were written; None where a reply has neither."""
+    """Return the object around the list of agents, and the agents as written; None if the reply has no agents."""
     return first_read(text, _nodes_of)
 
 
@@ -35,28 +35,28 @@ def _nodes_of(text: str) -> tuple[RawNode, list[RawNode]] | None:
     objects = parse_json(text, "{")
     lists = [{"agents": value} for value in parse_json(text, "[") if value]
     for value in (*objects, *lists):
-        if (found := _listed(value)) is not None:
-            return found
-    alone = [plain(one) for one in objects if isinstance(one, dict) and _names_agent(one)]
-    return ({}, alone[::-1]) if alone else None
+        if (listed := _listed(value)) is not None:
+            return listed
+    separate = [plain(value) for value in objects if isinstance(value, dict) and _names_agent(value)]
+    return ({}, separate[::-1]) if separate else None
 
 
 def _names_agent(value: dict[Any, Any]) -> bool:
-    said = first(plain(value), AGENT_KEYS)
-    return isinstance(said, str) and agent_named(said, AGENTS) is not None
+    name = first(plain(value), AGENT_KEYS)
+    return isinstance(name, str) and agent_named(name, AGENTS) is not None
 
 
 def plain(value: Mapping[Any, Any]) -> RawNode:
-    """A mapping with its keys in lower case and words joined by `_`."""
-    return {re.sub(r"[\s-]+", "_", _CAMEL.sub("_", str(key).strip())).casefold(): one for key, one in value.items()}
+    """Return a mapping with its keys in lower case and their words joined by `_`."""
+    return {re.sub(r"[\s-]+", "_", _CAMEL.sub("_", str(key).strip())).casefold(): item for key, item in value.items()}
 
 
 def first(value: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    """Return the value of the first key that is there and not empty; None where there is none.
+    """Return the value of the first key that is present and not empty; None if there is none.
 
     Args:
         value: An object with plain keys.
-        keys: The spellings of a field, preferred ones first.
+        keys: Spellings of a field, preferred ones first.
     """
     return next((value[key] for key in keys if value.get(key) not in (None, "", [], {})), None)
 
@@ -76,20 +76,20 @@ def _listed(value: Any, depth: int = _MAX_DEPTH) -> tuple[RawNode, list[RawNode]
 
 
 def _nodes(value: Any) -> list[RawNode] | None:
-    """The agents of a list, or of an object by their ids."""
+    """Return the agents of a list, or of an object with agents by their ids; None for anything else."""
     if isinstance(value, list):
-        named = all(isinstance(one, str) and agent_named(one, AGENTS) for one in value)
-        if not named and not any(isinstance(one, dict) for one in value):
+        named = all(isinstance(item, str) and agent_named(item, AGENTS) for item in value)
+        if not named and not any(isinstance(item, dict) for item in value):
             return None
-        return [plain(one) if isinstance(one, dict) else {"agent": one} for one in value]
-    if isinstance(value, dict) and value and all(isinstance(one, dict) for one in value.values()):
-        nodes = [{"id": key, **plain(one)} for key, one in value.items()]
-        return nodes if all(first(one, AGENT_KEYS) for one in nodes) else None
+        return [plain(item) if isinstance(item, dict) else {"agent": item} for item in value]
+    if isinstance(value, dict) and value and all(isinstance(item, dict) for item in value.values()):
+        nodes = [{"id": key, **plain(item)} for key, item in value.items()]
+        return nodes if all(first(node, AGENT_KEYS) for node in nodes) else None
     return None
 
 
 def _joined(nodes: list[RawNode], edges: Any) -> list[RawNode]:
-    """The agents with the edges between them as their dependencies."""
+    """Return the agents with the edges between them added to their dependencies."""
     for source, target in filter(None, map(_edge, edges if isinstance(edges, list) else ())):
         for node in nodes:
             if target in (node.get("id"), node.get("name"), node.get("agent")):

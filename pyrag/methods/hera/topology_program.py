@@ -1,9 +1,10 @@
-"""Compiles a topology to a program: a node becomes a variable, a reference `{id}` an f-string's.
+"""Compiler of a topology to a program: nodes become variables, and references `{id}` become parts of f-strings.
 
-Nodes that do not depend on each other run side by side, as in any program, and so do the calls of a node that works on
-every sub-query. A search that waits for a verdict is made where that found fault; its passages then join those from
-before. What a conclude agent is to compute is computed, where the answers are known and hold what it takes.
-Left out: whether a topology makes sense (`pyrag.methods.hera.topology_replies`, `pyrag.methods.hera.topology_checks`).
+Nodes that do not depend on each other run in parallel, as in any program, and so do the calls of a node that works on
+every sub-query. A search that waits for a verdict is made if the verdict is negative; its passages are added to the
+earlier ones. The expression of a conclude agent is evaluated if the answers in it are known and have the values it
+needs. Whether a topology makes sense is checked by `pyrag.methods.hera.topology_replies` and
+`pyrag.methods.hera.topology_checks`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain, count
 
-from pyrag.agents.passages import given
+from pyrag.agents.passages import with_facts
 from pyrag.agents.python_text import braced, interpolated, literal
 from pyrag.methods.hera.node_references import REFERENCE
 from pyrag.methods.hera.topology import PRIMITIVE_OF, Node, Topology
@@ -24,7 +25,7 @@ def compile_topology(topology: Topology, question: str) -> str:
     """Return the program of a topology.
 
     Args:
-        topology: One that keeps all rules.
+        topology: A topology that satisfies all rules.
         question: The question.
     """
     compiler = _Compiler(topology, question)
@@ -36,10 +37,10 @@ class _Compiler:
     def __init__(self, topology: Topology, question: str) -> None:
         self._graph, self._question, self._asks = Graph(topology.nodes), question, topology.profile.asks
         ids = {node.id for node in topology.nodes}
-        self._place = next(one for one in map("i{}".format, chain([""], count())) if one not in ids)
+        self._place = next(name for name in map("i{}".format, chain([""], count())) if name not in ids)
 
     def lines(self, node: Node) -> list[str]:
-        """The statements of a node; every one that calls an agent binds the node's name."""
+        """Return the statements of a node. Each statement that calls an agent binds the node's name."""
         if node.agent == "conclude" and self._graph.answers(node):
             return self._concluded(node)
         each = self._graph.each(node)
@@ -48,7 +49,7 @@ class _Compiler:
         return [f"{node.id} = [{self._value(node, f'[{self._place}]')} {self._all_of(each)}]"]
 
     def _all_of(self, each: Node) -> str:
-        """Goes through the places of a decomposer's sub-queries."""
+        """Return a loop over the positions of a decomposer's sub-queries."""
         return f"for {self._place} in range(len({each.id}))"
 
     def _value(self, node: Node, at: str) -> str:
@@ -56,14 +57,14 @@ class _Compiler:
         guards = self._graph.guards(node)
         if not guards:
             return call
-        sure = " and ".join(f"is_known({self._ref(one, at)})" for one in guards)
+        sure = " and ".join(f"is_known({self._ref(guard, at)})" for guard in guards)
         if node.agent == "query_rewriter":
             return f"{self._topic(node, at)} if {sure} else {call}"
-        before = self._docs((passage for one in guards for passage in self._graph.passages(one)), at)
+        before = self._docs((passage for guard in guards for passage in self._graph.passages(guard)), at)
         return f"{before} if {sure} else {before} + {call}"
 
     def _call(self, node: Node, at: str) -> str:
-        """The call of a node's agent; `at` says which sub-query it is for."""
+        """Return the call of a node's agent; `at` is the index of its sub-query."""
         topic, docs = self._topic(node, at), self._docs(self._graph.passages(node), at)
         match node.agent:
             case "query_decomposer":
@@ -82,8 +83,8 @@ class _Compiler:
         return f"{PRIMITIVE_OF[node.agent]}({', '.join(arguments)})"
 
     def _hints(self, node: Node, docs: str, at: str) -> list[str]:
-        """Return a rewriter's hints beside the query: what was found, what is missing, what must not get lost."""
-        missing = [self._ref(one, at) for one in self._graph.guards(node)][:1]
+        """Return a rewriter's hints in addition to the query: passages, what is missing, and the property to keep."""
+        missing = [self._ref(guard, at) for guard in self._graph.guards(node)][:1]
         topic = self._graph.topic(node)
         asked = (topic.input if topic else "") or self._question
         keep = node.kind or (self._asks if self._asks and self._asks in asked.casefold() else "")
@@ -97,8 +98,8 @@ class _Compiler:
     def _concluded(self, node: Node) -> list[str]:
         answers = self._graph.answers(node)
         known = " and ".join(
-            f"all(is_known(one) for one in {one.id})" if self._graph.each(one) else f"is_known({one.id})"
-            for one in answers
+            f"all(is_known(one) for one in {answer.id})" if self._graph.each(answer) else f"is_known({answer.id})"
+            for answer in answers
         )
         own = [parent for parent in self._graph.parents(node) if parent.agent in PASSAGES]
         facts = self._facts(node)
@@ -107,10 +108,10 @@ class _Compiler:
         return attempted(node.id, known, value, f"conclude({facts}{f', {docs}' if docs != '[]' else ''})")
 
     def _facts(self, node: Node) -> str:
-        """The answers that a node is given, each behind its question, and what reviews said of them."""
-        facts = [self._fact(one) for one in self._graph.answers(node)]
-        reviews = [f"Review: {{{one.id}}}" for one in self._graph.parents(node) if one.agent == "reflect"]
-        return f'f"{given("; ".join([*facts, *reviews]), self._inner(node))}"'
+        """Return the answers that a node receives, each after its question, and the reviews of them."""
+        facts = [self._fact(answer) for answer in self._graph.answers(node)]
+        reviews = [f"Review: {{{parent.id}}}" for parent in self._graph.parents(node) if parent.agent == "reflect"]
+        return f'f"{with_facts("; ".join([*facts, *reviews]), self._inner(node))}"'
 
     def _fact(self, answer: Node) -> str:
         each = self._graph.each(answer)
@@ -120,8 +121,8 @@ class _Compiler:
         return f"{{'; '.join([{pairs}])}}"
 
     def _docs(self, nodes: Iterable[Node], at: str = "") -> str:
-        """The passages of nodes, one after the other; a list of lists is one to every agent."""
-        return " + ".join(dict.fromkeys(self._ref(one, at) for one in nodes)) or "[]"
+        """Return the passages of nodes, concatenated. Agents also accept a list of lists."""
+        return " + ".join(dict.fromkeys(self._ref(node, at) for node in nodes)) or "[]"
 
     def _ref(self, node: Node, at: str) -> str:
         return f"{node.id}{at}" if at and self._graph.each(node) else node.id
@@ -136,7 +137,7 @@ class _Compiler:
         return literal(topic.input if topic and topic.input else self._question)
 
     def _inner(self, topic: Node | None) -> str:
-        """A node's input inside an f-string; the question where it has none."""
+        """Return a node's input for an f-string; the question if it has none."""
         if topic is None or not topic.input:
             return braced(self._question)
-        return interpolated(topic.input, REFERENCE, lambda found: found[1])
+        return interpolated(topic.input, REFERENCE, lambda match: match[1])

@@ -1,7 +1,7 @@
-"""Mends topologies that cannot run as they are: passages to answer from, inputs that cannot be, a single end.
+"""Repair of topologies that cannot run as they are: missing passages, impossible inputs, several ends.
 
-Each rule does what a topology's author can only have meant, and says so in a warning. What cannot be mended is left as
-it is: `topology_replies.checked` refuses it.
+Each rule makes the change that the topology's author must have meant, and adds a warning. What cannot be repaired is
+left unchanged; `topology_replies.check_rules` refuses it.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from pyrag.methods.hera.node_references import references, unbraced
 from pyrag.methods.hera.topology import Node
 from pyrag.methods.hera.topology_graph import ANSWERS, PASSAGES, VERDICTS, Graph
 
-_ASKING = ("retriever", "query_rewriter", "query_decomposer")  # whose input is all they know of an answer
+_ASKING = ("retriever", "query_rewriter", "query_decomposer")  # these see earlier answers only in their input
 _REWRITING = ("query_rewriter", "query_decomposer")
 _END = "conclusion"
 
 
-def mended(nodes: Sequence[Node], silent: frozenset[str]) -> tuple[tuple[Node, ...], tuple[str, ...]]:
-    """The agents of a topology that can run, and warnings.
+def repaired(nodes: Sequence[Node], silent: frozenset[str]) -> tuple[tuple[Node, ...], tuple[str, ...]]:
+    """Return the agents of a topology that can run, and warnings.
 
     Args:
-        nodes: agents whose dependencies exist.
-        silent: ids of those that do not say on whom they depend.
+        nodes: Agents whose dependencies exist.
+        silent: Ids of the agents that do not state their dependencies.
     """
     if not nodes or not _is_ordered(nodes):
         return tuple(nodes), ()
-    mending = _Mending(nodes, silent)
+    repair = _Repair(nodes, silent)
     for rule in (
-        mending.connect,
-        mending.give_passages,
-        mending.answer_reviews,
-        mending.drop_inputs,
-        mending.say_where,
-        mending.drop_unheard,
-        mending.end,
+        repair.connect,
+        repair.give_passages,
+        repair.answer_reviews,
+        repair.drop_inputs,
+        repair.say_where,
+        repair.drop_unheard,
+        repair.end,
     ):
         rule()
-    return tuple(mending.nodes), tuple(mending.warnings)
+    return tuple(repair.nodes), tuple(repair.warnings)
 
 
 def _is_ordered(nodes: Sequence[Node]) -> bool:
@@ -48,10 +48,10 @@ def _is_ordered(nodes: Sequence[Node]) -> bool:
     except CycleError:
         return False
     known = {node.id for node in nodes}
-    return len(known) == len(nodes) and all(one in known for node in nodes for one in node.depends_on)
+    return len(known) == len(nodes) and all(needed in known for node in nodes for needed in node.depends_on)
 
 
-class _Mending:
+class _Repair:
     def __init__(self, nodes: Sequence[Node], silent: frozenset[str]) -> None:
         self.nodes, self.warnings = list(nodes), list[str]()
         self._silent = silent
@@ -60,22 +60,22 @@ class _Mending:
         return Graph(self.nodes)
 
     def _each(self, change: Callable[[Node, Graph], Node]) -> None:
-        """Changes one agent after the other; each sees what became of those before."""
+        """Change the agents one after another; each change sees the earlier ones."""
         for place in range(len(self.nodes)):
             self.nodes[place] = change(self.nodes[place], self._graph())
 
     def _used(self) -> set[str]:
-        return {one for node in self.nodes for one in node.depends_on}
+        return {needed for node in self.nodes for needed in node.depends_on}
 
     def _before(self, node: Node, agents: Sequence[str]) -> tuple[str, ...]:
-        """Agents listed before a node: those that nobody depends on, or the last one."""
+        """Return the agents before a node that no other depends on; if there are none, the last before it."""
         place = self.nodes.index(node)
-        found = [one.id for one in self.nodes[:place] if one.agent in agents]
+        earlier = [candidate.id for candidate in self.nodes[:place] if candidate.agent in agents]
         used = self._used()
-        return tuple(one for one in found if one not in used) or tuple(found[-1:])
+        return tuple(candidate for candidate in earlier if candidate not in used) or tuple(earlier[-1:])
 
     def connect(self) -> None:
-        """Agents that lack what they work on get it from those listed before them."""
+        """Connect agents that lack passages or answers to agents listed before them."""
         self._each(self._connected)
 
     def _connected(self, node: Node, graph: Graph) -> Node:
@@ -93,9 +93,9 @@ class _Mending:
         return replace(node, depends_on=tuple(dict.fromkeys((*node.depends_on, *self._before(node, wanted)))))
 
     def give_passages(self) -> None:
-        """An answer without anything to read gets a search for what it is asked; where nobody searches, every one."""
+        """Add a search before answers that have nothing to read; before all answers if the topology never searches."""
         nobody = not any(node.agent in PASSAGES for node in self.nodes)
-        for node in [one for one in self.nodes if one.agent == "answer_generator"]:
+        for node in [candidate for candidate in self.nodes if candidate.agent == "answer_generator"]:
             graph = self._graph()
             if graph.passages(node) or (graph.answers(node) and not nobody):
                 continue
@@ -105,68 +105,68 @@ class _Mending:
             self.warnings.append(f"{node.id} has nothing to answer from: {docs.id} searches for what it is asked")
 
     def answer_reviews(self) -> None:
-        """An answer after a review that reads nothing new is a conclusion."""
+        """Turn an answer that follows a review and reads nothing new into a conclusion."""
         self._each(self._concluding)
 
     def _concluding(self, node: Node, graph: Graph) -> Node:
-        agents = [one.agent for one in graph.parents(node)]
-        if node.agent != "answer_generator" or "reflect" not in agents or any(one in PASSAGES for one in agents):
+        agents = [parent.agent for parent in graph.parents(node)]
+        if node.agent != "answer_generator" or "reflect" not in agents or any(agent in PASSAGES for agent in agents):
             return node
         self.warnings.append(f"{node.id} follows a review but reads nothing new: it is taken for a conclude")
         return replace(node, agent="conclude")
 
     def drop_inputs(self) -> None:
-        """Inputs that refer to what is no text, or stand beside a rewritten query, are put right or left out."""
+        """Correct or remove inputs that refer to something other than text, or that compete with a rewritten query."""
         self._each(self._put_right)
 
     def _put_right(self, node: Node, graph: Graph) -> Node:
         if not node.input:
             return node
         parents = graph.parents(node)
-        words = {one.id: "the documents" if one.agent in PASSAGES else "the review"
-                 for one in parents if one.agent in (*PASSAGES, *VERDICTS)}  # fmt: skip
+        words = {parent.id: "the documents" if parent.agent in PASSAGES else "the review"
+                 for parent in parents if parent.agent in (*PASSAGES, *VERDICTS)}  # fmt: skip
         text = unbraced(node.input, words) if set(references(node.input)) & words.keys() else node.input
-        lists = [one for one in parents if one.agent == "query_decomposer" or graph.each(one)]
-        named = [one for one in lists if one.id in references(text)]
-        idle = [one for one in parents if one.agent in _REWRITING and one.id not in references(text)]
+        lists = [parent for parent in parents if parent.agent == "query_decomposer" or graph.each(parent)]
+        named = [parent for parent in lists if parent.id in references(text)]
+        idle = [parent for parent in parents if parent.agent in _REWRITING and parent.id not in references(text)]
         if named or (idle and node.agent != "conclude"):
             self.warnings.append(f"the input of {node.id} is left out: it works on what {(named or idle)[0].id} gives")
             text = ""
         return replace(node, input=text)
 
     def say_where(self) -> None:
-        """A search whose input does not name the answer that it depends on gets it behind its words."""
+        """Append answers that a search depends on to its input, unless the input refers to them."""
         self._each(self._saying)
 
     def _saying(self, node: Node, graph: Graph) -> Node:
         if not node.input or node.agent not in _ASKING:
             return node
         named = references(node.input)
-        missing = [one for one in graph.parents(node) if one.agent in ANSWERS and one.id not in named]
-        missing = [one for one in missing if not graph.each(one)]
-        return replace(node, input=" ".join([node.input, *(f"{{{one.id}}}" for one in missing)]))
+        missing = [parent for parent in graph.parents(node) if parent.agent in ANSWERS and parent.id not in named]
+        missing = [parent for parent in missing if not graph.each(parent)]
+        return replace(node, input=" ".join([node.input, *(f"{{{parent.id}}}" for parent in missing)]))
 
     def drop_unheard(self) -> None:
-        """Agents whose output nobody uses are left out, unless they answer or bring all the passages there are."""
+        """Remove agents whose output is not used, unless they answer or are the only source of passages."""
         while True:
             used = self._used()
             ends = [node for node in self.nodes if node.id not in used]
             answered = any(node.agent in ANSWERS for node in self.nodes)
-            idle = [one for one in ends if one.agent not in ANSWERS and (answered or one.agent in VERDICTS)]
+            idle = [node for node in ends if node.agent not in ANSWERS and (answered or node.agent in VERDICTS)]
             if not idle or len(idle) == len(self.nodes):
                 return
-            self.warnings += [f"{one.id} is left out: nobody uses what it gives" for one in idle]
+            self.warnings += [f"{node.id} is left out: nobody uses what it gives" for node in idle]
             self.nodes = [node for node in self.nodes if node not in idle]
 
     def end(self) -> None:
-        """Several ends, or one that gives no single answer, are drawn together."""
+        """Join several ends, or an end without a single answer, in a last agent."""
         used = self._used()
         ends = [node for node in self.nodes if node.id not in used]
         single = len(ends) == 1 and ends[0].agent in ANSWERS and not self._graph().each(ends[0])
-        if single or not all(one.agent in (*ANSWERS, *PASSAGES) for one in ends):
+        if single or not all(node.agent in (*ANSWERS, *PASSAGES) for node in ends):
             return
-        agent = "conclude" if any(one.agent in ANSWERS for one in ends) else "answer_generator"
-        last = Node(self._new(_END), agent, "", tuple(one.id for one in ends))  # type: ignore[arg-type]
+        agent = "conclude" if any(node.agent in ANSWERS for node in ends) else "answer_generator"
+        last = Node(self._new(_END), agent, "", tuple(node.id for node in ends))  # type: ignore[arg-type]
         self.nodes.append(last)
         self.warnings.append(f"{last.id} is added: it draws on {', '.join(last.depends_on)}, which came last")
 

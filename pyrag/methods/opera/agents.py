@@ -1,7 +1,8 @@
-"""OPERA's three agents over chat models: Plan Agent, Analysis-Answer Agent, Rewrite Agent (paper, section 3).
+"""OPERA's Plan Agent and Analysis-Answer Agent over chat models (paper, section 3).
 
-Each is a prompt of the folder `methods`, a schema for servers that enforce one, a parser and a bounded retry. Left out:
-how goals become a program (`pyrag.methods.registry`), and when a query is rewritten (`pyrag.episode.recovery`).
+Each agent consists of a prompt of the folder `methods`, a schema for servers that enforce schemas, a parser and a
+limited number of retries. `pyrag.methods.registry` compiles goals to a program, and `pyrag.episode.recovery` rewrites
+queries.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ PLAN_RETRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class LLMGoalPlanner(PromptedAgent):
-    """Plan Agent: question → goals. After `PLAN_RETRIES` plans with errors, the question is its only goal.
+    """Plan Agent, which splits a question into goals. If all replies are unusable, the question is the only goal.
 
-    `composed` is that of its plans.
+    Its plans have the agent's value of `composed`.
     """
 
     composed: bool = True
@@ -50,12 +51,15 @@ class LLMGoalPlanner(PromptedAgent):
             return GoalPlan((goal,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return another plan that the model writes. Of the error, which is not blank, it is shown the last line.
+        """Return another plan written by the model, which is shown the last line of the error.
 
-        Args: those of `GoalPlanner.revise`.
+        Args:
+            question: The question.
+            goals: The plan that failed.
+            error: How it failed; not blank.
 
         Raises:
-            BadOutputError: `PLAN_RETRIES` + 1 replies had no usable goals.
+            BadOutputError: None of `PLAN_RETRIES` + 1 replies had usable goals.
         """
         written = json.dumps([written_goal(goal) for goal in goals], ensure_ascii=False, indent=1)
         values = {"question": question, "plan": written, "error": lines_of(error.strip())[-1]}
@@ -75,18 +79,18 @@ class LLMGoalPlanner(PromptedAgent):
 
 
 def written_goal(goal: Goal) -> dict[str, Any]:
-    """A goal as the Plan agent writes it."""
+    """Return a goal in the form in which the Plan agent writes it."""
     searched = goal.search if goal.search not in ("", goal.text) else bool(goal.search)
     head = {"step": goal.step, "goal": goal.text, "type": goal.type, "needs": list(goal.needs)}
     return {**head, "search": searched, "compute": goal.compute}
 
 
 def opera_agents(engines: RoleEngines) -> OperaAgents | None:
-    """Return OPERA's agents over the engines of the roles; None where these are of an unknown kind."""
+    """Return OPERA's agents over the engines of the roles; None if the engines are of an unknown kind."""
     plan, answer = engines.plan, engines.answer
     planner: GoalPlanner
     if isinstance(plan, PromptedEngine):
-        composed = isinstance(answer, PromptedEngine)  # rules conclude nothing beyond what a goal asked
+        composed = isinstance(answer, PromptedEngine)  # rules cannot compose an answer from several
         planner = LLMGoalPlanner(plan.model, plan.prompts, plan.sampling, composed)
     elif isinstance(plan, RuleEngine):
         planner = RuleGoalPlanner(plan.rules)
@@ -96,7 +100,7 @@ def opera_agents(engines: RoleEngines) -> OperaAgents | None:
 
 
 def _synthesiser(engine: PromptedEngine) -> Answerer:
-    """Return the agent that concludes from answers: the Answer agent, unless the prompts have one for OPERA."""
+    """Return the agent that composes answers: the Answer agent, unless the prompts have one for OPERA."""
     if not engine.prompts.has_method(_SYNTHESIS):
         return LLMAnswerer(engine.model, engine.prompts, engine.sampling)
     return _llm_analyst(engine, system=_SYNTHESIS, retry=f"{_SYNTHESIS}.retry", facts=_SYNTHESIS)

@@ -1,8 +1,8 @@
-"""Compiles a plan of goals to a program over `retrieve` and `answer`.
+"""Compiler of a plan of goals to a program over `retrieve` and `answer`.
 
-A goal becomes a search and an answer, or an answer alone where earlier answers are all it takes. Placeholders become
-variables of f-strings, so that the dataflow is the plan's and an answer goes into later queries as it is, whatever it
-holds. Left out: whether the plan makes sense (`pyrag.methods.opera.goals`).
+A goal becomes a search and an answer, or only an answer if it needs nothing but earlier answers. Placeholders become
+variables of f-strings, so that the dataflow is the plan's, and answers go into later queries unchanged. Whether the
+plan makes sense is checked by `pyrag.methods.opera.goals`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from pyrag.agents.goals.goal import EVIDENCE, PLACEHOLDER, Goal
 from pyrag.agents.goals.goal_types import is_check
-from pyrag.agents.passages import given
+from pyrag.agents.passages import with_facts
 from pyrag.agents.python_text import interpolated, literal
 from pyrag.methods.opera.goals import in_code
 from pyrag.methods.program_text import attempted
@@ -21,22 +21,22 @@ _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|h
 
 
 def compile_goals(question: str, goals: Sequence[Goal], *, synthesis: bool = False) -> str:
-    """Return the program of a plan. A last goal that only checks another one decides whether that one holds.
+    """Return the program of a plan. If the last goal only checks another one, it decides whether that answer holds.
 
     Args:
         question: The question.
         goals: A plan without errors.
-        synthesis: Compose the final answer from the answers of all goals, unless the last goal does so itself or is
-            the question.
+        synthesis: Whether to compose the final answer from the answers of all goals, unless the last goal already does
+            so or is the question.
     """
     lines = [line for goal in goals for line in _lines(goal, goals)]
     last = goals[-1]
     if is_check(goals, last) and _ASKS_FOR_MORE.match(question):
-        checked = variable(_by_step(goals)[max(last.needs)])
+        candidate = variable(_by_step(goals)[max(last.needs)])
         otherwise = f"answer({_facts(goals, goals, question)})"
         lines += [
             f'if {variable(last)}.lower().startswith("yes"):',
-            f"    final_answer = {checked}",
+            f"    final_answer = {candidate}",
             "else:",
             f"    final_answer = {otherwise}",
         ]
@@ -54,26 +54,26 @@ def compile_goals(question: str, goals: Sequence[Goal], *, synthesis: bool = Fal
 
 
 def variable(goal: Goal) -> str:
-    """Return the variable of a goal's answer: `city_2`."""
+    """Return the variable of a goal's answer, such as `city_2`."""
     name = "_".join(re.findall(r"[a-z]+", goal.type.casefold()))[:30].strip("_")
     return f"{'answer' if name in ('', 'docs') else name}_{goal.step}"
 
 
 def _lines(goal: Goal, goals: Sequence[Goal]) -> list[str]:
-    names = {one.step: variable(one) for one in goals}
+    names = {each.step: variable(each) for each in goals}
     if not goal.search:
         return _concluded(goal, goals, names)
-    found = f"docs_{goal.step} = retrieve({_substituted(goal.search, names)})"
+    search = f"docs_{goal.step} = retrieve({_substituted(goal.search, names)})"
     if goal.type == EVIDENCE:
-        return [found]
-    return [found, f"{variable(goal)} = answer({_substituted(goal.text, names)}, docs_{goal.step})"]
+        return [search]
+    return [search, f"{variable(goal)} = answer({_substituted(goal.text, names)}, docs_{goal.step})"]
 
 
 def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> list[str]:
-    """An answer from earlier answers; where one of them is lacking, from the passages that they were read from."""
+    """Return lines that answer from earlier answers; if one is unknown, from the passages of their searches."""
     before = _before(goal, goals)
     known = " and ".join(f"is_known({names[step]})" for step in goal.needs if _by_step(goals)[step].type != EVIDENCE)
-    docs = " + ".join(f"docs_{one.step}" for one in before if one.search)
+    docs = " + ".join(f"docs_{earlier.step}" for earlier in before if earlier.search)
     if not known:
         return [f"{variable(goal)} = answer({_substituted(goal.text, names)}, {docs})"]
     computed = in_code(goal.compute, names.__getitem__)
@@ -90,23 +90,23 @@ def _substituted(text: str, names: Mapping[int, str]) -> str:
 
 
 def _inner(text: str, names: Mapping[int, str]) -> str:
-    return interpolated(text, PLACEHOLDER, lambda found: names[int(found["step"])])
+    return interpolated(text, PLACEHOLDER, lambda match: names[int(match["step"])])
 
 
 def _facts(goals: Sequence[Goal], known: Sequence[Goal], ask: str) -> str:
-    """Answers in the form of the aggregation prompt, each behind its question."""
-    names = {one.step: variable(one) for one in goals}
-    facts = "; ".join(f"{_inner(one.text, names)} {{{names[one.step]}}}" for one in known if one.type != EVIDENCE)
-    return f'f"{given(facts, _inner(ask, names))}"'
+    """Return known answers in the form of the aggregation prompt, each after its question."""
+    names = {goal.step: variable(goal) for goal in goals}
+    facts = "; ".join(f"{_inner(goal.text, names)} {{{names[goal.step]}}}" for goal in known if goal.type != EVIDENCE)
+    return f'f"{with_facts(facts, _inner(ask, names))}"'
 
 
 def _before(goal: Goal, goals: Sequence[Goal]) -> list[Goal]:
-    """All goals whose answers this one rests on, in their order."""
+    """Return all goals whose answers a goal depends on, in their order."""
     steps, wanted = _by_step(goals), set(goal.needs)
-    for one in reversed(goals[: goal.step - 1]):
-        if one.step in wanted:
-            wanted |= set(steps[one.step].needs)
-    return [one for one in goals if one.step in wanted]
+    for earlier in reversed(goals[: goal.step - 1]):
+        if earlier.step in wanted:
+            wanted |= set(steps[earlier.step].needs)
+    return [other for other in goals if other.step in wanted]
 
 
 def _by_step(goals: Sequence[Goal]) -> dict[int, Goal]:

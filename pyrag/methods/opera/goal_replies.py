@@ -1,7 +1,6 @@
-"""The steps of a plan as a reply lists them: JSON in many shapes, tags, or a Markdown list.
+"""Steps of a plan, found in a Plan agent's reply: JSON in many shapes, tags, or a Markdown list.
 
-Nothing is checked here beyond what it takes to find the steps: each becomes a mapping with plain keys, and what a plan
-must keep is in `goals`.
+This module only finds the steps and turns each into a mapping with plain keys. `goals` checks the plan.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ LABEL_KEYS = ("step", "id", "number", "step_id", "step_number", "goal_id", "inde
 _LIST_KEYS = ("goals", "plan", "steps", "subgoals", "sub_goals", "tasks", "sub_questions", "subquestions",
               "questions", "sub_queries", "queries", "decomposition", "output", "result")  # fmt: skip
 _SAID_KEYS = ("rationale", "reasoning", "explanation", "thought", "analysis")
-_MAX_TEXT = 20_000  # characters of a reply without JSON that are looked at
+_MAX_TEXT = 20_000  # characters of a reply without JSON that are searched
 _MAX_DEPTH = 3  # objects around the list of goals
 
 _WORD = r"(?:step|goal|sub[-_ ]?goal|sub[-_ ]?question|question|task|hop|[gsq])"
@@ -54,15 +53,16 @@ _ASKS = re.compile(
     r"|conclude|combine|check|figure|decide|who|whom|whose|what|where|when|which|how)\b",
     re.IGNORECASE,
 )
-Step = dict[str, Any]
+RawStep = dict[str, Any]
 
 
 def listed_goals(text: str) -> tuple[list[Any], str]:
-    """The steps of a reply as they were written, and the rationale given with them. Raises `BadOutputError`."""
-    if (found := first_read(text, _steps_of)) is not None:
+    """Return the steps of a reply as written, and the rationale. Raises `BadOutputError` if there is no list."""
+    if (listed := first_read(text, _steps_of)) is not None:
+        steps, rationale = listed
         reasoning = _REASONING.search(text)
-        return found if found[1] or reasoning is None else (found[0], " ".join(reasoning[1].split()))
-    others = [one for one in parse_json(text, "[") if one or text.strip() == "[]"]
+        return steps, rationale if rationale or reasoning is None else " ".join(reasoning[1].split())
+    others = [value for value in parse_json(text, "[") if value or text.strip() == "[]"]
     if not others and not any(_listed(value) is not None for value in parse_json(text, "{")):
         raise BadOutputError("it holds no JSON list of goals")
     return (others[0] if others else []), ""
@@ -71,17 +71,17 @@ def listed_goals(text: str) -> tuple[list[Any], str]:
 def _steps_of(text: str) -> tuple[list[Any], str] | None:
     objects, lists = parse_json(text, "{"), parse_json(text, "[")
     for value in objects:
-        # Braces around a placeholder such as {answer_1} are no list of steps.
+        # Braces around a placeholder such as {answer_1} are not a list of steps.
         if (listed := _listed(value)) and (isinstance(value, dict) or _holds_objects(listed) or _asks(listed)):
             return listed, _said(value)
-    for found in (
+    for steps in (
         next(filter(_holds_objects, lists), None),
         _each_alone(objects),
         next(filter(_asks, lists), None),
         _written(text),
     ):
-        if found is not None:
-            return found, ""
+        if steps is not None:
+            return steps, ""
     return None
 
 
@@ -94,50 +94,50 @@ def _asks(listed: Sequence[Any]) -> bool:
     return any(isinstance(item, str) and _ASKS.match(item) for item in listed)
 
 
-def plain_keys(value: Mapping[Any, Any]) -> Step:
-    """A step with its keys in lower case and words joined by `_`."""
-    return {re.sub(r"[\s-]+", "_", str(key).strip().casefold()): one for key, one in value.items()}
+def plain_keys(value: Mapping[Any, Any]) -> RawStep:
+    """Return a step with its keys in lower case and their words joined by `_`."""
+    return {re.sub(r"[\s-]+", "_", str(key).strip().casefold()): item for key, item in value.items()}
 
 
-def as_step(value: Any) -> Step | None:
-    """One item of a list of steps as a mapping; None where it is none."""
+def as_step(value: Any) -> RawStep | None:
+    """Return an item of a list of steps as a mapping; None if it is not a step."""
     if isinstance(value, str):
         return _of_text(value)
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        texts = [one for one in value if isinstance(one, str)]
+        texts = [item for item in value if isinstance(item, str)]
         return _of_text(max(texts, key=len)) if texts else None
     if not isinstance(value, Mapping):
         return None
     step = plain_keys(value)
     if len(step) == 1 and LABEL.fullmatch(next(iter(step))):  # {"step 1": …}
         label, inner = next(iter(step.items()))
-        found = as_step(inner)
-        return None if found is None else {**found, "step": label}
+        unnumbered = as_step(inner)
+        return None if unnumbered is None else {**unnumbered, "step": label}
     return step
 
 
-def _of_text(text: str) -> Step:
-    """A step from a line such as `2. Where is [company from step 1] based? {deps: [1]}`."""
-    step: Step = {}
-    found = _PREFIX.match(text)
-    if found:
-        step["step"] = int(found["named"] or found["plain"])
-        text = text[found.end() :]
+def _of_text(text: str) -> RawStep:
+    """Return the step of a line such as `2. Where is [company from step 1] based? {deps: [1]}`."""
+    step: RawStep = {}
+    match = _PREFIX.match(text)
+    if match:
+        step["step"] = int(match["named"] or match["plain"])
+        text = text[match.end() :]
     text = _NAMED.sub("", text, count=1) if _NAMED.match(text) else text
     text, needs = without_dependencies(text.strip().strip("*_ ").strip())
     return {**step, "goal": text.strip("*_ "), **({"needs": needs} if needs else {})}
 
 
 def without_dependencies(text: str) -> tuple[str, str]:
-    """A goal's text without the dependencies written behind it, and these."""
-    # Only the end of a text can hold them.
+    """Return a goal's text without the dependencies written after it, and these dependencies."""
+    # Dependencies are always at the end of the text.
     start = max(len(text) - 100, 0)
-    found = _DEPENDENCIES.search(text, start)
-    return (text[: found.start()].rstrip(), found["said"]) if found else (text, "")
+    match = _DEPENDENCIES.search(text, start)
+    return (text[: match.start()].rstrip(), match["said"]) if match else (text, "")
 
 
 def _listed(value: Any, depth: int = _MAX_DEPTH) -> list[Any] | None:
-    """The list of steps that a JSON value is or holds."""
+    """Return the list of steps that a JSON value is or contains; None if there is none."""
     if isinstance(value, list):
         return value
     if not isinstance(value, dict) or not depth:
@@ -152,10 +152,12 @@ def _listed(value: Any, depth: int = _MAX_DEPTH) -> list[Any] | None:
     return _labelled(keyed)
 
 
-def _labelled(keyed: Step) -> list[Any] | None:
-    """The steps of an object whose keys are their numbers, in the order of these."""
-    found = {int(label["number"]): (key, one) for key, one in keyed.items() if (label := LABEL.fullmatch(key))}
-    steps = [{key: one} for _, (key, one) in sorted(found.items()) if isinstance(one, str | dict)]
+def _labelled(keyed: RawStep) -> list[Any] | None:
+    """Return the steps of an object whose keys are step numbers, in their order; None for any other object."""
+    numbered = {
+        int(label["number"]): (key, content) for key, content in keyed.items() if (label := LABEL.fullmatch(key))
+    }
+    steps = [{key: content} for _, (key, content) in sorted(numbered.items()) if isinstance(content, str | dict)]
     return steps if len(steps) > 1 else None
 
 
@@ -167,7 +169,7 @@ def _said(value: Any) -> str:
 
 
 def _each_alone(objects: Sequence[Any]) -> list[Any] | None:
-    """The steps of a reply with an object for each, in the order in which they were written."""
+    """Return the steps of a reply that has a separate object for each, in the order written."""
     steps: list[Any] = []
     for value in objects:
         if isinstance(value, dict) and value not in steps and _is_goal(plain_keys(value)):
@@ -175,9 +177,9 @@ def _each_alone(objects: Sequence[Any]) -> list[Any] | None:
     return steps[::-1] or None
 
 
-def _is_goal(step: Step) -> bool:
-    told = any(isinstance(step.get(key), str) and step[key].strip() for key in TEXT_KEYS)
-    return told or (len(step) == 1 and LABEL.fullmatch(next(iter(step))) is not None)
+def _is_goal(step: RawStep) -> bool:
+    has_text = any(isinstance(step.get(key), str) and step[key].strip() for key in TEXT_KEYS)
+    return has_text or (len(step) == 1 and LABEL.fullmatch(next(iter(step))) is not None)
 
 
 def _in_text(text: str) -> list[Any] | None:
@@ -185,49 +187,49 @@ def _in_text(text: str) -> list[Any] | None:
 
 
 def _written(text: str) -> list[Any] | None:
-    """The steps of a reply without JSON: in tags, or as a list. None where it holds neither."""
+    """Return the steps of a reply without JSON, written in tags or as a list; None if there are none."""
     rest = split_thinking(text[-_MAX_TEXT:], _TAGGED.pattern)[1]
-    found = _tagged(rest) or list(_table(rest)) or list(_keyed(rest)) or list(_listing(rest))
-    steps = [step for step in found if step["goal"]]
+    candidates = _tagged(rest) or list(_table(rest)) or list(_keyed(rest)) or list(_listing(rest))
+    steps = [step for step in candidates if step["goal"]]
     asking = all(_ASKS.match(step["goal"]) for step in steps)
     return list(steps) if steps and asking else None
 
 
-def _tagged(text: str) -> list[Step]:
+def _tagged(text: str) -> list[RawStep]:
     pieces = _TAGGED.split(text)[1:]
     return [_of_text(" ".join(piece.partition("</")[0].split())) for piece in pieces]
 
 
-def _table(text: str) -> Iterator[Step]:
-    """The rows of a Markdown table whose first cell is a number."""
+def _table(text: str) -> Iterator[RawStep]:
+    """Yield the rows of a Markdown table whose first cell is a number."""
     for line in lines_of(text):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")] if line.lstrip().startswith("|") else []
-        if len(cells) > 1 and (number := number_said(cells[0])) is not None:
+        if len(cells) > 1 and (number := number_in(cells[0])) is not None:
             yield {**_of_text(cells[1]), "step": number, "type": cells[2] if len(cells) > 2 else ""}
 
 
-def _keyed(text: str) -> Iterator[Step]:
-    """Steps as YAML writes them: a list of mappings of single lines."""
-    step: Step = {}
-    lines = [found for found in map(_KEYED.match, lines_of(text)) if found]
-    for found in lines if any(one["new"] for one in lines) else ():
-        if found["new"]:
+def _keyed(text: str) -> Iterator[RawStep]:
+    """Yield the steps of a YAML list of mappings whose values are single lines."""
+    step: RawStep = {}
+    lines = [match for match in map(_KEYED.match, lines_of(text)) if match]
+    for match in lines if any(other["new"] for other in lines) else ():
+        if match["new"]:
             if step.get("goal"):
                 yield step
             step = {}
-        step[found["key"].casefold()] = found["value"].strip("\"' ")
+        step[match["key"].casefold()] = match["value"].strip("\"' ")
         step.setdefault("goal", "")
-        if found["key"].casefold() in TEXT_KEYS:
-            step["goal"] = step[found["key"].casefold()]
+        if match["key"].casefold() in TEXT_KEYS:
+            step["goal"] = step[match["key"].casefold()]
     if step.get("goal") and len(step) > 2:
         yield step
 
 
-def _listing(text: str) -> Iterator[Step]:
-    """Numbered lines, each with the fields that stand below it; bullets where no line has a number."""
+def _listing(text: str) -> Iterator[RawStep]:
+    """Yield the steps of numbered lines with the fields below each, or of bullets if no line has a number."""
     lines = lines_of(text)
     numbered = any(_PREFIX.match(line) for line in lines)
-    step: Step | None = None
+    step: RawStep | None = None
     for line in lines:
         field = _FIELD.match(line) if step else None
         if step and field:
@@ -244,11 +246,11 @@ def _listing(text: str) -> Iterator[Step]:
         yield step
 
 
-def number_said(value: Any) -> int | None:
-    """The number that a label such as `2`, `"Step 2"`, `"two"` or `"G2"` has."""
+def number_in(value: Any) -> int | None:
+    """Return the number that a label such as `2`, `"Step 2"`, `"two"` or `"G2"` contains; None if it has none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int | float):
         return int(value) if float(value).is_integer() else None
-    found = LABEL.fullmatch(value.strip()) if isinstance(value, str) else None
-    return int(found["number"]) if found else number_of(value) if isinstance(value, str) else None
+    match = LABEL.fullmatch(value.strip()) if isinstance(value, str) else None
+    return int(match["number"]) if match else number_of(value) if isinstance(value, str) else None

@@ -1,14 +1,15 @@
-"""Parser of the Plan agent's reply: a plan of sub-goals, and what is wrong with it.
+"""Parser and checks of the Plan agent's reply: a plan of sub-goals.
 
     [{"step": 1, "goal": "Which company acquired WhatsApp?", "type": "company", "needs": []},
      {"step": 2, "goal": "Where is [company from step 1] headquartered?", "type": "city", "needs": [1]}]
 
-A plan is read leniently (`parsing_steps`, `goal_fields`, `step_references`): the step number in a placeholder decides,
-`needs` is derived from placeholders, and a field that cannot be read is left out with a warning. Refused is only what
-cannot run: no goals, and a reference to a step that is missing, comes later, or is the goal itself. The last goal gives
-the answer; answers that nothing uses are drawn together by a last goal, the question. A goal with `"search": false`,
-or one that only compares what is known, is drawn from the answers it needs, by a Python expression if it has one in
-"compute"; a string in "search" is what is searched for. A goal of type "evidence" only collects passages.
+Plans are read leniently (`goal_replies`, `goal_fields`, `step_references`): the step number in a placeholder decides
+which answer is meant, `needs` is derived from placeholders, and a field that cannot be read is left out with a warning.
+A plan is refused only if it cannot run: it has no goals, or refers to a step that is missing, comes later, or is the
+goal itself. The last goal gives the answer; if answers remain unused, the question is added as a last goal that
+combines them. A goal with `"search": false`, or one that only compares known answers, is answered from the answers it
+needs, with the Python expression in "compute" if there is one. A text in "search" is the query. A goal of type
+"evidence" only collects passages.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _OF_A_STEP = re.compile(r"\b(?:from|of|in|to|at|by) (?:the )?steps?\b", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class GoalReading:
-    """A plan that can run. `warnings` say what was left out or assumed."""
+    """A plan that can run. `warnings` list what was left out or assumed."""
 
     goals: tuple[Goal, ...]
     rationale: str = ""
@@ -42,31 +43,31 @@ class GoalReading:
 
 
 def read_goals(text: str, question: str = "") -> GoalReading:
-    """The plan of a reply.
+    """Return the plan of a reply.
 
     Args:
-        text: the reply of a Plan agent.
-        question: what is planned for; the goal that draws together answers that nothing uses.
+        text: Reply of a Plan agent.
+        question: Question of the plan, which becomes its last goal if answers remain unused.
 
     Raises:
-        BadOutputError: it holds no plan that can run; says what is wrong first.
+        BadOutputError: The reply has no plan that can run; the message names the first fault.
     """
-    listed, said = listed_goals(text)
-    return replace(checked(listed, question), rationale=said)
+    listed, rationale = listed_goals(text)
+    return replace(check_goals(listed, question), rationale=rationale)
 
 
-def checked(listed: Sequence[Any], question: str = "") -> GoalReading:
-    """Return the plan that a list of steps is.
+def check_goals(listed: Sequence[Any], question: str = "") -> GoalReading:
+    """Return the plan of a list of steps.
 
     Args:
         listed: Steps as any JSON values; empty ones are skipped.
-        question: The question, for goals that repeat it.
+        question: Question of the plan, which becomes its last goal if answers remain unused.
 
     Raises:
-        BadOutputError: it cannot run, is empty, or has more than `MAX_GOALS` goals.
+        BadOutputError: The plan cannot run, is empty, or has more than `MAX_GOALS` goals.
     """
-    found = (written_goal_of(value, place) for place, value in enumerate(listed[: MAX_GOALS + 1], start=1))
-    written = [one for one in found if one is not None]
+    goals = (written_goal_of(value, place) for place, value in enumerate(listed[: MAX_GOALS + 1], start=1))
+    written = [goal for goal in goals if goal is not None]
     if not written:
         raise BadOutputError("the list of goals is empty")
     if len(written) > MAX_GOALS:
@@ -75,22 +76,22 @@ def checked(listed: Sequence[Any], question: str = "") -> GoalReading:
 
 
 class _Plan:
-    """Builds goals from written ones, one rule after another, and gathers warnings."""
+    """Builder of goals from written ones, which applies one rule after another and collects warnings."""
 
     def __init__(self, written: list[WrittenGoal], question: str) -> None:
         self._written, self._numbers = _numbered(written)
         self._question, self._warnings = question, list[str]()
-        self._names = {one.name: step for step, one in enumerate(self._written, start=1) if one.name}
-        self._types = {step: one.type for step, one in enumerate(self._written, start=1)}
+        self._names = {goal.name: step for step, goal in enumerate(self._written, start=1) if goal.name}
+        self._types = {step: goal.type for step, goal in enumerate(self._written, start=1)}
 
     def read(self) -> GoalReading:
-        goals = [self._goal(step, one) for step, one in enumerate(self._written, start=1)]
+        goals = [self._goal(step, goal) for step, goal in enumerate(self._written, start=1)]
         goals = _typed(goals)
         goals = self._final(self._linked(goals))
         goals = [self._searching(goal, goals) for goal in goals]
         goals = self._concluded(goals)
         for goal in goals:
-            if dangling := [one for one in malformed(texts_of(goal)) if _OF_A_STEP.search(one)]:
+            if dangling := [part for part in malformed(texts_of(goal)) if _OF_A_STEP.search(part)]:
                 raise BadOutputError(
                     f"step {goal.step} has {dangling[0]}, which is no placeholder: write [TYPE from step N], N a number"
                 )
@@ -100,22 +101,22 @@ class _Plan:
     def _warn(self, step: int, message: str) -> None:
         self._warnings.append(f"goal {step} of the plan: {message}")
 
-    def _goal(self, step: int, one: WrittenGoal) -> Goal:
-        own = frozenset(self._numbers.get(number, number) for number in one.needs)
+    def _goal(self, step: int, written: WrittenGoal) -> Goal:
+        own = frozenset(self._numbers.get(number, number) for number in written.needs)
         known = Steps(step, self._numbers, self._names, self._types, own)
-        text = normalised(one.text, known)
-        search = normalised(one.search, known) if isinstance(one.search, str) else text
-        compute = self._compute(step, normalised_code(one.compute, known))
-        for fault in one.faults:
+        text = normalised(written.text, known)
+        search = normalised(written.search, known) if isinstance(written.search, str) else text
+        compute = self._compute(step, normalised_code(written.compute, known))
+        for fault in written.faults:
             self._warn(step, f"{fault}: left out")
         used = placeholders(f"{text} {search} {compute}")
         for needed in sorted(used):
             _check_reference(needed, step, len(self._written))
-        needs = used | self._needs(step, one, used)
-        drawn = one.search is False or bool(compute and needs)
+        needs = used | self._needs(step, written, used)
+        drawn = written.search is False or bool(compute and needs)
         if drawn and not needs:
             self._warn(step, "it needs no earlier answer, so it is searched for")
-        return Goal(step, text, one.type, tuple(sorted(needs)), "" if drawn and needs else search, compute)
+        return Goal(step, text, written.type, tuple(sorted(needs)), "" if drawn and needs else search, compute)
 
     def _compute(self, step: int, compute: str) -> str:
         if not compute:
@@ -127,10 +128,10 @@ class _Plan:
             return ""
         return compute
 
-    def _needs(self, step: int, one: WrittenGoal, used: set[int]) -> set[int]:
-        """The steps that a goal says it needs. Where its placeholders say it too, a wrong number is left out."""
-        needs = {self._names[name] for name in one.named if name in self._names}
-        for number in one.needs:
+    def _needs(self, step: int, written: WrittenGoal, used: set[int]) -> set[int]:
+        """Return the steps that a goal states as its needs. If it has placeholders, ignore impossible numbers."""
+        needs = {self._names[name] for name in written.named if name in self._names}
+        for number in written.needs:
             needed = self._numbers.get(number, number)
             if not used:
                 _check_reference(needed, step, len(self._written))
@@ -141,20 +142,20 @@ class _Plan:
         return {needed for needed in needs if needed < step}
 
     def _linked(self, goals: list[Goal]) -> list[Goal]:
-        """With an answer that nothing uses given to the next goal that refers to nothing but speaks of such a thing."""
+        """Link unused answers to a later goal that refers to them in words only, such as "the company"."""
         for goal in goals[:-1]:
-            if any(goal.step in one.needs for one in goals):
+            if any(goal.step in other.needs for other in goals):
                 continue
             kind = kind_of(goal.type, goal.text)
-            for one in goals[goal.step :]:
-                if not one.needs and mentions(one.text, kind):
-                    goals[one.step - 1] = replace(one, needs=(goal.step,))
-                    self._warn(one.step, f"it is taken to mean the answer of step {goal.step}")
+            for other in goals[goal.step :]:
+                if not other.needs and mentions(other.text, kind):
+                    goals[other.step - 1] = replace(other, needs=(goal.step,))
+                    self._warn(other.step, f"it is taken to mean the answer of step {goal.step}")
                     break
         return goals
 
     def _final(self, goals: list[Goal]) -> list[Goal]:
-        """With the question in the place of a last goal that only asks for the answer; without it, where one is it."""
+        """Replace a last goal that only asks for the answer by the question, or remove it if nothing is left to do."""
         last = goals[-1]
         if len(goals) < 2 or not is_final(last.text) or last.compute:
             return goals
@@ -164,24 +165,24 @@ class _Plan:
         return [*goals[:-1], replace(last, text=text, search="" if last.needs else text)]
 
     def _searching(self, goal: Goal, goals: Sequence[Goal]) -> Goal:
-        """A goal that says where the answers stand that it searches with, or that searches for nothing."""
+        """Return a goal with placeholders for all answers it needs, or without a search if it needs none."""
         if not goal.search or not goal.needs:
             return goal
         known = [goals[step - 1] for step in goal.needs]
         where = placeholders(texts_of(goal))
-        kinds = [kind_of(one.type, one.text) for one in known]
+        kinds = [kind_of(earlier.type, earlier.text) for earlier in known]
         if goal.search == goal.text and concludes(goal.text, kinds, says_where=bool(where)):
             return replace(goal, search="")
-        idle = [one for one in known if one.step not in where and one.type != EVIDENCE]
+        idle = [earlier for earlier in known if earlier.step not in where and earlier.type != EVIDENCE]
         if not idle:
             return goal
-        behind = "; ".join(f"[{one.type} from step {one.step}]" for one in idle)
+        behind = "; ".join(f"[{earlier.type} from step {earlier.step}]" for earlier in idle)
         text = f"{goal.text} ({behind})"
         return replace(goal, text=text, search=text if goal.search == goal.text else f"{goal.search} {behind}")
 
     def _concluded(self, goals: list[Goal]) -> list[Goal]:
-        """With a last goal, the question, where an answer is not used otherwise."""
-        needed = {one for goal in goals for one in goal.needs}
+        """Add the question as a last goal if an answer is not used otherwise."""
+        needed = {step for goal in goals for step in goal.needs}
         idle = [goal.step for goal in goals[:-1] if goal.step not in needed]
         if not idle:
             return goals
@@ -194,14 +195,15 @@ class _Plan:
 
 
 def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[int, int]]:
-    """The goals in the order of their numbers, and the step that each number of the plan means.
+    """Return the goals in the order of their numbers, and the step that each of the plan's numbers means.
 
-    Where goals lack numbers or share one, they are counted as they stand: from 0 where one needs step 0, else from 1.
+    If numbers are missing or repeated, the goals are counted in the order written: from 0 if a goal needs step 0, else
+    from 1.
     """
-    numbers = [one.number for one in written if one.number is not None]
+    numbers = [goal.number for goal in written if goal.number is not None]
     if len(set(numbers)) == len(written):
-        written = sorted(written, key=lambda one: one.number or 0)
-        meant = {one.number: step for step, one in enumerate(written, start=1) if one.number is not None}
+        written = sorted(written, key=lambda goal: goal.number or 0)
+        meant = {goal.number: step for step, goal in enumerate(written, start=1) if goal.number is not None}
         zero = 0 not in meant and _counts_from_zero(written, first=1)
         return written, {number - zero: step for number, step in meant.items()} if zero else meant
     start = 0 if _counts_from_zero(written, first=0) else 1
@@ -209,25 +211,25 @@ def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[in
 
 
 def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
-    """True where `needs` count from 0 while goals are counted from 1, or not at all."""
-    said = [(step, number) for step, one in enumerate(written, start=1) for number in one.needs]
-    references = " ".join(one.text for one in written)
-    if first and PLACEHOLDER.search(references):  # these count from 1, and they decide
+    """Return True if `needs` count from 0 while the goals are counted from 1, or not at all."""
+    references = [(step, number) for step, goal in enumerate(written, start=1) for number in goal.needs]
+    texts = " ".join(goal.text for goal in written)
+    if first and PLACEHOLDER.search(texts):  # placeholders count from 1, and they take precedence
         return False
     zero = (
-        any(number == 0 for _, number in said) or re.search(r"\bstep[\s_]?0\b", references, re.IGNORECASE) is not None
+        any(number == 0 for _, number in references) or re.search(r"\bstep[\s_]?0\b", texts, re.IGNORECASE) is not None
     )
-    return zero and all(number + 1 < step for step, number in said)
+    return zero and all(number + 1 < step for step, number in references)
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:
-    """Return an expression with names in place of its placeholders; quotes right around one are left out.
+    """Return an expression with names in place of its placeholders. Quotes directly around a placeholder are removed.
 
     Args:
         compute: A Python expression with placeholders `[TYPE from step N]`.
-        name: Returns the text to put for a step's number.
+        name: Function that returns the replacement for a step's number.
     """
-    return _QUOTABLE.sub(lambda found: name(int(found["step"])), compute)
+    return _QUOTABLE.sub(lambda match: name(int(match["step"])), compute)
 
 
 def _check_reference(needed: int, step: int, steps: int) -> None:
@@ -240,15 +242,14 @@ def _check_reference(needed: int, step: int, steps: int) -> None:
 
 
 def _typed(goals: list[Goal]) -> list[Goal]:
-    """Goals without a type get that of the first placeholder that stands for them; one whose answer is used is none
-    that only collects passages."""
-    said: dict[int, str] = {}
+    """Set missing types from the placeholders for the goals. A goal whose answer is used is not of type "evidence"."""
+    types: dict[int, str] = {}
     for goal in goals:
         for match in PLACEHOLDER.finditer(texts_of(goal)):
-            said.setdefault(int(match["step"]), match["type"].casefold())
+            types.setdefault(int(match["step"]), match["type"].casefold())
     return [
-        replace(goal, type=said.get(goal.step, ANSWER))
-        if not goal.type or (goal.type == EVIDENCE and goal.step in said)
+        replace(goal, type=types.get(goal.step, ANSWER))
+        if not goal.type or (goal.type == EVIDENCE and goal.step in types)
         else goal
         for goal in goals
     ]
@@ -259,20 +260,20 @@ def texts_of(goal: Goal) -> str:
 
 
 def placeholders(text: str) -> set[int]:
-    """The steps whose answers a text has a place for."""
+    """Return the steps that a text has placeholders for."""
     return {int(match["step"]) for match in PLACEHOLDER.finditer(text)}
 
 
 def malformed(text: str) -> list[str]:
-    """Return the parts of a text that look like placeholders and are none."""
+    """Return the parts of a text that resemble placeholders without being valid."""
     return _NEARLY.findall(PLACEHOLDER.sub("", text))
 
 
 def type_conflicts(goals: Sequence[Goal]) -> Iterator[str]:
-    """Placeholders whose type is another one than that of the step they name."""
+    """Yield a warning for each placeholder whose type differs from the type of its step."""
     types = {goal.step: goal.type for goal in goals}
     for goal in goals:
         for match in PLACEHOLDER.finditer(goal.text):
-            wanted, given = match["type"].casefold(), types[int(match["step"])]
-            if not same_type(wanted, given):
-                yield f"goal {goal.step} of the plan takes the {given} of step {match['step']} for a {wanted}"
+            wanted, actual = match["type"].casefold(), types[int(match["step"])]
+            if not same_type(wanted, actual):
+                yield f"goal {goal.step} of the plan takes the {actual} of step {match['step']} for a {wanted}"

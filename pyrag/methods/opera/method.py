@@ -1,12 +1,12 @@
-"""OPERA: a plan of sub-goals with placeholders, judged answers, rewritten queries (its paper, section 3).
+"""OPERA: a plan of sub-goals with placeholders, judged answers and rewritten queries (its paper, section 3).
 
-Another planner and a longer ladder over PyRAG's episode: the Plan agent's goals are compiled to a program; an
-Analysis-Answer agent reads; the ladder rewrites. How deep a question goes is the Plan agent's to say: a question that
-one search settles is a single goal, which costs its one call and nothing else. (Answering first, and planning only
-where that is unsure, lost answers on multi-hop questions or saved no calls: direct answers are sure of themselves too
-often.) The answers of the goals are composed to the final one in a call of its own, as in the release, unless
-`synthesis` is `needed` or the engine has no language model. A plan that needs an answer which stays unknown is revised
-once, as in PyRAG. Variants leave out the plan, the rewriting or both (paper, table 2).
+The method uses PyRAG's episode with another planner and a longer recovery ladder: the Plan agent's goals are compiled
+to a program, an Analysis-Answer agent reads the passages, and the ladder rewrites queries. The Plan agent decides how
+complex a question is: if one search suffices, the plan is a single goal, which costs only the planning call. (Answering
+directly first, and planning only if the answer is unsure, does not help: direct answers are too often sure of
+themselves.) As in OPERA's release, a call of its own composes the final answer from the goals' answers, unless
+`synthesis` is `needed` or the engine has no language model. A plan that depends on an unknown answer is revised once,
+as in PyRAG. The variants leave out the plan, the rewriting or both (paper, table 2).
 """
 
 from __future__ import annotations
@@ -32,42 +32,42 @@ VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Plan by goals, run and repair, as far as the variant has a plan and rewriting.
+    """Answer a question by a plan of goals, run and repaired; the variant decides on the plan and the rewriting.
 
     Args:
-        episode: The question under way.
-        settings: `method` names the variant behind a colon; `repairs` is the maximum number of revisions; `synthesis`
-            says whether the final answer is composed.
+        episode: The running episode.
+        settings: `method` names the variant after a colon; `repairs` is the maximum number of revisions; `synthesis`
+            decides whether the final answer is composed.
 
     Raises:
-        ConfigError: the engine has no Plan agent, and the variant needs one.
-        ProgramFailedError: the last revision failed too.
+        ConfigError: The variant needs a Plan agent, and the engine has none.
+        ProgramFailedError: The last revision failed too.
     """
     variant = settings.method.partition(":")[2]
     episode.agents = replace(episode.agents, answerer=_analyst(episode.agents, episode.question))
     if "no-rewrite" in variant:
         episode.ladder = ()
-    planned = "no-plan" not in variant
+    has_plan = "no-plan" not in variant
     synthesis = settings.synthesis == "always"
 
     async def revise(program: Program, error: str, origin: str) -> Draft:
-        if not planned:
+        if not has_plan:
             raise BadOutputError("there is no Plan agent to ask for another way")
         return await _revise(episode, error, origin, synthesis=synthesis)
 
-    plan = await _plan(episode) if planned else GoalPlan((Goal(1, episode.question, search=episode.question),))
-    draft = _draft(episode, plan, "plan" if planned else UNPLANNED, synthesis=synthesis)
+    plan = await _plan(episode) if has_plan else GoalPlan((Goal(1, episode.question, search=episode.question),))
+    draft = _draft(episode, plan, "plan" if has_plan else UNPLANNED, synthesis=synthesis)
     return await run_repaired(episode, announce(episode, draft), revise, settings.repairs)
 
 
 def _analyst(agents: Agents, question: str) -> Answerer:
-    """Return the Analysis-Answer agent, told the original question if it can be; without one, the Answer agent."""
+    """Return the Analysis-Answer agent, set up for the original question if it supports that, or the Answer agent."""
     team = agents.team(opera_agents)
     if team is None or team.analyst is None:
         return agents.answerer
     about = getattr(team.analyst, "about", None)
-    told: Answerer = team.analyst if about is None else about(question)
-    return told
+    analyst: Answerer = team.analyst if about is None else about(question)
+    return analyst
 
 
 async def _plan(episode: Episode) -> GoalPlan:
@@ -95,7 +95,7 @@ async def _revise(episode: Episode, error: str, origin: str, *, synthesis: bool)
 
 
 def _draft(episode: Episode, plan: GoalPlan, origin: str, *, synthesis: bool) -> Draft:
-    """The plan as a program; its goals become the episode's."""
+    """Return the plan as a program, and make its goals the episode's."""
     episode.keep_notes("goals", plan)
     STATE.write(episode, OperaState(plan.goals))
     episode.sub_queries = tuple(goal.text for goal in plan.goals)

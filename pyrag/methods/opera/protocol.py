@@ -1,4 +1,4 @@
-"""OPERA's additions to agents and trace: goals, the agent that plans by them, and the state that a trace keeps."""
+"""OPERA's additions to agents and trace: goals, the agent that plans with them, and the state that a trace keeps."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from pyrag.trace.extensions import Extended, Extension
 
 @dataclass(frozen=True, slots=True)
 class GoalPlan(AgentReply):
-    """Sub-goals in order, the last one giving the answer; they keep the rules of `pyrag.methods.opera.goals`.
+    """A plan: sub-goals in order, the last giving the answer. It satisfies the rules of `pyrag.methods.opera.goals`.
 
-    `warnings` say what of the reply was left out or assumed.
+    `warnings` list what was left out of the reply or assumed.
     """
 
     goals: tuple[Goal, ...]
     rationale: str = ""
     warnings: tuple[str, ...] = ()
-    fallback: bool = False  # no reply held a plan that can run: the question is its only goal
+    fallback: bool = False  # no reply had a plan that can run: the question is the only goal
     composed: bool = False  # a language model composes the final answer from the answers of all goals
 
 
 class GoalPlanner(Protocol):
     async def plan(self, question: str) -> GoalPlan:
-        """Sub-goals of the question; one that a single search settles stays a single goal."""
+        """Return the sub-goals of a question; a single goal if one search suffices."""
         ...
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return another plan after one that did not run to an answer.
+        """Return another plan after a plan failed.
 
         Args:
             question: The question.
@@ -39,16 +39,16 @@ class GoalPlanner(Protocol):
             error: How it failed.
 
         Raises:
-            BadOutputError: none is left.
+            BadOutputError: There is no further plan.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class OperaAgents:
-    """OPERA's own agents. The `analyst` is an answerer that also judges whether the evidence suffices; one with a
-    method `about(question)` is told the user's question, beside the queries that lead to it. Without one, the answerer
-    reads.
+    """OPERA's own agents. The `analyst` answers and also judges whether the evidence suffices. If it has a method
+    `about(question)`, it is given the user's question in addition to the queries of the steps. Without an analyst, the
+    answerer reads.
     """
 
     goal_planner: GoalPlanner
@@ -57,7 +57,7 @@ class OperaAgents:
 
 @dataclass(frozen=True, slots=True)
 class OperaState:
-    """The part of a trace that is OPERA's: the goals of the program that ran last."""
+    """OPERA's part of a trace: the goals of the program that ran last."""
 
     goals: tuple[Goal, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Schemas of what OPERA's agents reply (see `pyrag.agents.schemas`)."""
+"""Schemas of the replies of OPERA's agents (see `pyrag.agents.schemas`)."""
 
 from __future__ import annotations
 

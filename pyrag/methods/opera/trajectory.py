@@ -1,7 +1,7 @@
-"""The actions of each agent in a trace (OPERA's Trajectory Memory Component), read from steps and programs.
+"""Actions of each agent in a trace (OPERA's Trajectory Memory Component), read from its steps and programs.
 
-Nothing is recorded twice: an action is a view of a program, a step or an attempt. Works for every method that plans;
-goals and the entities resolved for them are there where the method plans by goals.
+Nothing is recorded twice: an action is a view of a program, a step or an attempt. This works for every method that
+plans; goals and their answers are only available if the method plans by goals.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ _ROLES: dict[Role, str] = {
     "rewrite": "Rewrite Agent",
     "synthesis": "Final synthesis",
 }
-_SHOWN = 2  # passages of an analysis
+_SHOWN = 2  # passages shown per analysis
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One request to an agent. `evidence` are ids of the passages cited, else of those given; `step` is a step's id.
+    """A request to an agent. `evidence` lists the ids of the cited passages, or of all passages if none is cited.
 
-    `decision` is YES or NO of an analysis, the origin of a plan, and for a rewrite whether its query was searched for.
+    `decision` is YES or NO for an analysis, the origin for a plan, and for a rewrite whether its query was searched.
+    `step` is the id of a step.
     """
 
     role: Role
@@ -49,17 +50,17 @@ class Action:
 
 
 def actions(trace: Trace) -> list[Action]:
-    """In the order of the programs and of their steps; what the memo gave is no action."""
-    found: list[Action] = []
+    """Return the actions in the order of the programs and their steps, without answers from the memo."""
+    result: list[Action] = []
     for number, program in enumerate(trace.programs):
         if program.origin != UNPLANNED:
-            found.append(_planned(trace, program, last=number == len(trace.programs) - 1))
+            result.append(_planned(trace, program, last=number == len(trace.programs) - 1))
         for step in trace.steps:
             if step.round == number and step.answer is not None and not step.memo:
-                found += _answered(trace, step)
+                result += _answered(trace, step)
     if not trace.programs:
-        found = [action for step in trace.steps if step.answer and not step.memo for action in _answered(trace, step)]
-    return found
+        result = [action for step in trace.steps if step.answer and not step.memo for action in _answered(trace, step)]
+    return result
 
 
 def _planned(trace: Trace, program: Program, *, last: bool) -> Action:
@@ -73,36 +74,36 @@ def _answered(trace: Trace, step: Step) -> Iterator[Action]:
     composed = step.mode == "aggregation" and goal is None and planned_goals(trace)
     role: Role = "synthesis" if composed else "analysis"
     failed = step.query
-    for one in step.tries:
-        if one.policy == "rewrite":
-            searched = "searched" if one.topk else "tried before"
+    for attempt in step.tries:
+        if attempt.policy == "rewrite":
+            searched = "searched" if attempt.topk else "tried before"
             yield Action(
                 "rewrite",
                 failed,
-                one.query,
+                attempt.query,
                 searched,
-                one.strategy,
-                f"top-{one.topk}" if one.topk else "",
-                keywords=one.keywords,
+                attempt.strategy,
+                f"top-{attempt.topk}" if attempt.topk else "",
+                keywords=attempt.keywords,
                 goal=goal,
                 step=step.id,
             )
-            failed = one.query
-        if one.policy != "rewrite" or one.topk:
-            yield _analysed(one, step, goal, role)
+            failed = attempt.query
+        if attempt.policy != "rewrite" or attempt.topk:
+            yield _analysed(attempt, step, goal, role)
 
 
-def _analysed(one: Attempt, step: Step, goal: Goal | None, role: Role) -> Action:
-    answer = one.answer
+def _analysed(attempt: Attempt, step: Step, goal: Goal | None, role: Role) -> Action:
+    answer = attempt.answer
     known = answer is not None and answer.known
     return Action(
         role,
         step.query,
-        answer.text if answer and known else one.missing,
+        answer.text if answer and known else attempt.missing,
         "YES" if known else "NO",
-        one.rationale,
+        attempt.rationale,
         f"{label(goal)} = {answer.text}" if goal and answer and known else "",
-        answer.citations if answer and known and answer.citations else one.passages,
+        answer.citations if answer and known and answer.citations else attempt.passages,
         confidence=answer.confidence if answer else None,
         goal=goal,
         step=step.id,
@@ -120,11 +121,11 @@ def count(trace: Trace) -> AgentCounts:
 
 
 def goal_of(trace: Trace, step: Step) -> Goal | None:
-    """Return the goal that a step answers, by the variable on the step's line; None where it answers none.
+    """Return the goal that a step answers, by the variable on the step's line; None if it answers no goal.
 
     Args:
-        trace: A trace whose goals are those of the last program.
-        step: A step of that program.
+        trace: Trace, which has the goals of the last program.
+        step: Step of that program.
     """
     number = trace.variable_of(step).rpartition("_")[2] if step.primitive == "answer" else ""
     return next((goal for goal in planned_goals(trace) if str(goal.step) == number), None)
@@ -135,14 +136,13 @@ def label(goal: Goal) -> str:
 
 
 def written(goal: Goal) -> str:
-    """A goal on a line, as in the paper: `2) Where is [company from step 1] headquartered? {deps: [1]}`."""
+    """Return a goal on one line, as in the paper: `2) Where is [company from step 1] headquartered? {deps: [1]}`."""
     deps = f" {{deps: {list(goal.needs)}}}" if goal.needs else ""
     return f"{goal.step}) {goal.text}{deps}"
 
 
 def view(trace: Trace) -> list[ViewItem]:
-    """Return a question's course as OPERA's paper shows it (its table 5), one block an agent's action; empty where the
-    trace has no goals."""
+    """Return a question's course as in OPERA's paper (table 5), one block per action; empty without goals."""
     if not planned_goals(trace):
         return []
     done = actions(trace)
@@ -153,11 +153,11 @@ def view(trace: Trace) -> list[ViewItem]:
 
 
 def _metrics(done: Sequence[Action], seconds: float) -> str:
-    """As in the paper, without the synthesis; its success is the share of analyses that decide YES."""
+    """Return the counts that the paper reports, without the synthesis; success is the share of analyses with YES."""
     done = [action for action in done if action.role != "synthesis"]
     roles = Counter(action.role for action in done)
     counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES if role != "synthesis")
-    sure = sum(one.role == "analysis" and one.decision == "YES" for one in done) / max(roles["analysis"], 1)
+    sure = sum(action.role == "analysis" and action.decision == "YES" for action in done) / max(roles["analysis"], 1)
     return f"Actions: {len(done)} ({counts}) · success {100 * sure:.0f} % · {seconds:.1f} s"
 
 
@@ -168,8 +168,8 @@ def _title(number: int, action: Action) -> str:
 
 def _block(action: Action, trace: Trace) -> Line:
     parts: list[tuple[str, str]] = []
-    for name, said in _rows(action, trace):
-        text = said.replace("\n", "\n" + " " * 11)
+    for name, value in _rows(action, trace):
+        text = value.replace("\n", "\n" + " " * 11)
         parts += [("\n" if parts else "", ""), (f"{name:<10} ", "dim"), (text, "")]
     return Line(tuple(parts), 2)
 
@@ -177,26 +177,26 @@ def _block(action: Action, trace: Trace) -> Line:
 def _rows(action: Action, trace: Trace) -> Iterator[tuple[str, str]]:
     if action.role == "plan":
         yield "Plan", action.output.strip()
-        yield from _said("Rationale", action.rationale)
-        yield from _said("Outcome", "" if action.outcome == "ran" else action.outcome)
+        yield from _row_unless_empty("Rationale", action.rationale)
+        yield from _row_unless_empty("Outcome", "" if action.outcome == "ran" else action.outcome)
         return
     if action.role == "rewrite":
         yield "Failed", action.input
-        yield from _said("Strategy", action.rationale)
+        yield from _row_unless_empty("Strategy", action.rationale)
         yield "Rewritten", action.output + ("" if action.outcome else " (tried before)")
-        yield from _said("Keywords", ", ".join(action.keywords))
+        yield from _row_unless_empty("Keywords", ", ".join(action.keywords))
         return
     yield "Query", action.input
-    for number, one in enumerate(action.evidence[:_SHOWN], start=1):
-        yield "Evidence" if number == 1 else "", f"{number}. {_shown(trace.passages.get(one))}"
-    yield from _said("Analysis", action.rationale)
+    for number, key in enumerate(action.evidence[:_SHOWN], start=1):
+        yield "Evidence" if number == 1 else "", f"{number}. {_shown(trace.passages.get(key))}"
+    yield from _row_unless_empty("Analysis", action.rationale)
     sure = "" if action.confidence is None else f" (confidence {action.confidence:.2f})"
     missing = f": {action.output}" if action.output else ""
     yield "Decision", f"YES → {action.output}{sure}" if action.decision == "YES" else f"NO{missing}"
-    yield from _said("Resolved", action.outcome)
+    yield from _row_unless_empty("Resolved", action.outcome)
 
 
-def _said(name: str, text: str) -> Iterator[tuple[str, str]]:
+def _row_unless_empty(name: str, text: str) -> Iterator[tuple[str, str]]:
     if text:
         yield name, text
 

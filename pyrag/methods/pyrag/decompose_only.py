@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from pyrag.agents.passages import given
+from pyrag.agents.passages import with_facts
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
@@ -38,7 +38,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         facts = ". ".join(
             f"{query} {reply.answer.text}" for query, reply in zip(queries, replies, strict=True) if reply.answer
         )
-        composed = await recorder.answer(given(facts, episode.question), None, replies)
+        composed = await recorder.answer(with_facts(facts, episode.question), None, replies)
         return recorder.result(composed)
 
 

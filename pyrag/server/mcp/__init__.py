@@ -1,1 +1,1 @@
-"""The Model Context Protocol: pyrag as tools and resources of an assistant."""
+"""Model Context Protocol: pyrag as tools and resources of an assistant."""

@@ -24,17 +24,17 @@ def passage_uri(index: str, key: str) -> str:
     """Return the address of a passage.
 
     Args:
-        index: name of the index.
-        key: id of the passage.
+        index: Name of the index.
+        key: Id of the passage.
     """
     return f"{index_uri(index)}{_PASSAGES}{quote(key, safe='')}"
 
 
 def read_uri(uri: str) -> tuple[str, str | None]:
-    """Return the index and the passage that an address names; None for the index itself.
+    """Return the index and the passage that an address names; no passage if it is the address of an index.
 
     Raises:
-        ApiError: it is no address of ours.
+        ApiError: The address is not one of pyrag's.
     """
     if not uri.startswith(_SCHEME):
         raise ApiError(404, "unknown_resource", f"there is no resource {uri!r}: its address must open with {_SCHEME}")

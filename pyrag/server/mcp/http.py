@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP: an application of its own, or a route of `pyrag serve`, behind the same checks."""
+"""MCP over streamable HTTP, as an application of its own or a route of `pyrag serve`, behind the same checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "/mcp"
 
 
 def create_mcp_app(service: QuestionService) -> Starlette:
-    """Return an application that speaks MCP at `/mcp` alone. Its lifespan starts and closes the service."""
+    """Return an application that only serves MCP, at `/mcp`. Its lifespan starts and closes the service."""
     from starlette.applications import Starlette
 
     @asynccontextmanager
@@ -37,11 +37,11 @@ def create_mcp_app(service: QuestionService) -> Starlette:
 
 @asynccontextmanager
 async def mounted(app: Starlette, service: QuestionService) -> AsyncIterator[None]:
-    """Serve MCP at `/mcp` of an application, as long as the block runs; not without the package `mcp`.
+    """Serve MCP at `/mcp` of an application while the block runs. Without the package `mcp`, do nothing.
 
     Args:
-        app: the application, behind a `Guard`: hosts, origins, keys and sizes are checked there.
-        service: answers the questions.
+        app: The application, behind a `Guard`, which checks hosts, origins, keys and sizes.
+        service: Service that answers the questions.
     """
     try:
         manager = _session_manager(service)
@@ -57,13 +57,13 @@ async def mounted(app: Starlette, service: QuestionService) -> AsyncIterator[Non
 
 
 class CheckedBodies:
-    """The protocol's application behind a check of bodies, which its package decodes and validates by itself."""
+    """ASGI middleware that checks bodies before the package `mcp` decodes and validates them."""
 
     def __init__(self, app: App, service: QuestionService) -> None:
         self._app, self._metrics = app, service.metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        body = (await receive()).get("body", b"")  # `Guard` has read it, and gives it at once
+        body = (await receive()).get("body", b"")  # `Guard` has read the whole body
         try:
             if body:
                 await read_value(body)

@@ -1,6 +1,6 @@
-"""Arguments and results of the tools, with the words by which an assistant chooses between them.
+"""Arguments and results of the tools, with the descriptions by which an assistant chooses a tool.
 
-Knows nothing of the package `mcp`: JSON schemas are made of the structs, and arguments are checked against them.
+Does not import the package `mcp`: the structs yield the JSON schemas, and arguments are checked against the structs.
 """
 
 from __future__ import annotations
@@ -122,19 +122,21 @@ class PassageResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CitationResult(PassageResult, frozen=True, kw_only=True):
-    """A passage that the answer rests on."""
+    """A passage that supports the answer."""
 
     number: Annotated[int, Meta(description="Number of the citation in the answer's text.")]
 
 
 class AskResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a question."""
+    """Answer to a question."""
 
-    answer: Annotated[str, Meta(description="The answer; 'unknown' where the documents do not hold it.")]
-    known: Annotated[bool, Meta(description="False where the documents do not hold the answer.")]
+    answer: Annotated[str, Meta(description="The answer; 'unknown' if the documents do not contain it.")]
+    known: Annotated[bool, Meta(description="False if the documents do not contain the answer.")]
     confidence: Annotated[float | None, Meta(description="From 0 to 1, from engines that estimate it.")]
     weak: Annotated[bool, Meta(description="True for a known answer of little confidence: check its citations.")]
-    remark: Annotated[str, Meta(description="Of a weak or unknown answer: why, and what to try; else empty.")]
+    remark: Annotated[
+        str, Meta(description="For a weak or unknown answer: the reason, and what to try; otherwise empty.")
+    ]
     citations: list[CitationResult]
     sub_queries: Annotated[list[str], Meta(description="Simpler questions that the answer was made from.")]
     warnings: list[str]
@@ -165,7 +167,7 @@ class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Passages, the best first."""
+    """Passages, best first."""
 
     passages: list[PassageResult]
     index: str
@@ -173,7 +175,7 @@ class SearchResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """A tool as it is listed. `arguments` and `result` are structs."""
+    """Description of a tool. `arguments` and `result` are structs."""
 
     name: str
     title: str
@@ -237,18 +239,18 @@ def object_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     return root | {"$defs": parts} if parts else root
 
 
-def arguments_of(tool: ToolSpec, given: Mapping[str, Any] | None) -> Any:
+def arguments_of(tool: ToolSpec, arguments: Mapping[str, Any] | None) -> Any:
     """Return the arguments of a call as the tool's struct.
 
     Args:
-        tool: the tool.
-        given: arguments as the client sent them.
+        tool: The tool.
+        arguments: Arguments that the client sent.
 
     Raises:
-        ApiError: an argument is missing, unknown, of another type or out of bounds.
+        ApiError: An argument is missing, unknown, out of bounds or of the wrong type.
     """
     try:
-        return msgspec.convert(dict(given or {}), tool.arguments)
+        return msgspec.convert(dict(arguments or {}), tool.arguments)
     except msgspec.ValidationError as error:
         message = f"the arguments of {tool.name} are wrong: {error}".replace(" - at `$.", " in `")
         raise ApiError(400, "invalid_arguments", message) from None

@@ -1,4 +1,4 @@
-"""The MCP server: tools and resources as the protocol lists and calls them. Needs the package `mcp`, version 2."""
+"""MCP server: handlers that list and call tools and resources. Needs the package `mcp`, version 2."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Context = Any
 
 
 class ProtocolServer:
-    """The handlers of the protocol's requests.
+    """Handlers of the protocol's requests.
 
     Args:
-        config: names the indexes.
-        opening: returns the `Tools` once the service is open. Listing needs no service, so that a client is answered
-            while indexes and models are being opened.
+        config: Configuration that names the indexes.
+        opening: Function that returns the `Tools` once the service is open. Listing does not wait for it, so that a
+            client gets its reply while indexes and models are still loading.
     """
 
     def __init__(self, config: ServerConfig, opening: Opening) -> None:
@@ -67,11 +67,11 @@ class ProtocolServer:
         return types.ListToolsResult(tools=[_listed(tool, names) for tool in TOOLS])
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Answer `tools/call`; a failure is a result with `isError` and one sentence for the model to read."""
-        tool = next((one for one in TOOLS if one.name == params.name), None)
+        """Answer `tools/call`. A failure is a result with `isError` and one sentence for the model to read."""
+        tool = next((candidate for candidate in TOOLS if candidate.name == params.name), None)
         try:
             if tool is None:
-                known = ", ".join(one.name for one in TOOLS)
+                known = ", ".join(candidate.name for candidate in TOOLS)
                 raise ApiError(404, "unknown_tool", f"there is no tool {params.name!r}: choose from {known}")
             text, result = await self._called(tool, arguments_of(tool, params.arguments), context)
         except ApiError as error:
@@ -85,24 +85,24 @@ class ProtocolServer:
             content=[types.TextContent(text=text)], structured_content=msgspec.to_builtins(result)
         )
 
-    async def _called(self, tool: ToolSpec, given: Any, context: Context) -> tuple[str, Any]:
+    async def _called(self, tool: ToolSpec, arguments: Any, context: Context) -> tuple[str, Any]:
         from pyrag.server.mcp.tools import answer_text, passages_text, value_text
 
         tools, access = await self._opening(), access_of_request(context)
 
-        async def report(number: int, said: str) -> None:
-            await context.session.report_progress(float(number), None, said)
+        async def report(number: int, line: str) -> None:
+            await context.session.report_progress(float(number), None, line)
 
         if tool.name == "ask":
-            answered = await tools.ask(given, access, report)
+            answered = await tools.ask(arguments, access, report)
             return answer_text(answered), answered
         if tool.name == "run_program":
-            ran = await tools.run_program(given, access, report)
+            ran = await tools.run_program(arguments, access, report)
             return value_text(ran), ran
         if tool.name == "search":
-            found = await tools.search(given, access)
-            return passages_text(found.passages), found
-        opened: PassageResult = await tools.open_passage(given, access)
+            result = await tools.search(arguments, access)
+            return passages_text(result.passages), result
+        opened: PassageResult = await tools.open_passage(arguments, access)
         return passages_text([opened]), opened
 
     async def _list_resources(self, context: Context, _: Any) -> types.ListResourcesResult:
@@ -151,14 +151,14 @@ class ProtocolServer:
             name, key = read_uri(uri)
             tools, access = await self._opening(), access_of_request(context)
             if key is None:
-                found = tools.about(name, access)
+                content = tools.about(name, access)
             else:
-                found = await tools.open_passage(OpenArguments(id=key, index=name), access)
+                content = await tools.open_passage(OpenArguments(id=key, index=name), access)
         except (ApiError, PyRAGError) as error:
-            said = public_text(str(error))
+            message = public_text(str(error))
             code = types.INVALID_PARAMS if isinstance(error, ApiError) else types.INTERNAL_ERROR
-            raise MCPError(code=code, message=said, data={"uri": uri}) from None
-        text = msgspec.json.encode(found).decode()
+            raise MCPError(code=code, message=message, data={"uri": uri}) from None
+        text = msgspec.json.encode(content).decode()
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
 
     def _allowed(self, context: Context) -> list[str]:
@@ -167,13 +167,13 @@ class ProtocolServer:
 
 
 def access_of_request(context: Context) -> Access:
-    """Return what the caller may use: everything over stdio, over HTTP what its API key allows."""
+    """Return the rights of the caller: all rights over stdio, and the API key's rights over HTTP."""
     if context.request is None:
         return Access()
-    from pyrag.server.guard import ACCESS  # with it comes the whole service
+    from pyrag.server.guard import ACCESS  # imports the whole service
 
-    found: Access = context.request.scope[ACCESS]
-    return found
+    access: Access = context.request.scope[ACCESS]
+    return access
 
 
 def _listed(tool: ToolSpec, indexes: Sequence[str]) -> types.Tool:

@@ -1,4 +1,4 @@
-"""The tools over a `QuestionService`: they take checked arguments and return structs, for any way to a client."""
+"""Tools over a `QuestionService`. They take checked arguments and return structs, whatever the transport."""
 
 from __future__ import annotations
 
@@ -24,48 +24,48 @@ from pyrag.server.mcp.schemas import (
     SearchArguments,
     SearchResult,
 )
-from pyrag.server.service import Accepted, Answered, QuestionService, ServedIndex, cancel
+from pyrag.server.service import AcceptedQuestion, FinishedQuestion, QuestionService, ServedIndex, cancel
 from pyrag.server.wire import output_of, progress_of
 from pyrag.trace.model import Passage
 
-MAX_SEEN = 2_000  # passages of an index that are kept for open_passage
+MAX_SEEN = 2_000  # passages per index that are kept for open_passage
 Report = Callable[[int, str], Awaitable[None]]
 
 
 class Tools:
-    """The work of the tools and resources.
+    """Implementation of the tools and resources.
 
     Args:
-        service: answers the questions; its queue, limits and traces count for every call.
+        service: Service that answers the questions; its queue, limits and traces apply to every call.
     """
 
     def __init__(self, service: QuestionService) -> None:
         self.service = service
         self._seen: defaultdict[str, OrderedDict[str, Passage]] = defaultdict(OrderedDict)  # by scope
 
-    async def ask(self, given: AskArguments, access: Access, report: Report) -> AskResult:
-        """Answer a question. A caller that is cancelled cancels its question.
+    async def ask(self, arguments: AskArguments, access: Access, report: Report) -> AskResult:
+        """Answer a question. If the caller is cancelled, cancel the question.
 
         Args:
-            given: the question.
-            access: what the caller may use.
-            report: called with the number of an event and a line on it.
+            arguments: The question, the index and the deadline.
+            access: Rights of the caller.
+            report: Called with the number of an event and a line about it.
 
         Raises:
-            ApiError: the question is refused, or could not be answered.
-            PyRAGError: a part of pyrag failed.
+            ApiError: The question is refused, or could not be answered.
+            PyRAGError: A part of pyrag failed.
         """
-        index = self.service.index(given.index, access)
-        accepted = self.service.accept(given.question, index, {"deadline": given.deadline})
+        index = self.service.index(arguments.index, access)
+        accepted = self.service.accept(arguments.question, index, {"deadline": arguments.deadline})
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _result(done)
 
-    async def run_program(self, given: ProgramArguments, access: Access, report: Report) -> ProgramResult:
+    async def run_program(self, arguments: ProgramArguments, access: Access, report: Report) -> ProgramResult:
         """Run a program. A caller that is cancelled cancels its program.
 
         Args:
-            given: The program with its inputs.
+            arguments: The program with its inputs.
             access: What the caller may use.
             report: Called with the number of an event and a line on it.
 
@@ -73,50 +73,50 @@ class Tools:
             ApiError: The program is refused or failed; the message names its line and what to write instead.
             PyRAGError: A part of pyrag failed.
         """
-        index = self.service.index(given.index, access, given.where)
-        program = OwnProgram(given.source, given.inputs)
-        limits = {"deadline": given.deadline, "max_calls": given.max_calls}
+        index = self.service.index(arguments.index, access, arguments.where)
+        program = OwnProgram(arguments.source, arguments.inputs)
+        limits = {"deadline": arguments.deadline, "max_calls": arguments.max_calls}
         accepted = self.service.accept(program.title, index, limits, program=program)
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _value(done)
 
-    async def search(self, given: SearchArguments, access: Access) -> SearchResult:
-        """Return the passages that match best.
+    async def search(self, arguments: SearchArguments, access: Access) -> SearchResult:
+        """Return the passages that best match a query.
 
         Args:
-            given: the query.
-            access: what the caller may use.
+            arguments: The query, the number of passages and the index.
+            access: Rights of the caller.
 
         Raises:
-            ApiError: the index is unknown, or not the caller's.
-            ServiceError: the retriever failed.
+            ApiError: The index does not exist, or the caller may not use it.
+            ServiceError: The retriever failed.
         """
-        index = self.service.index(given.index, access)
+        index = self.service.index(arguments.index, access)
         async with self.service.search_slots:
-            found = await passages_of(index.retriever, given.query, given.topk)
-        self._remember(index, found)
-        passages = [PassageResult(**_fields_of(one, index.name), score=one.score) for one in found]
+            matches = await passages_of(index.retriever, arguments.query, arguments.topk)
+        self._remember(index, matches)
+        passages = [PassageResult(**_fields_of(match, index.name), score=match.score) for match in matches]
         return SearchResult(passages=passages, index=index.name)
 
-    async def open_passage(self, given: OpenArguments, access: Access) -> PassageResult:
+    async def open_passage(self, arguments: OpenArguments, access: Access) -> PassageResult:
         """Return a passage by its id.
 
         Args:
-            given: the id.
-            access: what the caller may use.
+            arguments: The id and the index.
+            access: Rights of the caller.
 
         Raises:
-            ApiError: there is no such passage, or the index is unknown or not the caller's.
-            ServiceError: the index cannot be read.
+            ApiError: There is no such passage, or the index does not exist, or the caller may not use it.
+            ServiceError: The index cannot be read.
         """
-        index = self.service.index(given.index, access)
-        found = await fetch_passages(index.retriever, [given.id])
-        passage = self._seen[index.scope].get(given.id) if found is None else next(iter(found), None)
+        index = self.service.index(arguments.index, access)
+        fetched = await fetch_passages(index.retriever, [arguments.id])
+        passage = self._seen[index.scope].get(arguments.id) if fetched is None else next(iter(fetched), None)
         if passage is None:
-            of_searches = "" if found is not None else ", and this retriever knows those of recent searches only"
+            of_searches = "" if fetched is not None else ", and this retriever knows those of recent searches only"
             message = (
-                f"there is no passage {given.id!r} in the index {index.name!r}: take an id that search or ask "
+                f"there is no passage {arguments.id!r} in the index {index.name!r}: take an id that search or ask "
                 f"gave{of_searches}"
             )
             raise ApiError(404, "unknown_passage", message)
@@ -126,12 +126,12 @@ class Tools:
         """Return the description of an index, without paths of the server.
 
         Args:
-            name: of the index.
-            access: what the caller may use.
+            name: Name of the index.
+            access: Rights of the caller.
 
         Raises:
-            ApiError: the index is unknown, or not the caller's.
-            DataError: the index cannot be read.
+            ApiError: The index does not exist, or the caller may not use it.
+            DataError: The index cannot be read.
         """
         index = self.service.index(name, access)
         described = {"index": index.name, "method": index.settings.method, "engine": public_text(index.settings.llm)}
@@ -156,7 +156,7 @@ class Tools:
             seen.popitem(last=False)
 
 
-async def _finished(accepted: Accepted, report: Report) -> Answered:
+async def _finished(accepted: AcceptedQuestion, report: Report) -> FinishedQuestion:
     """Report the events of a question or program until it has ended, and return its result. Raises its error."""
     try:
         number = 0
@@ -173,18 +173,18 @@ async def _finished(accepted: Accepted, report: Report) -> Answered:
 
 
 def _fields_of(passage: Passage, index: str) -> dict[str, Any]:
-    """Return the fields of a passage that tools show."""
+    """Return the fields of a passage that the tools show."""
     shown = {name: getattr(passage, name) for name in ("id", "title", "text", "source", "start", "end", "metadata")}
     return shown | {"uri": passage_uri(index, passage.id)}
 
 
 def answer_text(result: AskResult) -> str:
-    """Return an answer for clients that show text alone: the answer, then its numbered sources."""
-    marks = "".join(f" [{one.number}]" for one in result.citations)
+    """Return an answer as text, for clients that only show text: the answer, then its numbered sources."""
+    marks = "".join(f" [{citation.number}]" for citation in result.citations)
     parts = [f"{result.answer}{marks}" if result.known else "The documents do not hold the answer."]
     parts += [f"Note: {result.remark}"] if result.remark else []
-    parts += [f"[{one.number}] {_headed(one)}" for one in result.citations]
-    parts += [f"Note: {one}" for one in result.warnings]
+    parts += [f"[{citation.number}] {_headed(citation)}" for citation in result.citations]
+    parts += [f"Note: {warning}" for warning in result.warnings]
     return "\n\n".join(parts)
 
 
@@ -199,7 +199,7 @@ def value_text(result: ProgramResult) -> str:
 
 
 def passages_text(passages: Iterable[PassageResult]) -> str:
-    """Return passages for clients that show text alone."""
+    """Return passages as text, for clients that only show text."""
     return "\n\n".join(map(_headed, passages)) or "No passage matches: try other words."
 
 
@@ -208,7 +208,7 @@ def _headed(passage: PassageResult) -> str:
     return f"{passage.title or passage.id} ({head})\n{passage.text}"
 
 
-def _citations(done: Answered) -> list[CitationResult]:
+def _citations(done: FinishedQuestion) -> list[CitationResult]:
     trace = done.trace
     return [
         CitationResult(number=citation.number, **_fields_of(trace.passages[citation.passage], done.index))
@@ -216,7 +216,7 @@ def _citations(done: Answered) -> list[CitationResult]:
     ]
 
 
-def _value(done: Answered) -> ProgramResult:
+def _value(done: FinishedQuestion) -> ProgramResult:
     trace = done.trace
     return ProgramResult(
         value=trace.value,
@@ -234,7 +234,7 @@ def _value(done: Answered) -> ProgramResult:
     )
 
 
-def _result(done: Answered) -> AskResult:
+def _result(done: FinishedQuestion) -> AskResult:
     trace = done.trace
     return AskResult(
         answer=trace.answer.text,

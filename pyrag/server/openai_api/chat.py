@@ -1,6 +1,6 @@
-"""`/v1/models` and `/v1/chat/completions`, as clients of OpenAI's API ask them.
+"""Routes `/v1/models` and `/v1/chat/completions` of OpenAI's API.
 
-A model is `pyrag`, the default index, or `pyrag/INDEX`. Progress comes as `reasoning_content`, as vLLM sends it.
+A model is `pyrag`, the default index, or `pyrag/INDEX`. Progress is sent as `reasoning_content`, as vLLM does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pyrag.server.openai_api.conversation import (
 from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation, verdict_of
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
 from pyrag.server.schemas import EVENT_STREAM, ModelLine, ModelList, streamed
-from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
+from pyrag.server.service import AcceptedQuestion, Dialogue, FinishedQuestion, QuestionService, cancel
 from pyrag.server.wire import progress_of
 from pyrag.trace.model import Trace
 
@@ -48,8 +48,9 @@ class StreamOptions(msgspec.Struct):
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools` and system messages are ignored; `n` above 1, `logprobs`,
-    `response_format` other than text, `modalities` other than text and a `tool_choice` that forces a call are refused.
+    """OpenAI's request. Sampling options, `tools` and system messages are ignored. Values that would change the form of
+    the reply are refused: `n` above 1, `logprobs`, a `response_format` or `modalities` other than text, and a
+    `tool_choice` that forces a call.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -71,7 +72,7 @@ class ChatRequest(msgspec.Struct, kw_only=True):
     tool_choice: Any = None
 
     def check(self) -> None:
-        """Raises `ApiError` for options that would change the form of the reply."""
+        """Raise `ApiError` for options that would change the form of the reply."""
         refuse("n", self.n, 1)
         refuse("logprobs", self.logprobs, False)
         refuse("response_format", self.response_format, {"type": "text"})
@@ -82,7 +83,7 @@ class ChatRequest(msgspec.Struct, kw_only=True):
 
 
 class ChatCompletionReply(BaseModel):
-    """OpenAI's reply; each message has `annotations` of the kind `url_citation`, and a field `pyrag` with `known`,
+    """OpenAI's reply. Each message has `annotations` of the type `url_citation`, and a field `pyrag` with `known`,
     `confidence`, `weak` and `remark`.
     """
 
@@ -95,11 +96,11 @@ class ChatCompletionReply(BaseModel):
 
 
 def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
-    """Add the routes to the application.
+    """Add the routes of chat completions and models.
 
     Args:
-        app: made by `create_app`.
-        service: answers the questions.
+        app: Application made by `create_app`.
+        service: Service that answers the questions.
     """
 
     @app.get(
@@ -107,7 +108,7 @@ def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
         tags=["openai"],
     )  # fmt: skip
     async def models(request: Request) -> Response:
-        listed = [_model(one) for one in models_of(service, access_of(request))]
+        listed = [_model(name) for name in models_of(service, access_of(request))]
         return json_reply({"object": "list", "data": listed})
 
     @app.get(
@@ -143,12 +144,12 @@ def _model(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "pyrag"}
 
 
-def _completion(done: Answered, model: str, base: str) -> dict[str, Any]:
+def _completion(done: FinishedQuestion, model: str, base: str) -> dict[str, Any]:
     if failure := failure_of(done.trace.error):
         raise failure
     text, annotations = _text_of(done.trace, base)
-    said = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
-    message = {**said, "pyrag": verdict_of(done.trace)}
+    content = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+    message = {**content, "pyrag": verdict_of(done.trace)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     head = {"id": f"chatcmpl-{done.id}", "object": "chat.completion", "created": int(time.time()), "model": model}
     return {**head, "choices": [choice], "usage": _usage(done.trace)}
@@ -156,8 +157,8 @@ def _completion(done: Answered, model: str, base: str) -> dict[str, Any]:
 
 def _text_of(trace: Trace, base: str) -> tuple[str, list[dict[str, Any]]]:
     text, cited = cited_text(trace)
-    flat = [url_citation(one, base) for one in cited]
-    return text, [{"type": one.pop("type"), "url_citation": one} for one in flat]
+    flat = [url_citation(passage, base) for passage in cited]
+    return text, [{"type": annotation.pop("type"), "url_citation": annotation} for annotation in flat]
 
 
 def _usage(trace: Trace) -> dict[str, Any]:
@@ -165,8 +166,8 @@ def _usage(trace: Trace) -> dict[str, Any]:
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> AsyncIterator[bytes]:
-    """Yield a completion as Server-Sent Events: progress, then the answer with its annotations."""
+async def _chunks(accepted: AcceptedQuestion, model: str, base: str, *, usage: bool) -> AsyncIterator[bytes]:
+    """Yield a completion as Server-Sent Events: progress, then the answer and its annotations."""
     head = {"id": f"chatcmpl-{accepted.id}", "object": "chat.completion.chunk", "created": int(time.time())}
     unused = {"usage": None} if usage else {}
 
@@ -177,8 +178,8 @@ async def _chunks(accepted: Accepted, model: str, base: str, *, usage: bool) -> 
     try:
         yield chunk({"role": "assistant", "content": ""})
         async for happened in heard(accepted.events):
-            if said := "".join(map(progress_of, happened)):
-                yield chunk({"reasoning_content": said})
+            if progress := "".join(map(progress_of, happened)):
+                yield chunk({"reasoning_content": progress})
             elif not happened:
                 yield STILL_WORKING
         done = outcome_of(accepted)

@@ -1,7 +1,7 @@
-"""Messages of OpenAI's requests, and the options of them that are honoured, ignored or refused.
+"""Messages of OpenAI's requests, and how their options are treated.
 
-The last user message is the question; those before it make it a follow-up. System messages, sampling options and tools
-that need not be called are ignored. What would change the form of the reply is refused.
+The last user message is the question; the messages before it make it a follow-up. System messages, sampling options
+and tools that need not be called are ignored. Options that would change the form of the reply are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyrag.server.service import QuestionService, ServedIndex
 
 MODEL = "pyrag"
 MAX_MESSAGES = 1000
-MAX_TURNS = 40  # messages of a conversation that are kept, the last of them
+MAX_TURNS = 40  # number of messages of a conversation that are kept, counted from the last
 _TEXTS = ("text", "input_text", "output_text")
 _IGNORED_ITEMS = ("reasoning",)  # outputs of earlier responses that clients send back
 _SPEAKERS = ("user", "assistant")
@@ -31,7 +31,7 @@ _Word = Annotated[str, Meta(max_length=MAX_NAME)]
 
 
 class ContentPart(msgspec.Struct):
-    """A part of a message; only texts are read."""
+    """A part of a message. Only parts with text are read."""
 
     type: Annotated[_Word, Meta(examples=["text"])]
     text: str = ""
@@ -53,47 +53,49 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
 
 def question_in(messages: Sequence[ChatMessage], param: str) -> tuple[str, tuple[Message, ...]]:
-    """Return the last message, which is the question, and the last `MAX_TURNS` before it.
+    """Return the last message, which is the question, and up to `MAX_TURNS` messages before it.
 
     Args:
-        messages: of the request.
-        param: field of the request that holds them.
+        messages: Messages of the request.
+        param: Field of the request that holds them.
 
     Raises:
-        ApiError: there is no question, or a message holds something else than text.
+        ApiError: There is no question, or a message has content other than text.
     """
     spoken: list[Message] = []
-    for one in messages:
-        if one.type in _IGNORED_ITEMS or one.role in _SILENT:
+    for message in messages:
+        if message.type in _IGNORED_ITEMS or message.role in _SILENT:
             continue
-        _check_readable(one, param)
-        if one.text.strip():
-            spoken.append(Message("user" if one.role == "user" else "assistant", one.text))
+        _check_readable(message, param)
+        if message.text.strip():
+            spoken.append(Message("user" if message.role == "user" else "assistant", message.text))
     if not spoken or spoken[-1].role != "user":
-        message = "the last message must be a user's text: it is the question"
-        raise ApiError(400, "no_question", message, param=param)
+        sentence = "the last message must be a user's text: it is the question"
+        raise ApiError(400, "no_question", sentence, param=param)
     return spoken[-1].content, tuple(spoken[:-1][-MAX_TURNS:])
 
 
-def _check_readable(one: ChatMessage, param: str) -> None:
-    if one.type != "message":
-        raise ApiError(400, "unsupported_value", f"{one.type[:80]!r} items cannot be read: send messages", param=param)
-    if one.role not in _SPEAKERS:
-        message = f"messages of the role {one.role[:80]!r} cannot be read: send those of user and assistant"
-        raise ApiError(400, "unsupported_value", message, param=param)
-    for part in one.content if isinstance(one.content, list) else ():
+def _check_readable(message: ChatMessage, param: str) -> None:
+    if message.type != "message":
+        raise ApiError(
+            400, "unsupported_value", f"{message.type[:80]!r} items cannot be read: send messages", param=param
+        )
+    if message.role not in _SPEAKERS:
+        sentence = f"messages of the role {message.role[:80]!r} cannot be read: send those of user and assistant"
+        raise ApiError(400, "unsupported_value", sentence, param=param)
+    for part in message.content if isinstance(message.content, list) else ():
         if part.type not in (*_TEXTS, "refusal"):
-            message = f"{part.type[:80]!r} parts cannot be read, only texts: describe in words what the question needs"
-            raise ApiError(400, "unsupported_value", message, param=param)
+            sentence = f"{part.type[:80]!r} parts cannot be read, only texts: describe in words what the question needs"
+            raise ApiError(400, "unsupported_value", sentence, param=param)
 
 
 def refuse(param: str, value: object, *usual: object) -> None:
     """Raise `ApiError` for an option that would change the form of the reply.
 
     Args:
-        param: name of the option.
-        value: of the request.
-        usual: values that change nothing, besides null.
+        param: Name of the option.
+        value: Value in the request; null is never refused.
+        usual: Values that change nothing.
     """
     if value is not None and value not in usual:
         raise ApiError(400, "unsupported_parameter", f"{param} is not supported here: leave it out", param=param)
@@ -103,12 +105,12 @@ def index_of_model(service: QuestionService, model: str, access: Access) -> Serv
     """Return the index that a model's name stands for.
 
     Args:
-        service: has the indexes.
-        model: `pyrag`, or `pyrag` with a slash and the name of an index.
-        access: what the caller may use.
+        service: Service that has the indexes.
+        model: `pyrag`, or `pyrag/` and the name of an index.
+        access: Rights of the caller.
 
     Raises:
-        ApiError: there is no such model, or it is not the caller's.
+        ApiError: There is no such model, or the caller may not use it.
     """
     if model not in models_of(service, access):
         message = f"there is no model {model[:80]!r}: GET /v1/models lists them"
@@ -120,8 +122,8 @@ def models_of(service: QuestionService, access: Access) -> list[str]:
     """Return the names of the models that a caller may use.
 
     Args:
-        service: has the indexes.
-        access: what the caller may use.
+        service: Service that has the indexes.
+        access: Rights of the caller.
     """
     names = service.allowed(access)
     return [MODEL, *(f"{MODEL}/{name}" for name in names)] if names else []

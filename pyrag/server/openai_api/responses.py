@@ -1,7 +1,7 @@
-"""`/v1/responses`, as clients of OpenAI's API ask it: the answer as a message, progress as a reasoning summary.
+"""Route `/v1/responses` of OpenAI's API: the answer as a message, progress as a reasoning summary.
 
-Responses are read, deleted and gone on from (`previous_response_id`) for as long as their traces are kept.
-Left out: input items of a response, and conversations as objects of their own.
+Responses can be read, deleted and continued (`previous_response_id`) as long as their traces are kept. Input items of a
+response and conversations as separate objects are not supported.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from pyrag.server.openai_api.outcome import (
 )
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
 from pyrag.server.schemas import EVENT_STREAM, streamed
-from pyrag.server.service import Accepted, Answered, Dialogue, QuestionService, cancel
+from pyrag.server.service import AcceptedQuestion, Dialogue, FinishedQuestion, QuestionService, cancel
 from pyrag.server.wire import progress_of
 
 _ID = "resp_"
@@ -64,8 +64,9 @@ class TextOptions(msgspec.Struct):
 
 
 class ResponsesRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; `text.format`
-    other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
+    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; a
+    `text.format` other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are
+    refused.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -73,9 +74,9 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
     stream: bool | None = False
     previous_response_id: Annotated[
         Annotated[str, Meta(max_length=MAX_NAME)] | None,
-        Meta(description="A kept response of the same key that this one follows."),
+        Meta(description="A kept response of the same key to continue."),
     ] = None
-    store: Annotated[bool | None, Meta(description="False keeps no trace, and nothing to follow.")] = True
+    store: Annotated[bool | None, Meta(description="False keeps no trace, and no response to continue.")] = True
     instructions: str | list[Any] | None = None
     metadata: Annotated[
         Annotated[dict[_MetadataName, _MetadataText], Meta(max_length=16)] | None,
@@ -89,7 +90,7 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
     tool_choice: Any = None
 
     def check(self) -> None:
-        """Raises `ApiError` for options that would change the form of the reply."""
+        """Raise `ApiError` for options that would change the form of the reply."""
         refuse("format", self.text and self.text.format, {"type": "text"})
         refuse("background", self.background, False)
         refuse("conversation", self.conversation)
@@ -101,7 +102,7 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
 
 
 class ResponsesReply(BaseModel):
-    """OpenAI's response; citations are `file_citation` for files of the index and `url_citation` for addresses.
+    """OpenAI's response. Citations are `file_citation` for files of the index and `url_citation` for addresses.
 
     A completed response has a field `pyrag` with `known`, `confidence`, `weak` and `remark`.
     """
@@ -118,7 +119,7 @@ class ResponsesReply(BaseModel):
 
 
 class DeletedResponse(BaseModel):
-    """A response that is kept no more; its trace is deleted, too."""
+    """Confirmation that a response and its trace were deleted."""
 
     id: str
     object: str = "response"
@@ -126,11 +127,11 @@ class DeletedResponse(BaseModel):
 
 
 def add_responses_routes(app: FastAPI, service: QuestionService) -> None:
-    """Add the routes to the application.
+    """Add the routes of responses.
 
     Args:
-        app: made by `create_app`.
-        service: answers the questions.
+        app: Application made by `create_app`.
+        service: Service that answers the questions.
     """
 
     @app.post(
@@ -178,10 +179,10 @@ def _add_kept_responses(app: FastAPI, service: QuestionService) -> None:
     ) -> Response:
         refuse("stream", stream, False)
         access = access_of(request)
-        found = await service.store.response(_key_of(response_id), access.owner, service.scopes(access))
-        if found is None:
+        reply = await service.store.response(_key_of(response_id), access.owner, service.scopes(access))
+        if reply is None:
             raise _no_response(response_id)
-        return Response(found, media_type="application/json")
+        return Response(reply, media_type="application/json")
 
     @app.delete(
         "/v1/responses/{response_id}", response_model=None, responses={200: {"model": DeletedResponse}},
@@ -195,7 +196,7 @@ def _add_kept_responses(app: FastAPI, service: QuestionService) -> None:
 
 
 def _key_of(response: str) -> str:
-    """Return the id of a response's trace; empty for what is no id of a response."""
+    """Return the id of a response's trace; empty if the text is not the id of a response."""
     return response.removeprefix(_ID) if response.startswith(_ID) else ""
 
 
@@ -205,16 +206,16 @@ def _no_response(response: str) -> ApiError:
 
 
 async def _turns(service: QuestionService, previous: str, owner: str) -> list[Message]:
-    found = await service.store.turns(previous.removeprefix(_ID), owner)
-    if found is None:
+    turns = await service.store.turns(previous.removeprefix(_ID), owner)
+    if turns is None:
         message = f"there is no response {previous[:80]!r}: it was not stored, is kept no more, or is another caller's"
         raise ApiError(400, "previous_response_not_found", message, param="previous_response_id")
-    return found
+    return turns
 
 
 @dataclass(slots=True)
 class _Response:
-    """A response as far as it is written."""
+    """A response in progress."""
 
     id: str
     request: ResponsesRequest
@@ -252,7 +253,7 @@ class _Response:
         }
 
     async def keep(self, reply: dict[str, Any], service: QuestionService) -> None:
-        """Keep a reply, to be read again, unless the request asked for the opposite."""
+        """Keep a reply for later requests, unless this request has `store: false`."""
         if self.request.store is not False:
             await service.keep_response(self.id, msgspec.json.encode(reply))
 
@@ -267,12 +268,12 @@ class _Response:
         head = {"id": f"msg_{self.id}", "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": content}
 
-    def text_part(self, done: Answered) -> dict[str, Any]:
+    def text_part(self, done: FinishedQuestion) -> dict[str, Any]:
         text, cited = cited_text(done.trace)
-        annotations = [url_citation(one, self.base) if one.url else file_citation(one) for one in cited]
+        annotations = [url_citation(passage, self.base) if passage.url else file_citation(passage) for passage in cited]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
 
-    def completed(self, done: Answered) -> dict[str, Any]:
+    def completed(self, done: FinishedQuestion) -> dict[str, Any]:
         spent = done.trace.usage
         usage = {
             "input_tokens": spent.prompt_tokens,
@@ -297,7 +298,7 @@ class _EventStream:
         return b"event: %s\ndata: %s\n\n" % (kind.encode(), data)
 
 
-async def _events(accepted: Accepted, shown: _Response, service: QuestionService) -> AsyncIterator[bytes]:
+async def _events(accepted: AcceptedQuestion, shown: _Response, service: QuestionService) -> AsyncIterator[bytes]:
     """Yield a response as Server-Sent Events, in OpenAI's order."""
     event = _EventStream()
     try:
@@ -307,9 +308,9 @@ async def _events(accepted: Accepted, shown: _Response, service: QuestionService
         yield event("response.output_item.added", output_index=0, item=shown.reasoning("in_progress"))
         yield event("response.reasoning_summary_part.added", **place, part=shown.summary_part())
         async for happened in heard(accepted.events):
-            if said := "".join(map(progress_of, happened)):
-                shown.summary += said
-                yield event("response.reasoning_summary_text.delta", **place, delta=said)
+            if progress := "".join(map(progress_of, happened)):
+                shown.summary += progress
+                yield event("response.reasoning_summary_text.delta", **place, delta=progress)
             elif not happened:
                 yield STILL_WORKING
         yield event("response.reasoning_summary_text.done", **place, text=shown.summary)
@@ -331,7 +332,7 @@ async def _events(accepted: Accepted, shown: _Response, service: QuestionService
         await cancel([accepted.task])
 
 
-def _message_events(event: _EventStream, shown: _Response, done: Answered) -> list[bytes]:
+def _message_events(event: _EventStream, shown: _Response, done: FinishedQuestion) -> list[bytes]:
     part = shown.text_part(done)
     place = {"item_id": f"msg_{shown.id}", "output_index": 1, "content_index": 0}
     return [

@@ -17,7 +17,7 @@ from pyrag.cli.views.words import counted
 from pyrag.settings import Settings
 
 if TYPE_CHECKING:
-    from pyrag_rl.data.build import Built, Request
+    from pyrag_rl.data.build import BuildCounts, Request
 
 
 _LIMITS = {
@@ -137,7 +137,7 @@ def data(
     """Write a training set of the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
     from pyrag_rl.data.build import Request, build
-    from pyrag_rl.data.decompositions.examples import GoldRequest
+    from pyrag_rl.data.decompositions.gold_examples import GoldRequest
     from pyrag_rl.data.readings import ReadingMix
 
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
@@ -151,7 +151,7 @@ def data(
         decompositions=gold, methods=names(method), limit=limit, max_tokens=max_row_tokens, seed=seed,
         depths=_numbers(depths), held_out=held_out or (), leave_out=leave_out, eval_out=eval_out,
         eval_share=eval_share, sft=sft, mix=mix,
-        given=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
+        passages=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=settings,
     )  # fmt: skip
     with _progress(lambda built: f"questions {built.questions} · rows {built.by_source.total()}") as tell:
@@ -181,7 +181,7 @@ def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
         yield lambda told: status.update(line(told))
 
 
-def _print(request: Request, built: Built, *, as_json: bool) -> None:
+def _print(request: Request, built: BuildCounts, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 

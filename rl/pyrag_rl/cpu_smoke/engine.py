@@ -1,4 +1,4 @@
-"""The packed engine on a CPU: layers compiled for long runs, and adapters merged in fp32 for rollouts."""
+"""Packed engine on a CPU: layers are compiled for long runs, and adapters are merged in fp32 for rollouts."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from pyrag_rl.packed.engine import PackedEngine
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cpu")
 class CPUEngine(PackedEngine):
+    """Packed engine for CPUs."""
+
     def _build_fsdp_module(self, module: Any) -> Any:
         if self.engine_config.use_torch_compile:
             compile_layers(module)
@@ -26,21 +28,23 @@ class CPUEngine(PackedEngine):
             return super()._build_fsdp_module(module)
 
     def _merged_lora_per_tensor_param(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """Yield the weights with the adapter in them, for rollouts, in the precision in which they are learnt: verl's
-        rounds them to bfloat16, and log-probabilities of the two sides would differ."""
+        """Yield the weights merged with the adapter, for rollouts, in the precision of training.
+
+        verl's own method rounds them to bfloat16, so that log-probabilities of rollout and trainer would differ.
+        """
         with merged_lora_context(self.module, backup_adapters=True):
             weights = convert_weight_keys(normalize_peft_param_name(self.module.state_dict()), self.module)
-            for name, one in weights.items():
-                yield name, one.full_tensor() if isinstance(one, DTensor) else one.detach().clone()
+            for name, weight in weights.items():
+                yield name, weight.full_tensor() if isinstance(weight, DTensor) else weight.detach().clone()
 
 
 def compile_layers(module: Any) -> None:
-    """Fuse the small operations of each decoder layer. All share one compiled function, so this costs half a minute.
+    """Compile each decoder layer, which fuses small operations. Layers share one function; this takes half a minute.
 
     Args:
-        module: A model of transformers, with or without adapters.
+        module: A transformers model, with or without adapters.
     """
-    torch._dynamo.config.suppress_errors = True  # without a compiler the layers stay as they are
+    torch._dynamo.config.suppress_errors = True  # without a compiler, layers stay unchanged
     for layer in module.modules():
         if type(layer).__name__ in module._no_split_modules:
             layer.forward = torch.compile(layer.forward, dynamic=True)
@@ -48,7 +52,7 @@ def compile_layers(module: Any) -> None:
 
 @contextmanager
 def _unpinned() -> Iterator[None]:
-    """Without `pin_memory`, which needs an accelerator: verl sets it for every reference model."""
+    """Run a block without `pin_memory`, which verl sets for every reference model and which needs an accelerator."""
 
     def policy(pin_memory: bool = True) -> Any:
         return original(pin_memory=False)

@@ -1,4 +1,4 @@
-"""Test-only: the CPU as a platform of verl's. It counts as one fake Ray GPU, since verl places its workers by those."""
+"""CPU as one of verl's platforms, for tests. It counts as a fake Ray GPU, because verl places its workers on GPUs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _zero(*args: object, **kwargs: object) -> int:
 
 
 class _CpuDevice(types.ModuleType):
-    """`torch.cpu`, and what verl calls on its device module beyond that."""
+    """`torch.cpu` with the further functions that verl calls on its device module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith(("memory_allocated", "memory_reserved")):
@@ -56,7 +56,7 @@ _DEVICE = _CpuDevice("torch_cpu_as_verl_device")
 
 @PlatformRegistry.register(platform="cpu")
 class PlatformCPU(PlatformBase):  # type: ignore[misc,unused-ignore]
-    """Chosen by `VERL_PLATFORM=cpu` only, never found by itself."""
+    """Platform that is only used with `VERL_PLATFORM=cpu`, and never detected."""
 
     device_name = property(lambda self: "cpu")
     vendor_name = property(lambda self: "cpu")
@@ -125,13 +125,13 @@ class PlatformCPU(PlatformBase):  # type: ignore[misc,unused-ignore]
 
 
 def _with_gloo_alone(timeout_second: int = 36000) -> tuple[int, int, int]:
-    """The same without Ray, in the supervised trainer: local rank, rank, size."""
+    """Set up the process group without Ray, for the supervised trainer. Return local rank, rank and size."""
     torch.distributed.init_process_group("gloo", timeout=timedelta(seconds=timeout_second))
     return int(os.environ["LOCAL_RANK"]), int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def _with_gloo(timeout_second: int | None = None, backend: str | None = None) -> Any:
-    """verl asks for "cpu:gloo,cpu:gloo" on a CPU, which torch refuses."""
+    """Set up the process group with gloo, because torch refuses verl's "cpu:gloo,cpu:gloo" for a CPU."""
     return _initialize(timeout_second, backend or ("gloo" if get_device_name() == "cpu" else None))
 
 

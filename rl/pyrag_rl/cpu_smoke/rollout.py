@@ -1,6 +1,6 @@
-"""Test-only: a small rollout server over transformers (`rollout: hf_cpu`).
+"""Small rollout server over transformers, for tests (`rollout: hf_cpu`).
 
-verl's own vLLM rollout runs on a CPU too (`rollout: vllm`, see `vllm`); this one starts faster and needs no vLLM.
+verl's own vLLM rollout also runs on a CPU (`rollout: vllm`, see `vllm`); this one starts faster and needs no vLLM.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import verl.workers.rollout.base as rollouts
 from verl.workers.rollout.replica import RolloutReplica, RolloutReplicaRegistry, TokenOutput
 
 NAME = "hf_cpu"
-_WAIT = 0.02  # seconds in which requests gather into one batch
+_WAIT = 0.02  # seconds in which requests are collected into a batch
 
 
 class HFServer:
-    """Samples from a transformers model, requests that come together in one batch."""
+    """Server that samples from a transformers model, batching requests that arrive together."""
 
     def __init__(self, config: Any, model_config: Any) -> None:
         from transformers import AutoModelForCausalLM
@@ -38,18 +38,18 @@ class HFServer:
     async def generate(
         self, prompt_ids: list[int], sampling_params: Mapping[str, Any], request_id: str, **_: Any
     ) -> TokenOutput:
-        """Sample one completion, with the log-probability of each of its tokens.
+        """Sample a completion, with the log-probability of each of its tokens.
 
         Args:
-            prompt_ids: tokens of the prompt.
-            sampling_params: `max_tokens` and `temperature` (0: greedy).
-            request_id: ignored; there is no cache between requests.
+            prompt_ids: Tokens of the prompt.
+            sampling_params: `max_tokens` and `temperature` (0 for greedy sampling).
+            request_id: Ignored, because there is no cache between requests.
         """
         room = self._config.prompt_length + self._config.response_length - len(prompt_ids)
-        most = sampling_params.get("max_tokens") or min(self._config.response_length, room)
+        limit = sampling_params.get("max_tokens") or min(self._config.response_length, room)
         done: asyncio.Future[TokenOutput] = asyncio.get_running_loop().create_future()
         temperature = float(sampling_params.get("temperature", 1.0))
-        self._waiting.append(([int(one) for one in prompt_ids], max(1, most), temperature, done))
+        self._waiting.append(([int(token) for token in prompt_ids], max(1, limit), temperature, done))
         if self._batching is None or self._batching.done():
             self._batching = asyncio.create_task(self._serve())
         return await done
@@ -59,25 +59,27 @@ class HFServer:
         while self._waiting:
             batch, self._waiting = self._waiting, []
             try:
-                said = await asyncio.to_thread(self._sample, [(ids, most, heat) for ids, most, heat, _ in batch])
-            except Exception as error:  # whoever waits must hear of it, or waits for ever
+                completions = await asyncio.to_thread(
+                    self._sample, [(ids, limit, heat) for ids, limit, heat, _ in batch]
+                )
+            except Exception as error:  # passed on to all waiting requests, which would otherwise wait for ever
                 for *_, done in batch:
                     done.set_exception(error)
                 return
-            for (*_, done), (tokens, log_probs) in zip(batch, said, strict=True):
+            for (*_, done), (tokens, log_probs) in zip(batch, completions, strict=True):
                 fields = {"global_steps": self._step}
                 done.set_result(
                     TokenOutput(token_ids=tokens, log_probs=log_probs, stop_reason="completed", extra_fields=fields)
                 )
 
     def _sample(self, asked: list[tuple[list[int], int, float]]) -> list[tuple[list[int], list[float]]]:
-        """Token by token; prompts are padded on the left, as a causal model wants them."""
+        """Return tokens and log-probabilities of completions. Prompts are padded on the left, for a causal model."""
         longest = max(len(ids) for ids, *_ in asked)
         inputs = torch.tensor([[self._pad] * (longest - len(ids)) + ids for ids, *_ in asked])
         mask = torch.tensor([[0] * (longest - len(ids)) + [1] * len(ids) for ids, *_ in asked])
         heat = torch.tensor([[temperature or 1.0] for *_, temperature in asked])
         greedy = torch.tensor([temperature == 0 for *_, temperature in asked])
-        said: list[tuple[list[int], list[float]]] = [([], []) for _ in asked]
+        completions: list[tuple[list[int], list[float]]] = [([], []) for _ in asked]
         open_, past, positions = set(range(len(asked))), None, mask.cumsum(-1).sub(1).clamp(min=0)
         while open_:
             with torch.no_grad():
@@ -87,25 +89,25 @@ class HFServer:
             past = out.past_key_values
             log_probs = torch.log_softmax(out.logits[:, -1].float() / heat, -1)
             chosen = torch.where(greedy, log_probs.argmax(-1), torch.multinomial(log_probs.exp(), 1)[:, 0])
-            for one in list(open_):
-                token = int(chosen[one])
-                said[one][0].append(token)
-                said[one][1].append(float(log_probs[one, token]))
-                if token == self._stop or len(said[one][0]) >= asked[one][1]:
-                    open_.discard(one)
+            for place in list(open_):
+                token = int(chosen[place])
+                completions[place][0].append(token)
+                completions[place][1].append(float(log_probs[place, token]))
+                if token == self._stop or len(completions[place][0]) >= asked[place][1]:
+                    open_.discard(place)
             inputs, positions = chosen[:, None], positions[:, -1:] + 1
             mask = torch.cat([mask, torch.ones(len(asked), 1, dtype=mask.dtype)], 1)
-        return said
+        return completions
 
     def update_weights(self, named: list[tuple[str, torch.Tensor]], step: int | None) -> None:
         """Copy the trained weights into the model.
 
         Args:
-            named: weights by their names in the model.
-            step: number of the training step, reported with later completions.
+            named: Weights by their names in the model.
+            step: Number of the training step, reported with later completions.
 
         Raises:
-            KeyError: the model has no weight of that name.
+            KeyError: The model has no weight of that name.
         """
         weights = self._model.state_dict()
         with torch.no_grad():
@@ -116,7 +118,7 @@ class HFServer:
     async def _nothing_to_do(self, *args: object, **kwargs: object) -> None:
         return None
 
-    # What verl asks of a server that shares a GPU with its trainer.
+    # Methods that verl calls on a server that shares a GPU with its trainer.
     wake_up = sleep = abort_all_requests = resume_generation = _nothing_to_do
     clear_kv_cache = release_kv_cache = resume_kv_cache = start_profile = stop_profile = _nothing_to_do
 
@@ -134,7 +136,7 @@ class HFReplica(RolloutReplica):  # type: ignore[misc,unused-ignore]
 
 
 class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
-    """The worker's side: hands the trained weights to the server."""
+    """Worker's side of the rollout, which sends the trained weights to the server."""
 
     async def resume(self, tags: object) -> None:
         return None
@@ -148,9 +150,9 @@ class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
         """Send the trained weights to the server.
 
         Args:
-            weights: pairs of name and tensor, iterable or asynchronously iterable.
-            global_steps: number of the training step.
-            peft_config: must be None: the server takes merged weights only.
+            weights: Pairs of name and tensor, iterable or asynchronously iterable.
+            global_steps: Number of the training step.
+            peft_config: Must be None, because the server only takes merged weights.
         """
         if peft_config is not None:
             raise NotImplementedError("hf_cpu serves merged weights: set actor_rollout_ref.model.lora.merge=True")

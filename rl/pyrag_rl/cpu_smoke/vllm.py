@@ -1,4 +1,4 @@
-"""Test-only: what verl's vLLM rollout needs on a CPU. vLLM loads it as its worker extension."""
+"""Additions that verl's vLLM rollout needs on a CPU, for tests. vLLM loads this module as its worker extension."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pyrag_rl.cpu_smoke import replaced
 
 
 def _plain_linear(layer: Any, remove_weight: bool) -> None:
-    """vLLM packs linear weights for oneDNN and drops them: new ones would have nowhere to go."""
+    """Keep linear weights unpacked. vLLM packs them for oneDNN and drops them, so that they could not be updated."""
     layer.cpu_linear = lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias)
 
 
 def _copied(self: Any, on_bucket_received: Any) -> Any:
-    """On a GPU `to(device)` copies out of the shared memory; on a CPU it is a view that keeps it open."""
+    """Copy received weights. On a CPU, `to(device)` returns a view that keeps the shared memory open."""
 
     def on_bucket(weights: list[tuple[str, torch.Tensor]], is_last: bool) -> Any:
         return on_bucket_received([(name, value.clone()) for name, value in weights], is_last)

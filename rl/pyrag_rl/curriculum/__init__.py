@@ -1,1 +1,1 @@
-"""Stages of training, one after the other."""
+"""Curricula: sequences of training stages."""

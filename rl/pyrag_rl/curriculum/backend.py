@@ -1,6 +1,6 @@
-"""Backend of a curriculum: verl, vLLM's server, `pyrag bench` and the data builders, each run as its command is.
+"""Backend of a curriculum: verl, vLLM's server, `pyrag bench` and the data builders, run as their commands are.
 
-Servers and benchmarks are processes of their own, so that a model's memory is free again when its turn is over.
+Servers and benchmarks are separate processes, so that the memory of a model is free again after its turn.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.launch import Console
 
 _COMMAND = [sys.executable, "-c", "from pyrag.cli.main import main; main()"]
-_READY = 1800.0  # seconds that a server may take to load a model
-FREE_SECONDS = 60.0  # seconds in which the port of a server that was killed with its curriculum gets free
+_READY = 1800.0  # seconds within which a server must load its model
+FREE_SECONDS = 60.0  # seconds within which the port of a killed curriculum's server must become free
 _POLL, _PATIENCE = 2.0, 30.0  # seconds
 _SETTING = {"answer": "answer_llm", "plan": "plan_llm", "decompose": "decompose_llm", "rewrite": "rewrite_llm"}
 _STDERR = 2
 _SOME_FAILED = (1, 3)  # exit codes of `pyrag bench`
-_OF_AGENTS = {BudgetExceededError.kind, BadOutputError.kind, ProgramFailedError.kind}
+_OF_AGENTS = {BudgetExceededError.kind, BadOutputError.kind, ProgramFailedError.kind}  # failures caused by agents
 
 
 def real_backend(console: Console) -> CurriculumBackend:
@@ -65,7 +65,7 @@ def _train(config: TrainConfig, *, console: Console) -> Path:
 
 
 def _check_apart(config: TrainConfig, questions: Questions) -> None:
-    """Raises `ConfigError` where rows to train on hold questions of the gate."""
+    """Raise `ConfigError` if the training rows contain questions of the gate."""
     from pyrag.evaluation.datasets.suite import open_set
     from pyrag_rl.data.held_out import held_out, learnt_questions
 
@@ -88,8 +88,8 @@ def _merge(model: str, adapter: str, out: Path) -> None:
 
 @contextlib.contextmanager
 def _serve(curriculum: Curriculum, adapters: Adapters) -> Iterator[dict[str, str]]:
-    """One server for each model, with the adapters that belong to it; its log is in the curriculum's folder."""
-    # Where every agent has been given another model, nobody asks the curriculum's own.
+    """Serve each model with its adapters, logging to the curriculum's folder. Yield settings that use the servers."""
+    # If every agent has another model, the curriculum's own model is not needed.
     named = [model for model, _ in adapters.values()]
     base = curriculum.model if not curriculum.shared or not named else named[0]
     models = list(dict.fromkeys([base, *named]))
@@ -106,9 +106,9 @@ def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict
     """Return settings that send each agent to its server. Agents without an adapter use the base model.
 
     Args:
-        base: model of the curriculum.
-        adapters: model and adapter by agent; an empty adapter means the model as it is.
-        ports: port of each model's server.
+        base: Model of the curriculum.
+        adapters: Model and adapter by agent; an empty adapter means the model itself.
+        ports: Port of each model's server.
     """
 
     def engine(model: str, path: str) -> str:
@@ -119,7 +119,7 @@ def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict
 
 
 def _name(adapter: str) -> str:
-    """Return the name under which a server offers an adapter: the folder of its run."""
+    """Return the name under which a server offers an adapter: the name of the run's folder."""
     return Path(adapter).resolve().parent.name
 
 
@@ -128,10 +128,10 @@ def serving_line(serving: Serving, model: str, adapters: Mapping[str, str], port
 
     Args:
         serving: GPUs, memory and further arguments.
-        model: the model to serve.
-        adapters: folder by name.
-        port: where the server listens.
-        models: number of models; each gets an equal share of the memory.
+        model: Model to serve.
+        adapters: Folders of adapters, by name.
+        port: Port of the server.
+        models: Number of models; each gets an equal share of the memory.
     """
     line = ["serve-model", model, "--port", str(port), "--tensor-parallel", str(serving.tensor_parallel)]
     line += ["--gpu-memory", f"{serving.gpu_memory / models:.3f}"]
@@ -162,7 +162,7 @@ def _server(curriculum: Curriculum, model: str, line: Sequence[str], port: int) 
 
 
 def _await_port(port: int) -> None:
-    """Else whoever has the port would answer in the place of our server. Raises `ConfigError`."""
+    """Wait until a port is free, so that no other server replies. Raises `ConfigError` if it stays in use."""
     until = time.monotonic() + FREE_SECONDS
     while True:
         if is_free(port):
@@ -182,8 +182,10 @@ def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -
 
 
 def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
-    """A run that is there goes on. A question that runs out of time twice is not answered; what fails otherwise,
-    outside its method, raises `ServiceError`."""
+    """Return the exact match of a benchmark run, which is continued if it exists.
+
+    A question that runs out of time twice counts as unanswered. Raises `ServiceError` for failures outside the method.
+    """
     code = _bench(questions, settings, out)
     if code in _SOME_FAILED:
         code = _bench(questions, settings, out)
@@ -195,7 +197,7 @@ def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
 def _bench(questions: Questions, settings: Mapping[str, Any], out: Path) -> int:
     return subprocess.run(  # noqa: S603  our own command
         [*_COMMAND, *bench_line(questions, out)],
-        stdout=_STDERR,  # of the curriculum itself, stdout has the results alone
+        stdout=_STDERR,  # stdout of the curriculum only has its results
         env=_with(settings),
         preexec_fn=die_with_parent,
         check=False,
@@ -206,8 +208,8 @@ def bench_line(questions: Questions, out: Path) -> list[str]:
     """Return the arguments of `pyrag bench` for an evaluation.
 
     Args:
-        questions: the sets to ask and how.
-        out: the run folder; one that exists is continued.
+        questions: Question sets and options.
+        out: Folder of the run; an existing run is continued.
     """
     line = ["bench", "--data", questions.data, "--sets", ",".join(questions.sets), "--method", questions.method]
     line += ["--out", str(out), "--concurrency", str(questions.concurrency)]
@@ -216,16 +218,16 @@ def bench_line(questions: Questions, out: Path) -> list[str]:
 
 
 def exact_match(out: Path) -> float:
-    """The average over the sets of a run that `pyrag bench` finished, from 0 to 1."""
+    """Return the average over the sets of a finished run of `pyrag bench`, from 0 to 1."""
     return float(_summary(out)["averages"][0]["em"])
 
 
 def _failures(out: Path) -> set[str]:
-    """Kinds of the errors of a run; a word that is no kind for one that did not come to its end."""
+    """Return the kinds of a run's errors; "unfinished" for a run that did not finish."""
     summary = _summary(out) if (out / SUMMARY).is_file() else None
     if summary is None or summary["questions"] < summary["expected"]:
         return {"unfinished"}
-    return {kind for one in summary["sets"] for kind in one["all"]["failures"]}
+    return {kind for question_set in summary["sets"] for kind in question_set["all"]["failures"]}
 
 
 def _summary(out: Path) -> Any:
@@ -235,8 +237,8 @@ def _summary(out: Path) -> Any:
 
 
 def _with(settings: Mapping[str, Any]) -> dict[str, str]:
-    given = {f"PYRAG_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
-    return {**os.environ, **given}
+    variables = {f"PYRAG_{name.upper()}": str(value) for name, value in settings.items() if value is not None}
+    return {**os.environ, **variables}
 
 
 def _build(task: str, run: Path, out: Path, settings: Mapping[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""Progress of a curriculum, the file that holds it, and the loss that a gate tolerates.
+"""Progress of a curriculum, the file that stores it, and the loss that a gate tolerates.
 
-Left out: the stages themselves (`pyrag_rl.curriculum.stages`).
+`pyrag_rl.curriculum.stages` runs the stages.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _ONE_SIDED = 1.645  # quantile of the normal distribution for an error of 5 %
 
 
 @dataclass(slots=True)
-class Done:
+class StageProgress:
     """Progress of a stage. Scores are exact match on the gate's questions, from 0 to 1.
 
-    `model` is set if all weights were trained, else `adapter`.
+    `model` is set if all weights were trained, and `adapter` otherwise.
     """
 
     name: str
@@ -37,26 +37,26 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class _Notes:
-    """Content of the file `NOTES`: the identity of the curriculum and its stages so far."""
+    """Content of the file `NOTES`: identity of the curriculum, and its stages so far."""
 
     curriculum: Any
-    stages: list[Done]
+    stages: list[StageProgress]
 
 
 def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> None:
-    """Check that a stage can go on with the adapter of the one before.
+    """Check that a stage can continue with the adapter of the stage before.
 
     Args:
-        before: the stage before; None for the first.
-        config: the stage.
-        name: its name.
+        before: Configuration of the stage before; None for the first stage.
+        config: Configuration of the stage.
+        name: Name of the stage.
 
     Raises:
-        ConfigError: both train adapters, of another rank or alpha.
+        ConfigError: Both stages train adapters, and these differ in rank or alpha.
     """
     if before is None or not (before.lora_rank and config.lora_rank):
         return
-    ranks = [(one.lora_rank, one.lora_alpha) for one in (before, config)]
+    ranks = [(stage_config.lora_rank, stage_config.lora_alpha) for stage_config in (before, config)]
     if ranks[0] != ranks[1]:
         (rank, alpha), (own_rank, own_alpha) = ranks
         raise ConfigError(
@@ -66,15 +66,15 @@ def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> N
 
 
 def chance_loss(share: float, questions: int) -> float:
-    """Return the loss that chance exceeds in one of twenty pairs of measurements of a model that stayed as it was.
+    """Return the loss that chance exceeds in 5 % of pairs of measurements of an unchanged model.
 
     Args:
-        share: share of right answers before, from 0 to 1.
-        questions: number of questions of each measurement; 0 if unknown, which tolerates no loss.
+        share: Share of right answers before, from 0 to 1.
+        questions: Number of questions of each measurement; 0 if unknown, which tolerates no loss.
     """
     if not questions:
         return 0.0
-    smoothed = (share * questions + 1) / (questions + 2)  # a share of 0 or 1 is measured no better than others
+    smoothed = (share * questions + 1) / (questions + 2)  # avoids a variance of zero for a share of 0 or 1
     return _ONE_SIDED * sqrt(2 * smoothed * (1 - smoothed) / questions)
 
 
@@ -84,15 +84,15 @@ def asked_in(run: Path) -> int:
     return int(json.loads(path.read_bytes())["questions"]) if path.is_file() else 0
 
 
-def noted(path: Path, curriculum: Any) -> list[Done]:
-    """Return the stages that earlier sessions noted.
+def noted(path: Path, curriculum: Any) -> list[StageProgress]:
+    """Return the stages that earlier sessions recorded.
 
     Args:
-        path: the file.
-        curriculum: the identity of the curriculum.
+        path: File of the notes.
+        curriculum: Identity of the curriculum.
 
     Raises:
-        ConfigError: the notes are another curriculum's, or cannot be read.
+        ConfigError: The notes belong to another curriculum, or cannot be read.
     """
     import msgspec
 
@@ -111,13 +111,13 @@ def noted(path: Path, curriculum: Any) -> list[Done]:
     return notes.stages
 
 
-def write_notes(path: Path, curriculum: Any, stages: list[Done]) -> None:
+def write_notes(path: Path, curriculum: Any, stages: list[StageProgress]) -> None:
     """Write the notes, replacing the file in one step.
 
     Args:
-        path: the file.
-        curriculum: the identity of the curriculum.
-        stages: its stages so far.
+        path: File of the notes.
+        curriculum: Identity of the curriculum.
+        stages: Stages so far.
     """
     write_json(path, _Notes(curriculum, stages))
 
@@ -126,8 +126,8 @@ def percent(score: float | None) -> str:
     return "–" if score is None else f"{100 * score:.1f}"
 
 
-def table(done: Sequence[Done]) -> str:
+def table(done: Sequence[StageProgress]) -> str:
     from pyrag.evaluation.reports.writer import Table
 
-    rows = [(one.name, percent(one.before), percent(one.after), one.adapter or one.model) for one in done]
+    rows = [(stage.name, percent(stage.before), percent(stage.after), stage.adapter or stage.model) for stage in done]
     return str(Table(("stage", "EM before", "after", "adapter or model"), rows))

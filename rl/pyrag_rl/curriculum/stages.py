@@ -1,13 +1,14 @@
-"""Stages of training, one after the other (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
+"""Stages of training in a row (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
 
     start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
 
-Each stage meets the agents that the stages before it made: they are served while it trains, and its rows may be built
-from questions that they run (`build`). A stage after which fewer gate questions come out right, by more than chance
-explains, ends the curriculum, with its adapter kept and not used. All that is done is noted in OUT/curriculum.json, so
-that the same command goes on after a kill: a run of training or of `pyrag bench` that was under way goes on itself.
+Each stage works with the agents of the stages before it: they are served while it trains, and its rows may be built
+from questions that they run (`build`). If a stage answers fewer gate questions correctly than before, by more than
+chance explains, the curriculum ends; the stage's adapter is kept but not used. Progress is recorded in
+OUT/curriculum.json, so that the same command continues after a kill, including an unfinished run of training or of
+`pyrag bench`.
 
-What trains, serves and asks is handed in (`CurriculumBackend`); `pyrag_rl.curriculum.backend` has the real ones.
+A `CurriculumBackend` trains, serves and asks; `pyrag_rl.curriculum.backend` has the real one.
 """
 
 from __future__ import annotations
@@ -35,30 +36,39 @@ from pyrag_rl.config import (
     runtime_of,
     with_smaller_updates,
 )
-from pyrag_rl.curriculum.notes import NOTES, Done, asked_in, chance_loss, check_ranks, noted, percent, write_notes
+from pyrag_rl.curriculum.notes import (
+    NOTES,
+    StageProgress,
+    asked_in,
+    chance_loss,
+    check_ranks,
+    noted,
+    percent,
+    write_notes,
+)
 
 
 class WorseError(PyRAGError):
-    """A stage made things worse."""
+    """Error for a stage that made the agents worse."""
 
     kind = "training"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """`data` is a Parquet file; `build` names the task whose rows are built from a run of the agents so far."""
+    """A stage. `data` is a Parquet file; `build` is a task whose rows are built from a run of the agents so far."""
 
     name: str
     agent: Agent
     algorithm: Algorithm = "grpo"
     data: str = ""
     build: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)  # of `TrainConfig`
+    settings: dict[str, Any] = field(default_factory=dict)  # settings of `TrainConfig`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Questions:
-    """Questions for `pyrag bench`; fields are options of the command."""
+    """Questions for `pyrag bench`; the fields are options of the command."""
 
     data: str
     sets: tuple[str, ...]
@@ -71,7 +81,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Servers of the frozen agents; models beyond the first take the ports that follow."""
+    """Servers of the frozen agents. Further models get the ports that follow."""
 
     port: int = 8000
     gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
@@ -82,15 +92,18 @@ class Serving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curriculum:
-    """`shared`: one model that every stage trains on; else each agent has its own. `runtime` are settings of pyrag for
-    all that is trained, run and measured. `tolerance` is the exact match that a stage may lose, from 0 to 1; None: what
-    chance explains for so many questions."""
+    """Stages with their evaluation.
+
+    If `shared`, every stage trains the same model; otherwise, each agent has its own. `runtime` has settings of pyrag
+    for all training, runs and measurements. `tolerance` is the exact match that a stage may lose, from 0 to 1; None
+    means what chance explains for the number of questions.
+    """
 
     model: str
     stages: tuple[Stage, ...]
     evaluation: Questions
     out: str = ""
-    practice: Questions | None = None  # the questions that `build` has the agents run
+    practice: Questions | None = None  # questions that the agents run for `build`
     shared: bool = True
     tolerance: float | None = None
     serving: Serving = Serving()
@@ -101,7 +114,7 @@ class Curriculum:
         if not names or len(set(names)) < len(names):
             raise ConfigError("a curriculum needs stages, each with a name of its own")
         for name in names:
-            if not re.fullmatch(r"\w[\w.-]*", name) or name == "start":  # whose evaluation is that of the beginning
+            if not re.fullmatch(r"\w[\w.-]*", name) or name == "start":  # the first evaluation is called "start"
                 raise ConfigError(f"a stage cannot be called {name!r}: it names folders, with letters, digits, - and .")
         for stage in self.stages:
             if bool(stage.data) == bool(stage.build):
@@ -112,24 +125,25 @@ class Curriculum:
                 raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
 
 
-# Settings of pyrag under which agents answer, while the servers run.
+# Context in which servers run, with the settings of pyrag under which agents answer.
 Served = AbstractContextManager[dict[str, str]]
-# An agent's model and adapter ("": the model as it is), by agent.
+# Model and adapter of each agent; an empty adapter means the model itself.
 Adapters = Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class CurriculumBackend:
-    """Everything that a curriculum starts.
+    """Operations that a curriculum starts.
 
     Args:
-        check: refuses a config that could not be trained here; without data, all but its rows are looked at.
-        train: trains a config to its end and returns its exported adapter, or model if all weights were trained.
-        serve: runs models with their adapters.
-        ask: runs `pyrag bench` in a folder under settings and returns the exact match.
-        build: writes the rows of a task from a run, prompted under settings.
-        apart: refuses a config whose rows hold questions of the gate.
-        merge: writes a model with an adapter's weights added to its own.
+        check: Refuses a configuration that cannot be trained here; without data, everything but the rows is checked.
+        train: Trains a configuration to its end. Returns the exported adapter, or the model if all weights were
+            trained.
+        serve: Serves models with their adapters.
+        ask: Runs `pyrag bench` in a folder with settings. Returns the exact match.
+        build: Writes the rows of a task from a run, with prompts for the settings.
+        apart: Refuses a configuration whose rows contain questions of the gate.
+        merge: Writes a model with the weights of an adapter added to its own.
     """
 
     check: Callable[[TrainConfig], None]
@@ -147,14 +161,14 @@ def load_curriculum(
     """Read a curriculum.
 
     Args:
-        file: a YAML file.
-        out: folder of all stages.
-        model: model of the curriculum, in place of the file's.
-        rows: folder of the training sets and candidates, in place of those in the file.
-        prompts: prompts of all that is trained, run and measured, in place of the file's.
+        file: A YAML file.
+        out: Folder of all stages.
+        model: Model of the curriculum, instead of the file's.
+        rows: Folder of the training sets and candidates, instead of the places in the file.
+        prompts: Prompts for all training, runs and measurements, instead of the file's.
 
     Raises:
-        ConfigError: the file has an unknown key or a value of a wrong type.
+        ConfigError: The file has an unknown key or a value of a wrong type.
     """
     import msgspec
 
@@ -176,7 +190,7 @@ def load_curriculum(
 
 
 def _with_rows(stage: Stage, folder: str) -> Stage:
-    """Return a stage whose files lie in another folder, under their names."""
+    """Return a stage whose files are in another folder, under the same names."""
 
     def moved(path: str) -> str:
         return str(Path(folder) / Path(path).name) if path else ""
@@ -188,23 +202,25 @@ def _with_rows(stage: Stage, folder: str) -> Stage:
 
 
 def _check_keys(values: Mapping[str, Any], kind: type[Any], file: Path) -> None:
-    """msgspec passes over keys that a dataclass does not have."""
-    known = [one.name for one in fields(kind)]
+    """Raise `ConfigError` for unknown keys, which msgspec ignores."""
+    known = [attribute.name for attribute in fields(kind)]
     if unknown := [key for key in values if key not in known]:
         raise ConfigError(f"{file}: unknown key {unknown[0]!r}{nearest(unknown[0], known)}")
 
 
-def run(curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None] = print) -> list[Done]:
-    """Run the stages that are not done yet and return all of them.
+def run(
+    curriculum: Curriculum, backend: CurriculumBackend, console: Callable[[str], None] = print
+) -> list[StageProgress]:
+    """Run the stages that are not done yet, and return all stages.
 
     Args:
-        curriculum: the stages and how they are measured.
-        backend: trains, serves, asks and builds.
-        console: called with one line at a time.
+        curriculum: Stages and their evaluation.
+        backend: Operations that train, serve, ask and build.
+        console: Called with one line at a time.
 
     Raises:
-        WorseError: a stage lost more exact match than is tolerated.
-        PyRAGError: whatever the training of a stage raises.
+        WorseError: A stage lost more exact match than is tolerated.
+        PyRAGError: The training of a stage failed.
     """
     return _Run(curriculum, backend, console).all_stages()
 
@@ -214,15 +230,15 @@ class _Run:
         self.curriculum, self.backend, self.console = curriculum, backend, console
         self.out = Path(curriculum.out)
         self.done = noted(self.out / NOTES, identity(curriculum))
-        self.base = curriculum.model  # of shared stages: replaced where all weights are trained
-        # An agent of another model is that model from the start, so that a stage is compared with its own beginning.
+        self.base = curriculum.model  # model of shared stages, replaced when all weights are trained
+        # An agent with another model starts with it, so that its stage is compared with its own beginning.
         self.adapters: dict[str, tuple[str, str]] = {
             stage.agent: (self._model(stage), "") for stage in curriculum.stages if not curriculum.shared
         }
         self.servers = ExitStack()
         self.served: tuple[Adapters, dict[str, str]] | None = None
 
-    def all_stages(self) -> list[Done]:
+    def all_stages(self) -> list[StageProgress]:
         self._check()
         make_folder(self.out)
         with locked(self.out), self.servers:
@@ -237,8 +253,8 @@ class _Run:
         return self.done
 
     def _check(self) -> None:
-        """Refuse now what a later stage would be refused for."""
-        finished = {one.name for one in self.done if one.after is not None}
+        """Refuse configurations of later stages now, rather than when their turn comes."""
+        finished = {stage.name for stage in self.done if stage.after is not None}
         if not self.curriculum.evaluation.split:
             sets = ", ".join(self.curriculum.evaluation.sets)
             self.console(
@@ -257,7 +273,7 @@ class _Run:
             before = config
 
     def _agents(self) -> dict[str, str]:
-        """Settings under which the agents so far answer. They stay served until they are others."""
+        """Return settings for the agents so far. Their servers run until the agents change."""
         if self.served is None or self.served[0] != self.adapters:
             self.servers.close()
             settings = self.servers.enter_context(self.backend.serve(self.curriculum, self.adapters))
@@ -267,33 +283,33 @@ class _Run:
     def _ask(self, questions: Questions, name: str) -> float:
         return self.backend.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
 
-    def _of(self, stage: Stage) -> Done:
-        """The stage's notes; its `before` is the `after` of the stage before, as nothing changed in between."""
-        found = next((one for one in self.done if one.name == stage.name), None)
-        if found is None:
+    def _of(self, stage: Stage) -> StageProgress:
+        """Return the progress of a stage. Its `before` is the `after` of the stage before."""
+        progress = next((entry for entry in self.done if entry.name == stage.name), None)
+        if progress is None:
             last = self.done[-1].after if self.done else None
             before = self._ask(self.curriculum.evaluation, "start-evaluation") if last is None else last
-            found = Done(stage.name, before)
-            self.done.append(found)
+            progress = StageProgress(stage.name, before)
+            self.done.append(progress)
             self._note()
-        return found
+        return progress
 
-    def _train(self, stage: Stage, done: Done) -> None:
+    def _train(self, stage: Stage, done: StageProgress) -> None:
         self.console(f"stage {stage.name}: exact match {percent(done.before)} before")
         config = self._config(stage, str(self._rows(stage)), self._agents())
         result = str(self.backend.train(config))
         done.adapter, done.model = (result, "") if config.lora_rank else ("", result)
 
-    def _measure(self, done: Done) -> None:
+    def _measure(self, done: StageProgress) -> None:
         done.after = self._ask(self.curriculum.evaluation, f"{done.name}-evaluation")
         self._note()
         self.console(f"stage {done.name}: exact match {percent(done.after)} after")
 
-    def _judge(self, done: Done) -> None:
+    def _judge(self, done: StageProgress) -> None:
         assert done.after is not None
         tolerance = self._tolerance(done)
         if done.after < done.before - tolerance:
-            made = (one.adapter or one.model for one in reversed(self.done) if one is not done)
+            made = (stage.adapter or stage.model for stage in reversed(self.done) if stage is not done)
             good = next(made, "") or "the model as it was"
             raise WorseError(
                 f"stage {done.name} made things worse: exact match {percent(done.before)} before and "
@@ -303,14 +319,14 @@ class _Run:
                 f"{self.out / done.name}* and its entry in {self.out / NOTES}, or allow it with a larger tolerance"
             )
 
-    def _tolerance(self, done: Done) -> float:
+    def _tolerance(self, done: StageProgress) -> float:
         gate = self.curriculum.evaluation
         if self.curriculum.tolerance is not None:
             return self.curriculum.tolerance
         asked = asked_in(self.out / f"{done.name}-evaluation") or (gate.limit or 0) * len(gate.sets)
         return chance_loss(done.before, asked)
 
-    def _adopt(self, stage: Stage, done: Done) -> None:
+    def _adopt(self, stage: Stage, done: StageProgress) -> None:
         model = done.model or self._model(stage)
         if self.curriculum.shared:
             self.base = model
@@ -324,7 +340,7 @@ class _Run:
         if stage.data:
             return Path(stage.data)
         rows = self.out / f"{stage.name}.parquet"
-        if not rows.is_file():  # a stage that goes on needs the rows it began with
+        if not rows.is_file():  # a stage that is continued needs the rows it started with
             assert self.curriculum.practice is not None
             self._ask(self.curriculum.practice, f"{stage.name}-practice")
             self.backend.build(stage.build, self.out / f"{stage.name}-practice", rows, self.curriculum.runtime)
@@ -333,11 +349,11 @@ class _Run:
     def _config(self, stage: Stage, rows: str, frozen: Mapping[str, Any]) -> TrainConfig:
         values = as_values(load_config(stage.agent, stage.algorithm, model=self._model(stage)))
         start = self.adapters.get(stage.agent, ("", ""))[1] if self.curriculum.shared else ""
-        if start and not stage.settings.get("lora_rank", values["lora_rank"]):  # all weights, of the model as it now is
+        if start and not stage.settings.get("lora_rank", values["lora_rank"]):  # trains all weights of the merged model
             values["model"], start = str(self._merged(stage, values["model"], start)), ""
         retriever = self.curriculum.evaluation.retriever
-        given = {"retriever": retriever} if retriever else {}
-        layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, given)
+        own = {"retriever": retriever} if retriever else {}
+        layers = (values["runtime"], self.curriculum.runtime, runtime_of(stage.settings), frozen, own)
         runtime: Mapping[str, Any] = functools.reduce(layered, layers)
         fixed = {"adapter": start or None, "data": rows, "out": str(self.out / stage.name), "runtime": runtime}
         return make_config(with_smaller_updates({**values, **stage.settings, **fixed}, stage.settings))
@@ -353,7 +369,7 @@ class _Run:
 
 
 def identity(curriculum: Curriculum) -> Any:
-    """Return what must not change between sessions: evaluation, model, and the order of the stages."""
+    """Return what must stay the same between sessions: evaluation, model, and the order of the stages."""
     import msgspec
 
     evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}
@@ -361,4 +377,4 @@ def identity(curriculum: Curriculum) -> Any:
     evaluation["retriever"] = retriever and without_secrets(retriever)
     stages = [stage.name for stage in curriculum.stages]
     whole = {"model": curriculum.model, "stages": stages, "evaluation": evaluation}
-    return msgspec.json.decode(msgspec.json.encode(whole))  # as it will be read back
+    return msgspec.json.decode(msgspec.json.encode(whole))  # in the form in which it will be read

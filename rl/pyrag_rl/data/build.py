@@ -1,7 +1,7 @@
-"""From a request to Parquet files: questions and runs are read one after the other, rows written as they come.
+"""Build of training sets: from a request to Parquet files, reading questions and runs one after another.
 
-Equal prompts are kept once. A command that was stopped goes on: questions that took a search or a model are not asked
-again (`unfinished`). Left out: what a row holds (`sets`, `traces`), and what is shown meanwhile (the command).
+Equal prompts are kept once. A build that was stopped continues: questions that needed a search or a model are not
+repeated (`unfinished`). `sets` and `traces` make the rows, and the command shows the progress.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pyrag.llm.context import about_tokens
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, public
 from pyrag_rl.data import sets, traces
-from pyrag_rl.data.decompositions.examples import GOLD_TASKS, GoldRequest, gold_examples
+from pyrag_rl.data.decompositions.gold_examples import GOLD_TASKS, GoldRequest, gold_examples
 from pyrag_rl.data.decompositions.source import read_corpus
 from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.gate import GATE
@@ -39,24 +39,28 @@ TASKS = {
     "answer": "answer", "rag": "answer", "synthesis": "answer", "analysis": "answer", "plan": "plan", "joint": "plan",
     "goals": "plan", "decompose": "decompose", "rewrite": "rewrite",
 }  # fmt: skip
-"""Kinds of rows, each with the agent that learns from it. `rag` is answering whole questions, `synthesis`
-answering without documents, `joint` planning with the sub-queries in the same reply; `goals` and `analysis` are OPERA's
-Plan and Analysis-Answer agents."""
+"""Kinds of rows, with the agent that learns from each.
+
+`rag` is answering whole questions, `synthesis` answering without documents, and `joint` planning with the sub-queries
+in the same reply; `goals` and `analysis` are for OPERA's Plan and Analysis-Answer agents.
+"""
 Writer = RowWriter | SftWriter
 Sourced = Sequence[tuple[QuestionSet, Source]]
 _NEEDS_CORPUS = frozenset({"answer", "rag", "analysis", "rewrite"})
-_TAKES_LONG = _NEEDS_CORPUS | {"plan"}  # a search or a model call for each question
+_TAKES_LONG = _NEEDS_CORPUS | {"plan"}  # tasks that need a search or a model call for each question
 _DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank", "prompts", "context_tokens")
-"""The settings that the rows of a set depend on."""
+"""Settings that the rows of a set depend on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """`held_out` are further places of questions to keep out; those that stand beside the training files are always.
+    """Request for a training set.
 
-    `eval_share` of the questions go to `eval_out` instead. With `sft`, prompts and replies to learn are written. Where
-    both are named, a task's rows come from data sets if these have any, else from runs; rows of gold decompositions
-    are added. `mix` says over which passages answers are learnt. `max_tokens` bounds a row, estimated by its bytes.
+    `held_out` names further places of questions to keep out; the measured questions next to the training files are
+    always kept out. A share of `eval_share` of the questions goes to `eval_out` instead. With `sft`, prompts and
+    replies to learn are written. If both data sets and runs are named, a task's rows come from the data sets if these
+    have any, and otherwise from the runs; rows of gold decompositions are added. `mix` controls the passages over which
+    answers are learnt. `max_tokens` limits a row, estimated from its size in bytes.
     """
 
     tasks: Sequence[str]
@@ -77,14 +81,15 @@ class Request:
     sft: bool = False
     mix: ReadingMix = ReadingMix()
     max_tokens: int | None = None
-    given: Given = Given()
+    passages: Given = Given()
     settings: Settings = Settings()
 
 
 @dataclass(slots=True)
-class Built:
-    """Counts of a build. `longest` is a prompt in estimated tokens (four bytes each); `dropped` counts by reason, and
-    `mended` programs that were brought under the contract of the prompts."""
+class BuildCounts:
+    """Counts of a build. `longest` is the length of a prompt in estimated tokens (four bytes each). `dropped` counts by
+    reason, and `mended` counts programs that were adapted to the contract of the prompts.
+    """
 
     questions: int = 0
     rows: int = 0
@@ -98,16 +103,16 @@ class Built:
     held_out: list[str] = field(default_factory=list)
 
 
-def build(request: Request, progress: Callable[[Built], None] = lambda _: None) -> Built:
+def build(request: Request, progress: Callable[[BuildCounts], None] = lambda _: None) -> BuildCounts:
     """Build a training set.
 
     Args:
-        request: tasks, sources and files.
-        progress: called with the counts after each question.
+        request: Tasks, sources and files.
+        progress: Called with the counts after each question.
 
     Raises:
-        UsageError: the request makes no sense.
-        DataError: a question is held out, or no row came of the questions.
+        UsageError: The request is not valid.
+        DataError: A question is held out, or the questions gave no rows.
     """
     _check(request)
     return asyncio.run(_Builder(request, progress).run())
@@ -138,23 +143,23 @@ def _check_sources(request: Request) -> None:
         raise UsageError(
             "name where questions come from: --data FOLDER with --sets, --from-run RUN, or --decompositions FOLDER"
         )
-    if request.decompositions and (other := [one for one in request.tasks if one not in GOLD_TASKS]):
+    if request.decompositions and (other := [task for task in request.tasks if task not in GOLD_TASKS]):
         raise UsageError(f"gold decompositions have no rows for {other[0]}: name {', '.join(GOLD_TASKS)}")
     if request.data is not None and not request.sets:
         raise UsageError("name the sets of the folder with --sets")
-    missing = [one for one in request.tasks if one not in (sets.WITH_REPLIES if request.sft else sets.EXAMPLES)]
+    missing = [task for task in request.tasks if task not in (sets.WITH_REPLIES if request.sft else sets.EXAMPLES)]
     if request.data is not None and missing and not (request.runs or request.decompositions):
         what = "replies to learn" if request.sft and missing[0] in sets.EXAMPLES else "rows"
         raise UsageError(f"{what} for {missing[0]} come from runs or gold decompositions: pass --from-run RUN")
 
 
 class _Builder:
-    def __init__(self, request: Request, progress: Callable[[Built], None]) -> None:
-        self.request, self.progress, self.built = request, progress, Built()
+    def __init__(self, request: Request, progress: Callable[[BuildCounts], None]) -> None:
+        self.request, self.progress, self.built = request, progress, BuildCounts()
         self.held = HeldOut()
         self._seen: set[bytes] = set()
 
-    async def run(self) -> Built:
+    async def run(self) -> BuildCounts:
         request = self.request
         chosen = [open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
                   for name in request.sets]  # fmt: skip
@@ -162,8 +167,8 @@ class _Builder:
         if request.decompositions:
             places += _sets_beside(request.decompositions.folder)
         self.held = held_out(dict.fromkeys(places))
-        self.built.held_out = [str(one) for one in dict.fromkeys(places)]
-        sourced = [(one, self._source(one)) for one in chosen]
+        self.built.held_out = [str(path) for path in dict.fromkeys(places)]
+        sourced = [(question_set, self._source(question_set)) for question_set in chosen]
         with ExitStack() as stack:
             unfinished = stack.enter_context(open_unfinished(request.out, _identity(request, sourced)))
             for path in filter(None, (request.out, request.eval_out)):
@@ -180,24 +185,24 @@ class _Builder:
 
     @property
     def _from_sets(self) -> list[str]:
-        """The tasks whose rows come from data sets: all that these have rows for, or replies where these are learnt."""
+        """Tasks whose rows, or replies if those are learnt, come from data sets."""
         known = sets.WITH_REPLIES if self.request.sft else sets.EXAMPLES
         return [task for task in self.request.tasks if task in known] if self.request.data else []
 
     @property
     def _from_runs(self) -> list[str]:
-        """The tasks whose rows come from runs: those that no data set has rows for, where data sets are named."""
+        """Tasks whose rows come from runs, because no data set is named that has rows for them."""
         return [task for task in self.request.tasks if task not in self._from_sets]
 
     def _why(self) -> str:
-        said = ", ".join(f"{count} {why}" for why, count in self.built.dropped.most_common())
-        return said or "the sets or runs do not hold what this task needs (see pyrag train data --help)"
+        reasons = ", ".join(f"{count} {why}" for why, count in self.built.dropped.most_common())
+        return reasons or "the sets or runs do not hold what this task needs (see pyrag train data --help)"
 
     def _source(self, chosen: QuestionSet) -> Source:
-        return source_of(chosen, self.request.given) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
+        return source_of(chosen, self.request.passages) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
 
     async def _rows(self, sourced: Sourced, unfinished: Unfinished) -> AsyncIterator[tuple[TrainRow, str, int]]:
-        """Rows with their prompts, replies worth learning, and the number of times to write them."""
+        """Yield rows with their prompts, replies worth learning, and the number of times to write them."""
         done: Counter[str] = Counter()
         for asked in unfinished.done():
             done[asked.set] += 1
@@ -249,7 +254,7 @@ class _Builder:
         return list(zip_longest(asked.rows, asked.replies, fillvalue=""))  # type: ignore[arg-type]  # replies are fewer
 
     async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[QuestionRows]]:
-        """Several questions at once, in their order and without the first that are done."""
+        """Yield groups of questions that are asked together, in order, without the first `done` questions."""
         settings = self.request.settings
         engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
         row_sources = sets.RowSources(
@@ -257,10 +262,10 @@ class _Builder:
             self.request.mix if self.request.sft else None,
             read_corpus(chosen.corpus) if self.request.sft and chosen.corpus else {},
         )  # fmt: skip
-        answerable = islice((one for one in chosen.questions if one.answers), done, None)
+        answerable = islice((question for question in chosen.questions if question.answers), done, None)
         try:
             while group := list(islice(answerable, settings.concurrency)):
-                yield list(await asyncio.gather(*(self._ask(one, chosen.name, row_sources) for one in group)))
+                yield list(await asyncio.gather(*(self._ask(question, chosen.name, row_sources) for question in group)))
         finally:
             await engines.aclose()
 
@@ -270,7 +275,7 @@ class _Builder:
             for task in self._from_sets
             for example in await sets.EXAMPLES[task](question, set_name, row_sources)
         ]
-        rows = [await self._prompted(one) for one in made]
+        rows = [await self._prompted(example) for example in made]
         return QuestionRows(set_name, question.id, tuple(row for row, _ in rows), tuple(reply for _, reply in rows))
 
     def _add(self, row: TrainRow, reply: str, copies: int, train: Writer, evaluation: Writer | None) -> None:
@@ -297,8 +302,11 @@ class _Builder:
         self._count(row)
 
     def _is_too_long(self, row: TrainRow, reply: str) -> bool:
-        most = self.request.max_tokens
-        return most is not None and sum(map(about_tokens, (reply, *(one.content for one in row.messages)))) > most
+        limit = self.request.max_tokens
+        return (
+            limit is not None
+            and sum(map(about_tokens, (reply, *(message.content for message in row.messages)))) > limit
+        )
 
     def _again(self, row: TrainRow) -> bool:
         text = "\0".join(message.content for message in row.messages)
@@ -316,7 +324,7 @@ class _Builder:
             self.built.passages[
                 "no passages" if not count else "one passage" if count == 1 else "several passages"
             ] += 1
-        self.built.longest = max(self.built.longest, sum(about_tokens(one.content) for one in row.messages))
+        self.built.longest = max(self.built.longest, sum(about_tokens(message.content) for message in row.messages))
         self.progress(self.built)
 
 
@@ -327,22 +335,22 @@ def _open_writer(request: Request, path: Path) -> Iterator[Writer]:
 
 
 def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
-    """The measured questions of the sets whose training questions are asked, and of the sets beside them."""
-    for one in chosen:
-        if one.path.name.startswith("train"):
-            yield from _measured(one.path.parent)
-            yield from _sets_beside(one.path.parent)
+    """Yield the measured questions of the sets whose training questions are used, and of the sets next to them."""
+    for question_set in chosen:
+        if question_set.path.name.startswith("train"):
+            yield from _measured(question_set.path.parent)
+            yield from _sets_beside(question_set.path.parent)
 
 
 def _sets_beside(folder: Path) -> Iterator[Path]:
-    """The measured questions of the sets whose folders stand beside a folder of training questions."""
-    for one in sorted(folder.resolve().parent.iterdir()):
-        if one != folder.resolve() and one.is_dir():
-            yield from _measured(one)
+    """Yield the measured questions of the sets whose folders are next to a folder of training questions."""
+    for sibling in sorted(folder.resolve().parent.iterdir()):
+        if sibling != folder.resolve() and sibling.is_dir():
+            yield from _measured(sibling)
 
 
 def _measured(folder: Path) -> Iterator[Path]:
-    """The questions of a set that are measured: those that are reported, and those of a curriculum's gates."""
+    """Yield the measured questions of a set, for reports and for a curriculum's gates."""
     yield from filter(None, (find_file(folder, stem) for stem in ("questions", f"{GATE}_questions")))
 
 
@@ -355,7 +363,7 @@ def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
 
 
 def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
-    """Return what makes two sessions build the same rows of sets. Rows of runs are always built anew."""
+    """Return what determines the rows of sets, to compare sessions. Rows of runs are always built again."""
     settings = public(request.settings)
     return {
         "tasks": list(request.tasks),
@@ -364,7 +372,7 @@ def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
         "split": request.split,
         "depths": list(request.depths),
         "sft": [request.mix.several, request.mix.unknown, request.mix.tokens or 0] if request.sft else [],
-        "questions": {one.name: one.sha256 for one, _ in sourced},
-        "passages": {one.name: source.identity or source.name for one, source in sourced},
+        "questions": {question_set.name: question_set.sha256 for question_set, _ in sourced},
+        "passages": {question_set.name: source.identity or source.name for question_set, source in sourced},
         "settings": {name: settings[name] for name in _DECISIVE},
     }

@@ -1,9 +1,9 @@
-"""Programs of other planners brought under the contract of the prompts, whose rule 2 is "the same query in both".
+"""Adaptation of other planners' programs to the contract of the prompts, whose rule 2 is "the same query in both".
 
-The embedded planner searches by keywords and asks in a sentence; a language model that learns its programs word for
-word would learn to break the rule. So each search gets the query that its documents are asked, and loses a `topk` that
-is the default. Where no such query can be given, the program is not to be learnt. Left out: every other rule, which the
-plan checks and the answer speak for.
+The embedded planner searches with keywords and asks in a sentence; a language model that learns its programs word for
+word would learn to break the rule. Each search therefore gets the query with which its documents are read, and loses a
+`topk` that is the default. If no such query exists, the program is not learnt. All other rules are left to the plan
+checks and the answer.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ BROKEN = "whose program searches for another query than it asks"
 
 
 def under_contract(source: str) -> str | None:
-    """Return the program with the same query in each search and the question about its documents.
+    """Return a program in which each search has the same query as the question about its documents.
 
     Args:
-        source: a program that runs.
+        source: A program that runs.
 
     Returns:
-        None where documents are asked several questions, or a question uses what is found after the search.
+        The program; None if several questions are asked about the same documents, or if a question uses a value that
+        is only found after the search.
     """
     tree = ast.parse(source)
     searches = _searches(tree)
@@ -33,7 +34,7 @@ def under_contract(source: str) -> str | None:
     for name, search in searches.items():
         asked = questions.get(name, search.args[:1])
         query = asked[0]
-        if any(ast.dump(one) != ast.dump(query) for one in asked[1:]):
+        if any(ast.dump(question) != ast.dump(query) for question in asked[1:]):
             return None
         if ast.dump(search.args[0]) != ast.dump(query) and not _names(query) <= _bound_before(tree, search):
             return None
@@ -43,13 +44,15 @@ def under_contract(source: str) -> str | None:
 
 
 def _depth(search: ast.Call) -> str:
-    """The depth of a search as its call writes it; empty for the default."""
-    given = [*search.args[1:2], *(one.value for one in search.keywords if one.arg == "topk")]
-    return "".join(f", topk={ast.unparse(one)}" for one in given if ast.unparse(one) != str(Settings().topk))
+    """Return the depth of a search as its call writes it; empty for the default."""
+    arguments = [*search.args[1:2], *(keyword.value for keyword in search.keywords if keyword.arg == "topk")]
+    return "".join(
+        f", topk={ast.unparse(argument)}" for argument in arguments if ast.unparse(argument) != str(Settings().topk)
+    )
 
 
 def _searches(tree: ast.Module) -> dict[str, ast.Call]:
-    """The searches by the name that their documents get; a name that is bound again is none."""
+    """Return the searches by the name of their documents, except for names that are bound again."""
     bound: defaultdict[str, list[ast.expr]] = defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -62,7 +65,7 @@ def _searches(tree: ast.Module) -> dict[str, ast.Call]:
 
 
 def _questions(tree: ast.Module) -> dict[str, list[ast.expr]]:
-    """The queries of each `answer(query, documents)` by the name of its documents."""
+    """Return the queries of all calls `answer(query, documents)`, by the name of the documents."""
     asked: defaultdict[str, list[ast.expr]] = defaultdict(list)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and _calls(node, "answer") and len(node.args) > 1:
@@ -77,7 +80,7 @@ def _calls(node: ast.Call, name: str) -> bool:
 
 
 def _names(node: ast.expr) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
 
 
 def _bound_before(tree: ast.Module, search: ast.Call) -> set[str]:
@@ -91,9 +94,11 @@ def _bindings(tree: ast.Module) -> Iterator[tuple[str, int]]:
 
 
 def _with(source: str, replaced: list[tuple[ast.expr, str]]) -> str:
-    """The program with expressions replaced, the last one first, so that places before it stay."""
+    """Return the program with expressions replaced, the last one first, so that earlier positions stay valid."""
     lines = [line.encode() for line in source.splitlines(keepends=True)]  # columns count bytes
-    for node, text in sorted(replaced, key=lambda one: (one[0].lineno, one[0].col_offset), reverse=True):
+    for node, text in sorted(
+        replaced, key=lambda replacement: (replacement[0].lineno, replacement[0].col_offset), reverse=True
+    ):
         assert node.end_lineno is not None
         first, last = node.lineno - 1, node.end_lineno - 1
         lines[first : last + 1] = [lines[first][: node.col_offset] + text.encode() + lines[last][node.end_col_offset :]]

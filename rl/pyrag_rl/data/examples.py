@@ -1,4 +1,4 @@
-"""A row before it has its prompt, and how its agent is asked for one (`pyrag_rl.prompting` listens to what it says)."""
+"""Rows without prompts, and how their agents are asked; `pyrag_rl.prompting` records the messages that agents send."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Ask = Callable[[Agents], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class PromptlessRow:
-    """A row without prompt, how its agent is asked, and a reply worth learning ("" where none is known).
+    """A row without a prompt, the call that asks its agent, and a reply worth learning (empty if none is known).
 
-    `fault` says why a reply that led to a right answer is not worth learning, `mended` that it is not word for word.
-    `copies` is the number of times to write the row.
+    `fault` is the reason why a reply that led to a right answer is not worth learning; `mended` is set if the reply was
+    changed. `copies` is the number of times to write the row.
     """
 
     row: TrainRow
@@ -35,33 +35,33 @@ async def prompted(example: PromptlessRow, prompts: str | None = None) -> TrainR
     """Return the row with the messages that its agent sends.
 
     Args:
-        example: a row and how its agent is asked.
-        prompts: the runtime's setting: a folder of prompts, or None.
+        example: Row, and how its agent is asked.
+        prompts: The runtime's setting: a folder of prompts, or None.
     """
     return replace(example.row, messages=await prompt_of(example.ask, prompts))
 
 
 def documents_of(passages: Iterable[Passage]) -> tuple[Document, ...]:
-    return tuple(Document(id=one.id, title=one.title, text=one.text) for one in passages)
+    return tuple(Document(id=passage.id, title=passage.title, text=passage.text) for passage in passages)
 
 
 def ask_answer(query: str, passages: Sequence[Passage] | None) -> Ask:
-    """Ask the Answer agent.
+    """Return a call of the Answer agent.
 
     Args:
-        query: the question or sub-query.
-        passages: the evidence; None to aggregate the facts in the query.
+        query: The question or sub-query.
+        passages: The evidence; None to aggregate the facts in the query.
     """
     return lambda agents: agents.answerer.answer(query, passages)
 
 
 def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") -> Ask:
-    """Ask OPERA's Analysis-Answer agent.
+    """Return a call of OPERA's Analysis-Answer agent.
 
     Args:
-        query: the question of a goal.
-        passages: the evidence.
-        question: the user's question, which the agent is shown beside the query.
+        query: Question of a goal.
+        passages: The evidence.
+        question: The user's question, which the agent is shown with the query.
     """
 
     def ask(agents: Agents) -> Awaitable[Any]:
@@ -77,13 +77,13 @@ def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") ->
 
 
 def ask_rewrite(query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Ask:
-    """Ask the Rewrite agent.
+    """Return a call of the Rewrite agent.
 
     Args:
-        query: the question of the step.
-        tried: queries that did not bring the evidence.
-        passages: what they found.
-        missing: what the passages lack; may be empty.
+        query: Question of the step.
+        tried: Queries that did not find the evidence.
+        passages: Passages that these queries found.
+        missing: What the passages lack; may be empty.
     """
 
     def ask(agents: Agents) -> Awaitable[Any]:
@@ -98,28 +98,28 @@ def ask_decomposition(question: str) -> Ask:
 
 
 def ask_program(question: str, sub_queries: Sequence[str]) -> Ask:
-    """Ask the Plan agent for a program.
+    """Return a call of the Plan agent for a program.
 
     Args:
-        question: the user's question.
-        sub_queries: what the Decompose agent replied.
+        question: The user's question.
+        sub_queries: Sub-queries of the Decompose agent.
     """
     return lambda agents: agents.planner.plan(question, sub_queries)
 
 
 def ask_joint_program(question: str) -> Ask:
-    """Ask the Plan agent for sub-queries and program in one reply."""
+    """Return a call of the Plan agent for sub-queries and program in one reply."""
     return lambda agents: agents.planner.plan(question, None)
 
 
 def ask_repair(question: str, sub_queries: Sequence[str], source: str, error: str) -> Ask:
-    """Ask the Plan agent to repair a program.
+    """Return a call of the Plan agent that repairs a program.
 
     Args:
-        question: the user's question.
-        sub_queries: those that the program was written for.
-        source: the program that failed.
-        error: what was found against it.
+        question: The user's question.
+        sub_queries: Sub-queries that the program was written for.
+        source: The program that failed.
+        error: Error of the program.
     """
     return lambda agents: agents.planner.repair(question, sub_queries, source, error)
 

@@ -1,7 +1,7 @@
-"""The questions of a curriculum's gates: drawn from a set's training questions, and held out of all training sets.
+"""Questions of a curriculum's gates: drawn from a set's training questions, and held out of all training sets.
 
-The draw depends only on a question's words, so that it is the same on any machine. `pyrag bench --split gate` asks the
-questions, and `pyrag train data` leaves them out. Left out: the measurements (`pyrag_rl.curriculum`).
+The draw depends only on a question's words, so that it is the same on every machine. `pyrag bench --split gate` asks
+the questions, and `pyrag train data` leaves them out. `pyrag_rl.curriculum` measures them.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from pyrag.evaluation.datasets.suite import open_set
 from pyrag_rl.data.held_out import draw, held_out, words_mark
 
 GATE = "gate"
-"""The split's name."""
+"""Name of the split."""
 
 
 def write_gate(data: Path, name: str, count: int) -> Path:
-    """Write the gate of a set beside its training questions and return its path.
+    """Write the gate of a set next to its training questions, and return its path.
 
     Args:
-        data: folder with one subfolder per set.
-        name: the set's name.
-        count: number of questions.
+        data: Folder with a subfolder per set.
+        name: Name of the set.
+        count: Number of questions.
 
     Raises:
-        UsageError: the set has too few training questions, or a gate of other questions.
+        UsageError: The set has too few training questions, or already has a gate of other questions.
     """
     import msgspec
 
     folder, measured = data / name, find_file(data / name, "questions")
     reported = held_out([measured] if measured else [])
     drawn: dict[bytes, Question] = {}
-    for one in sorted(open_set(name, data, split="train").questions, key=lambda one: draw(one.question)):
-        if one.answers and reported.holding(name, one.id, one.question) is None:
-            drawn.setdefault(words_mark(one.question), one)
+    for question in sorted(open_set(name, data, split="train").questions, key=lambda question: draw(question.question)):
+        if question.answers and reported.holding(name, question.id, question.question) is None:
+            drawn.setdefault(words_mark(question.question), question)
         if len(drawn) == count:
             break
     if len(drawn) < count:
         raise UsageError(f"{folder} has {len(drawn)} training questions for a gate of {count}: pass a smaller --limit")
     path = folder / f"{GATE}_questions.jsonl"
-    lines = [msgspec.json.encode(one) for one in drawn.values()]
-    _check_same(path, [one.id for one in drawn.values()])
+    lines = [msgspec.json.encode(question) for question in drawn.values()]
+    _check_same(path, [question.id for question in drawn.values()])
     write_atomic(path, b"\n".join(lines) + b"\n")
     return path
 
 
 def _check_same(path: Path, ids: Sequence[str]) -> None:
-    if path.is_file() and [one.id for one in read_questions(path)] != list(ids):
+    if path.is_file() and [question.id for question in read_questions(path)] != list(ids):
         raise UsageError(
             f"{path} holds other questions, which training sets were built without: keep it, or remove it and build "
             "the training sets again"

@@ -1,8 +1,8 @@
-"""Held-out questions: none is both learnt from and measured on, by id in the same set or by the same words.
+"""Held-out questions: no question is both learnt from and measured on, by its id in the same set or by its words.
 
-Nor are the sub-questions of a measured question learnt, where its set has them: those of MuSiQue come from other sets,
-SQuAD among them. Words are compared as answers are scored: lower case, without punctuation and articles. Left out:
-questions that mean the same in other words, which nothing here can tell.
+The sub-questions of measured questions, if their set has them, are not learnt either; MuSiQue's come from other
+sets, such as SQuAD. Words are compared as answers are scored: in lower case, without punctuation and articles.
+Questions that mean the same in other words cannot be detected.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from pyrag_rl.data.sets import sub_questions
 
 @dataclass(slots=True)
 class HeldOut:
-    """Digests of the questions to measure on, each with the path that it came from."""
+    """Digests of the questions to measure on, each with the path of its file."""
 
     known: dict[bytes, Path] = field(default_factory=dict)
 
     def add(self, path: Path) -> None:
-        """A file of questions, a folder with one, a set written by `pyrag train data`, or a run of `pyrag bench`.
+        """Add questions from a file, a folder, a set written by `pyrag train data`, or a run of `pyrag bench`.
 
-        Raises `DataError` where it is none of these.
+        Raises `DataError` for any other path.
         """
         for source, id_, question, parts in _questions(path):
             for mark in (*_marks(source, id_, question), *map(words_mark, parts)):
                 self.known.setdefault(mark, path)
 
     def place(self, row: TrainRow) -> Path | None:
-        """Return the file that holds the row's question out; None if it may be learnt from."""
+        """Return the file that holds out the row's question; None if it may be learnt from."""
         return self.holding(row.source, row.id, row.question, row.asked)
 
     def holding(self, source: str, id_: str, question: str, *others: str) -> Path | None:
-        """Return the file that holds a question out, by its id or words; None if none does.
+        """Return the file that holds out a question, by its id or words; None if none does.
 
         Args:
-            source: name of the question's set.
-            id_: its id there.
-            question: its words.
-            others: further words, such as a sub-question's.
+            source: Name of the question's set.
+            id_: Id of the question in the set.
+            question: Text of the question.
+            others: Further texts, such as a sub-question.
         """
         marks = (*_marks(source, id_, question), *map(words_mark, others))
         matches = (self.known.get(mark) for mark in marks)
         return next((path for path in matches if path is not None), None)
 
     def check(self, row: TrainRow) -> None:
-        """Raises `DataError` where the row's question is held out."""
+        """Raise `DataError` if the row's question is held out."""
         if (path := self.place(row)) is not None:
             raise DataError(
                 f"the question {row.question[:80]!r} ({row.source}, {row.id}) is held out in {path}: "
@@ -62,19 +62,19 @@ class HeldOut:
 
 
 def learnt_questions(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield the set, id and text of each question of a training set. Raises `DataError` where it is none."""
+    """Yield set, id and text of each question of a training set. Raises `DataError` if it is not a training set."""
     yield from ((source, id_, question) for source, id_, question, _ in _questions(path))
 
 
 def held_out(paths: Iterable[Path]) -> HeldOut:
-    found = HeldOut()
+    held = HeldOut()
     for path in paths:
-        found.add(path)
-    return found
+        held.add(path)
+    return held
 
 
 def _marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
-    """Return the two digests by which questions are compared: id within its set, and words."""
+    """Return the two digests by which questions are compared: of the id within the set, and of the words."""
     return _digest(f"id\n{source}\n{id_}"), words_mark(question)
 
 
@@ -83,10 +83,10 @@ def words_mark(question: str) -> bytes:
 
 
 def draw(question: str) -> float:
-    """Return a number from 0 to 1 that depends on the question's words alone, so that equal questions stay together.
+    """Return a number from 0 to 1 that depends only on the question's words, so that equal questions stay together.
 
     Args:
-        question: Its words.
+        question: Text of the question.
     """
     return int.from_bytes(words_mark(question)[:8]) / 2**64
 
@@ -96,12 +96,16 @@ def _digest(text: str) -> bytes:
 
 
 def _questions(path: Path) -> Iterator[tuple[str, str, str, Sequence[str]]]:
-    """Yield the set, id, text and sub-questions of each question; runs and training sets name no sub-questions."""
+    """Yield set, id, text and sub-questions of each question; runs and training sets have no sub-questions."""
     if path.is_dir() and (path / CONFIG).is_file():
         yield from ((row.set, row.id, row.question, ()) for row in read_run(path).rows)
         return
     if path.suffix == ".parquet" and is_supervised(path):
-        yield from ((one.source, one.id, one.question, ()) for one in read_conversations(path) if one.question)
+        yield from (
+            (conversation.source, conversation.id, conversation.question, ())
+            for conversation in read_conversations(path)
+            if conversation.question
+        )
         return
     if path.suffix == ".parquet":
         yield from ((row.source, row.id, row.question, ()) for row in read_rows(path))
@@ -110,4 +114,4 @@ def _questions(path: Path) -> Iterator[tuple[str, str, str, Sequence[str]]]:
     if file is None:
         raise DataError(f"{path} holds neither questions.jsonl[.gz] nor a run: name what is to be held out")
     source = file.parent.name
-    yield from ((source, one.id, one.question, sub_questions(one)) for one in read_questions(file))
+    yield from ((source, question.id, question.question, sub_questions(question)) for question in read_questions(file))

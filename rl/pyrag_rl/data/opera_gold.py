@@ -1,4 +1,4 @@
-"""Replies that OPERA's agents learn from gold labels: plans from sub-questions, judgements from gold passages."""
+"""Replies that OPERA's agents learn from gold labels: plans from sub-questions, and judgements from gold passages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 
 def gold_plan(question: Question) -> str:
-    """Return the plan of a question's own sub-questions; "" if it has none, or the reader does not accept them.
+    """Return the plan of a question's own sub-questions; empty if it has none or OPERA's parser refuses the plan.
 
     Args:
-        question: A question whose data set names its hops; `#1` stands for the first answer.
+        question: A question whose data set lists its hops; `#1` stands for the first answer.
     """
     goals = []
     for step, hop in enumerate(question.decomposition, start=1):
         text = _REFERENCE.sub(lambda match: f"[answer from step {match[1]}]", hop.question)
         needs = tuple(sorted({int(number) for number in _REFERENCE.findall(hop.question)}))
         goals.append(Goal(step, text, needs=needs, search=text))
-    # "Berlin >> country" is MuSiQue's shorthand, no question.
+    # "Berlin >> country" is MuSiQue's shorthand, not a question.
     if not goals or any(not goal.text or ">>" in goal.text for goal in goals):
         return ""
     reply = goals_reply(goals, f"{len(goals)} facts are needed, one after the other.")
@@ -39,13 +39,13 @@ def gold_plan(question: Question) -> str:
 
 
 def gold_judgement(query: str, answer: str, gold: Sequence[str], passages: Sequence[Passage]) -> str:
-    """Return YES with the answer if a gold passage is there, else NO.
+    """Return YES with the answer if a gold passage is among the passages, and otherwise NO.
 
     Args:
         query: The sub-question.
-        answer: Its gold answer.
+        answer: Gold answer of the sub-question.
         gold: Ids that count as its gold passage.
-        passages: What was retrieved, in the order of the prompt.
+        passages: Retrieved passages, in the order of the prompt.
     """
     cited = [number for number, passage in enumerate(passages, start=1) if passage.id in gold]
     ids = tuple(passage.id for passage in passages)

@@ -1,8 +1,8 @@
 """Rows of the Answer agent from questions whose gold passage is known, with the replies to learn.
 
-Most questions stand over their gold passage alone, a share of them over several passages with the gold one among them,
-and another share over others only: there the reply is unknown. The other passages are those that a search for the
-question finds, so that they are about the same things, and in its order, as they are when the model is served.
+Most questions have only their gold passage. A share of them have several passages, including the gold one, and another
+share only have other passages, so that the reply is unknown. The other passages are found by a search for the question,
+so that they are about the same things, and they are in its order, as when the model is served.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from pyrag_rl.data.replies import answer_reply
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[A-Z0-9])")
 _WORD = re.compile(r"\w+")
-_PROMPT = 80  # tokens of a prompt beside its passages and its question, and of the reply
-_FOUND = 8  # passages searched for, of which some are left out
-_MIN_TOKENS = 24  # of a passage: a shorter piece of one says nothing
+_PROMPT = 80  # tokens of the prompt without passages and question, and of the reply
+_FOUND = 8  # number of passages searched for, of which some are left out
+_MIN_TOKENS = 24  # minimum tokens of a passage, because shorter pieces say nothing
 OTHERS = (2, 3, 4)  # numbers of other passages
-WHOLE = 5  # passages of a question that is read at once
+WHOLE = 5  # number of passages of a question that is read at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingMix:
-    """Shares of rows with several passages and of rows without the gold one; `tokens` is about the longest row."""
+    """Shares of rows with several passages and of rows without the gold one; `tokens` is the maximum of a row."""
 
     several: float = 0.2
     unknown: float = 0.1
@@ -43,7 +43,7 @@ class ReadingMix:
 
 @dataclass(frozen=True, slots=True)
 class GoldReading:
-    """The passages of a row and its reply; `sufficient` tells whether the gold passage is among them."""
+    """Passages and reply of a row; `sufficient` is set if a passage has the answer."""
 
     passages: tuple[Passage, ...]
     reply: str
@@ -53,32 +53,32 @@ class GoldReading:
 async def gold_reading(
     key: str, question: str, answers: Sequence[str], gold: Passage, retriever: Retriever, mix: ReadingMix
 ) -> GoldReading | None:
-    """Return the passages and the reply of a question; None where its gold passage does not hold the answer.
+    """Return the passages and the reply of a question; None if its gold passage does not contain the answer.
 
     Args:
-        key: Names the question in the draw.
-        question: What is asked of the passages.
-        answers: The gold spellings.
+        key: Identifies the question in the random draw.
+        question: Question about the passages.
+        answers: Gold spellings.
         gold: The gold passage.
-        retriever: Finds the other passages.
+        retriever: Retriever that finds the other passages.
         mix: Shares of the kinds of rows.
     """
-    answer = next((one for one in answers if _holds(gold, one)), None)
+    answer = next((spelling for spelling in answers if _holds(gold, spelling)), None)
     if answer is None:
         return None
     draw = random.Random(f"{mix.seed}:reading:{key}")  # noqa: S311  a draw, no secret
     place = draw.random()
     if place >= mix.several + mix.unknown:
         return _made([gold], gold, question, answer, mix)
-    found = await retriever.retrieve(question, _FOUND)
-    others = [one for one in found if one.id != gold.id and one.text != gold.text]
+    ranked = await retriever.retrieve(question, _FOUND)
+    others = [passage for passage in ranked if passage.id != gold.id and passage.text != gold.text]
     if place < mix.unknown:
-        unanswered = [one for one in others if not any(_holds(one, spelling) for spelling in answers)]
+        unanswered = [passage for passage in others if not any(_holds(passage, spelling) for spelling in answers)]
         return _made(unanswered[: 1 + draw.choice(OTHERS)], None, question, UNKNOWN, mix) if unanswered else None
     passages = [gold, *others[: draw.choice(OTHERS)]]
-    ranks: dict[str, float] = {one.id: rank for rank, one in enumerate(found)}
-    ranks.setdefault(gold.id, draw.uniform(-1, max(OTHERS)))  # the search did not find it: anywhere
-    return _made(sorted(passages, key=lambda one: ranks[one.id]), gold, question, answer, mix)
+    ranks: dict[str, float] = {passage.id: rank for rank, passage in enumerate(ranked)}
+    ranks.setdefault(gold.id, draw.uniform(-1, max(OTHERS)))  # at a random place if the search missed it
+    return _made(sorted(passages, key=lambda passage: ranks[passage.id]), gold, question, answer, mix)
 
 
 async def whole_reading(
@@ -87,44 +87,45 @@ async def whole_reading(
     """Return the passages and the reply of a multi-hop question that is read at once, as vanilla RAG does.
 
     Args:
-        key: Names the question in the draw.
-        question: What is asked of the passages.
-        answer: The gold answer, which the passages need not hold word for word.
-        golds: All its gold passages.
-        retriever: Finds other passages, up to `WHOLE` with the gold ones.
-        mix: Its seed and tokens.
+        key: Identifies the question in the random draw.
+        question: Question about the passages.
+        answer: Gold answer, which the passages need not contain word for word.
+        golds: All gold passages of the question.
+        retriever: Retriever that finds other passages, up to `WHOLE` together with the gold ones.
+        mix: Mix whose seed and token limit are used.
     """
-    found = await retriever.retrieve(question, _FOUND)
-    ids = {one.id for one in golds}
-    passages = [*golds, *(one for one in found if one.id not in ids)][: max(WHOLE, len(golds))]
+    ranked = await retriever.retrieve(question, _FOUND)
+    ids = {passage.id for passage in golds}
+    passages = [*golds, *(passage for passage in ranked if passage.id not in ids)][: max(WHOLE, len(golds))]
     random.Random(f"{mix.seed}:whole:{key}").shuffle(passages)  # noqa: S311  a draw, no secret
-    cited = " ".join(f"Doc [{number}]" for number, one in enumerate(passages, start=1) if one.id in ids)
+    cited = " ".join(f"Doc [{number}]" for number, passage in enumerate(passages, start=1) if passage.id in ids)
     if mix.tokens is not None:
         room = max((mix.tokens - _PROMPT - about_tokens(question)) // len(passages), _MIN_TOKENS)
         passages = [
-            replace(one, text=shortened(one, answer if one.id in ids else "", question, room)) for one in passages
+            replace(passage, text=shortened(passage, answer if passage.id in ids else "", question, room))
+            for passage in passages
         ]
     return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), f"{cited} answer it."), True)
 
 
-def found_reading(answers: Sequence[str], found: Sequence[Passage]) -> GoldReading:
-    """Return a reading of what a search found, with the gold answer as reply, whether or not a passage holds it.
+def found_reading(answers: Sequence[str], passages: Sequence[Passage]) -> GoldReading:
+    """Return a reading of the passages of a search, with the gold answer as reply even if no passage contains it.
 
     Args:
-        answers: The gold spellings.
-        found: The passages, best first.
+        answers: Gold spellings.
+        passages: The passages, best first.
     """
-    spellings = [answer for answer in answers if any(_holds(passage, answer) for passage in found)]
+    spellings = [answer for answer in answers if any(_holds(passage, answer) for passage in passages)]
     answer = spellings[0] if spellings else answers[0]
-    numbers = [number for number, passage in enumerate(found, start=1) if _holds(passage, answer)]
+    numbers = [number for number, passage in enumerate(passages, start=1) if _holds(passage, answer)]
     rationale = (
         f"{' '.join(f'Doc [{number}]' for number in numbers)} answer it." if numbers else "No document states it."
     )
-    return GoldReading(tuple(found), answer_reply(Answer(_bare(answer)), rationale), bool(numbers))
+    return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), rationale), bool(numbers))
 
 
 def _holds(passage: Passage, answer: str) -> bool:
-    """Return whether a passage holds an answer word for word."""
+    """Return whether a passage contains an answer word for word."""
     return f" {_plain(answer)} " in f" {_plain(f'{passage.title} {passage.text}')} "
 
 
@@ -138,36 +139,38 @@ def _made(
     if mix.tokens is not None:
         room = (mix.tokens - _PROMPT - about_tokens(question)) // len(passages)
         passages = [
-            replace(one, text=shortened(one, answer if one is gold else "", question, max(room, _MIN_TOKENS)))
-            for one in passages
+            replace(
+                passage, text=shortened(passage, answer if passage is gold else "", question, max(room, _MIN_TOKENS))
+            )
+            for passage in passages
         ]
     if gold is None:
         return GoldReading(tuple(passages), answer_reply(Answer(UNKNOWN, False), "No document answers it."), False)
-    number = next(number for number, one in enumerate(passages, start=1) if one.id == gold.id)
+    number = next(number for number, passage in enumerate(passages, start=1) if passage.id == gold.id)
     reply = answer_reply(Answer(_bare(answer)), f"Doc [{number}] answers it.")
     return GoldReading(tuple(passages), reply, True)
 
 
 def _bare(answer: str) -> str:
-    """An answer without the punctuation of the sentence that it was marked in."""
+    """Return an answer without the punctuation of the sentence that it was marked in."""
     answer = answer.strip().rstrip(",;:")
     return answer.removesuffix(".") if answer.count(".") == 1 else answer
 
 
 def shortened(passage: Passage, answer: str, question: str, tokens: int) -> str:
-    """Return neighbouring sentences of a passage: those around its answer, or from its beginning.
+    """Return neighbouring sentences of a passage: around its answer, or from its beginning.
 
     Args:
         passage: The passage.
-        answer: Text that must stay; empty if there is none.
-        question: Its words tell which of several places of the answer is meant.
-        tokens: About the most that title and text may take; more is taken where one sentence needs it.
+        answer: Text that must be kept; empty if there is none.
+        question: Question whose words decide between several places of the answer.
+        tokens: Approximate maximum for title and text; exceeded if a single sentence is longer.
     """
     sentences = _SENTENCE_END.split(passage.text)
     asked = set(_WORD.findall(question.casefold()))
-    places = [number for number, one in enumerate(sentences) if answer and _plain(answer) in _plain(one)]
+    places = [number for number, sentence in enumerate(sentences) if answer and _plain(answer) in _plain(sentence)]
     if answer and not places and _holds(Passage("", "", passage.text), answer):
-        return passage.text  # the answer goes over the end of a sentence
+        return passage.text  # the answer crosses the end of a sentence
     first = max(places, key=lambda at: len(asked & set(_WORD.findall(sentences[at].casefold()))), default=0)
     last, room = first, tokens - about_tokens(passage.title)
     while True:

@@ -1,6 +1,6 @@
-"""Replies of agents, written from results in the agent's own form, so that its own parser reads them back.
+"""Replies of agents, written from results in the agent's own form, so that its own parser can read them.
 
-For supervised sets and for candidates from traces, which keep what an agent decided and not the words it said it in.
+They are used for supervised sets, and for candidates from traces, which keep an agent's decisions but not its wording.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from pyrag.trace.model import Answer, Attempt
 
 _THINKING = re.compile(r"\A<redacted_thinking>.*?</redacted_thinking>\n", re.DOTALL)
 _SUB_QUERIES = re.compile(r"\A```json\n.*?\n```\n\n(?=```python\n)", re.DOTALL)
-THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # as the answer prompts ask for it
+THINKING = ("<redacted_thinking>", "</redacted_thinking>")  # tags of the answer prompts
 
 
 def answer_reply(answer: Answer, rationale: str) -> str:
-    """Write an Answer agent's reply.
+    """Return an Answer agent's reply.
 
     Args:
-        answer: the answer.
-        rationale: its reasoning, put on one line.
+        answer: The answer.
+        rationale: Reasoning behind the answer, which is put on one line.
     """
     return f"{THINKING[0]}{_line(rationale)}{THINKING[1]}\n<answer>{answer.text}</answer>"
 
 
 def judgement_reply(attempt: Attempt) -> str:
-    """`attempt` must have an answer. Documents are numbered as they stood in the prompt."""
+    """Return a judgement of an attempt that has an answer. Documents are numbered as in its prompt."""
     answer = attempt.answer
     assert answer is not None
-    numbers = [place for place, one in enumerate(attempt.passages, start=1) if one in answer.citations]
+    numbers = [place for place, key in enumerate(attempt.passages, start=1) if key in answer.citations]
     return _json(
         {
             "analysis": _line(attempt.rationale),
@@ -55,11 +55,11 @@ def program_reply(source: str) -> str:
 
 
 def joint_reply(source: str, sub_queries: Sequence[str]) -> str:
-    """Write the Plan agent's reply in joint mode.
+    """Return the Plan agent's reply in joint mode.
 
     Args:
-        source: the program.
-        sub_queries: what the question was broken into.
+        source: The program.
+        sub_queries: Sub-queries of the question.
     """
     return f"```json\n{sub_queries_reply(sub_queries)}\n```\n\n{program_reply(source)}"
 
@@ -68,8 +68,8 @@ def fitted(reply: str, prompts: str | None) -> str:
     """Return a reply without the parts that the prompts do not ask for: thinking, and sub-queries before a program.
 
     Args:
-        reply: a reply in the form of the default prompts.
-        prompts: the runtime's setting: a folder of prompts, a packaged set, or None.
+        reply: A reply in the form of the default prompts.
+        prompts: The runtime's setting: a folder of prompts, a packaged set, or None.
     """
     asked = load_prompts(prompts)
     if THINKING[0] not in asked.render("answer.evidence.system"):
@@ -82,13 +82,13 @@ def sub_queries_reply(sub_queries: Sequence[str]) -> str:
 
 
 def goals_reply(goals: Sequence[Goal], rationale: str) -> str:
-    """Write an OPERA plan.
+    """Return an OPERA plan.
 
     Args:
-        goals: goals in order.
-        rationale: the reasoning, put on one line.
+        goals: Goals in order.
+        rationale: Reasoning behind the plan, which is put on one line.
     """
-    listed = [{**written_goal(one), "search": bool(one.search)} for one in goals]
+    listed = [{**written_goal(goal), "search": bool(goal.search)} for goal in goals]
     return _json({"rationale": _line(rationale), "goals": listed})
 
 

@@ -1,15 +1,14 @@
-"""One example of training data, and its form in Parquet as verl's `RLHFDataset` reads it.
+"""Rows of training data, and their form in Parquet as verl's `RLHFDataset` reads it.
 
     prompt          list of {role, content}: the very messages that the agent sends at run time (`pyrag_rl.prompting`)
     data_source     name of the data set, for verl's metrics
     reward_model    {style: "rule", ground_truth: first gold spelling}
-    extra_info      everything else of the row; what `compute_score` reads
+    extra_info      all other fields of the row, which `compute_score` reads
 
-Which agent loop runs a row is the config's to say, not the row's.
+The configuration, not the row, decides which agent loop runs a row.
 
-SFT sets hold `messages`, as verl's `MultiTurnSFTDataset` reads it: the prompt and the reply to learn; and `source`,
-`id` and `question`, by which held-out questions are told.
-Left out: where rows come from (`pyrag_rl.data`).
+Supervised sets have the columns `messages` (the prompt and the reply to learn, as verl's `MultiTurnSFTDataset` reads
+it) and `source`, `id` and `question`, which identify held-out questions.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from pyrag.evaluation.runs.folder import make_folder
 from pyrag.llm.protocol import Message
 from pyrag.trace.model import Passage
 
-_ROW_GROUP = 512  # rows in memory at a time
+_ROW_GROUP = 512  # number of rows in memory at a time
 COLUMNS = ("prompt", "data_source", "reward_model", "extra_info")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A passage of a row. Its `id` is the corpus's, so that gold passages can be told."""
+    """A passage of a row. Its `id` is the corpus's, so that gold passages can be recognised."""
 
     id: str
     title: str
@@ -45,14 +44,14 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRow:
-    """One prompt of an agent, with everything that scores its completion.
+    """A prompt of an agent, with all data needed to score its completion.
 
-    `question` is the user's; `query` what the agent itself is asked where that is another (a sub-query, a synthesis
-    step). `documents` None means no documents were given (aggregation mode); empty, that nothing was found.
+    `question` is the user's; `query` is the agent's own question if that is another one (a sub-query, a synthesis
+    step). `documents` is None if no documents are given (aggregation mode), and empty if none were found.
     """
 
-    index: int  # position in the set: verl's `extra_info.index`
-    id: str  # the question's, in its data set
+    index: int  # position in the set, verl's `extra_info.index`
+    id: str  # id of the question in its data set
     agent: str  # answer | plan | decompose | rewrite
     source: str  # name of the data set
     question: str
@@ -61,12 +60,12 @@ class TrainRow:
     split: str = "train"
     query: str = ""
     documents: tuple[Document, ...] | None = None  # answer, rewrite
-    sub_queries: tuple[str, ...] = ()  # plan: what the Decompose agent had said
-    supporting: tuple[str, ...] = ()  # ids of the gold passages, where known (rewrite)
-    tried: tuple[str, ...] = ()  # rewrite: queries that did not bring the evidence
+    sub_queries: tuple[str, ...] = ()  # plan: sub-queries of the Decompose agent
+    supporting: tuple[str, ...] = ()  # ids of the gold passages, if known (rewrite)
+    tried: tuple[str, ...] = ()  # rewrite: queries that did not find the evidence
     missing: str = ""  # rewrite: what the passages lack
-    hops: int = 0  # searches that the question takes, where its data set says so (MAPGRPO's f_logic)
-    sufficient: bool | None = None  # MAPGRPO's Analysis-Answer: whether the documents hold the answer
+    hops: int = 0  # number of searches that the question needs, if its data set states it (MAPGRPO's f_logic)
+    sufficient: bool | None = None  # MAPGRPO's Analysis-Answer: whether the documents contain the answer
 
     @property
     def asked(self) -> str:
@@ -74,7 +73,7 @@ class TrainRow:
 
 
 def as_columns(row: TrainRow) -> dict[str, Any]:
-    """The row in verl's layout."""
+    """Return the row in verl's layout."""
     extra = asdict(row)
     extra.pop("messages")
     return {
@@ -86,7 +85,7 @@ def as_columns(row: TrainRow) -> dict[str, Any]:
 
 
 def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
-    """The row that verl hands to a reward or agent loop, without its prompt. Raises `DataError`."""
+    """Return the row that verl passes to a reward or agent loop, without its prompt. Raises `DataError`."""
     import msgspec
 
     try:
@@ -96,21 +95,21 @@ def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
 
 
 def forget_unfinished(path: Path) -> None:
-    """Removes what killed processes left half-written of a file; for whoever knows that nobody else writes it now."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        if left.suffix.removeprefix(".").isdigit():
-            left.unlink(missing_ok=True)
+    """Remove partial files that killed processes left behind. Call this only if no other process writes the file."""
+    for partial in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if partial.suffix.removeprefix(".").isdigit():
+            partial.unlink(missing_ok=True)
 
 
 def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:
-    """Write a training set and return its number of rows.
+    """Write a training set, and return its number of rows.
 
     Args:
-        path: the Parquet file.
-        rows: rows with their prompts; `index` is numbered anew.
+        path: The Parquet file.
+        rows: Rows with their prompts, whose `index` is set again.
 
     Raises:
-        DataError: a row has no gold answer.
+        DataError: A row has no gold answer.
     """
     with RowWriter(path) as writer:
         for row in rows:
@@ -119,9 +118,9 @@ def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:
 
 
 class RowWriter:
-    """A training set that rows are added to, a batch of them in memory at a time; numbers their `index`.
+    """Writer of a training set, which keeps one batch of rows in memory and sets their `index`.
 
-    It has its name once it is whole: what an exception or a kill leaves behind is a hidden file beside it.
+    The file gets its name once it is complete; an exception or a kill leaves a hidden file next to it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -132,11 +131,11 @@ class RowWriter:
         """Add a row.
 
         Args:
-            row: a row with its prompt.
-            reply: ignored, as only completions are scored.
+            row: A row with its prompt.
+            reply: Ignored, because only completions are scored.
 
         Raises:
-            DataError: the row has no gold answer.
+            DataError: The row has no gold answer.
         """
         if not any(answer.strip() for answer in row.answers):
             raise DataError(f"the row {row.id!r} has no gold answer: add one, or leave the question out")
@@ -152,7 +151,7 @@ class RowWriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A row of a supervised set. The question's fields are empty where the set does not name them."""
+    """A row of a supervised set. The question's fields are empty if the set does not have them."""
 
     messages: tuple[Mapping[str, str], ...]
     source: str = ""
@@ -161,7 +160,7 @@ class Conversation:
 
 
 class SftWriter:
-    """A supervised set: the prompts of rows with the replies to learn, written as `RowWriter` does."""
+    """Writer of a supervised set, with the prompts of rows and the replies to learn; works like `RowWriter`."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.count = path, 0
@@ -173,15 +172,15 @@ class SftWriter:
         """Add the conversation of a row.
 
         Args:
-            row: a row with its prompt.
-            reply: the reply to learn.
+            row: A row with its prompt.
+            reply: The reply to learn.
         """
-        said = (*row.messages, Message("assistant", reply))
-        messages = tuple({"role": one.role, "content": one.content} for one in said)
+        conversation = (*row.messages, Message("assistant", reply))
+        messages = tuple({"role": message.role, "content": message.content} for message in conversation)
         self.add_conversation(Conversation(messages=messages, source=row.source, id=row.id, question=row.question))
 
-    def add_conversation(self, one: Conversation) -> None:
-        self._parts.add(asdict(one))
+    def add_conversation(self, conversation: Conversation) -> None:
+        self._parts.add(asdict(conversation))
         self.count += 1
 
     def __enter__(self) -> Self:
@@ -221,61 +220,61 @@ class _Parts:
 
 
 def read_rows(path: Path) -> list[TrainRow]:
-    """The rows of a training set, their prompts included. Raises `DataError`."""
+    """Return the rows of a training set with their prompts. Raises `DataError` if it cannot be read."""
     import msgspec
 
-    found = []
+    rows = []
     with _parquet(path, COLUMNS) as file:
         table = file.read().to_pylist()
     for number, columns in enumerate(table, start=1):
         extra = columns["extra_info"]
         row = {**extra, "messages": columns["prompt"]} if isinstance(extra, dict) else extra
         try:
-            found.append(msgspec.convert(row, TrainRow))
+            rows.append(msgspec.convert(row, TrainRow))
         except msgspec.ValidationError as error:
             raise DataError(
                 f"{path} row {number} has a wrong form ({error}): build it with pyrag train data"
             ) from error
-    return found
+    return rows
 
 
 def read_conversations(path: Path) -> list[Conversation]:
-    """Return the rows of a supervised set. Raises `DataError`."""
+    """Return the rows of a supervised set. Raises `DataError` if it cannot be read."""
     import msgspec
 
     with _parquet(path, ("messages",)) as file:
         known = [name for name in ("messages", "source", "id", "question") if name in file.schema_arrow.names]
         table = file.read(columns=known).to_pylist()
     try:
-        found = msgspec.convert(table, list[Conversation])
+        conversations = msgspec.convert(table, list[Conversation])
     except msgspec.ValidationError as error:
         raise DataError(f"{path} has a wrong form ({error}): build it with pyrag train data --sft") from error
-    for number, one in enumerate(found, start=1):
-        if not one.messages or one.messages[-1].get("role") != "assistant":
+    for number, conversation in enumerate(conversations, start=1):
+        if not conversation.messages or conversation.messages[-1].get("role") != "assistant":
             raise DataError(f"{path} row {number} does not end with a reply to learn: leave it out")
-    return found
+    return conversations
 
 
 def write_conversations(path: Path, conversations: Iterable[Conversation]) -> None:
     """Write a supervised set.
 
     Args:
-        path: the Parquet file.
-        conversations: its rows.
+        path: The Parquet file.
+        conversations: Rows of the set.
     """
     with SftWriter(path) as writer:
-        for one in conversations:
-            writer.add_conversation(one)
+        for conversation in conversations:
+            writer.add_conversation(conversation)
 
 
 def is_supervised(path: Path) -> bool:
-    """Return whether a Parquet file is a supervised set. Raises `DataError` where it cannot be read."""
+    """Return whether a Parquet file is a supervised set. Raises `DataError` if it cannot be read."""
     with _parquet(path, ()) as file:
         return "messages" in file.schema_arrow.names
 
 
 def rows_schema() -> Any:
-    """The Parquet schema of `as_columns`: fixed, so that a set whose optional fields are all empty reads the same."""
+    """Return the Parquet schema of `as_columns`. It is fixed, so that empty optional fields do not change it."""
     pa = _pyarrow()
     text, texts = pa.string(), pa.list_(pa.string())
     document = pa.struct([(name, text) for name in ("id", "title", "text")])
@@ -302,7 +301,7 @@ def _message() -> Any:
 
 @contextmanager
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    """The file, opened, with these columns. Raises `DataError`."""
+    """Open a Parquet file that must have these columns. Raises `DataError`."""
     pa = _pyarrow()
     import pyarrow.parquet as pq
 
@@ -319,12 +318,12 @@ def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Values as pandas or verl hand them on: arrays become lists."""
+    """Return a value from pandas or verl as plain data, with arrays as lists."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _pyarrow() -> Any:

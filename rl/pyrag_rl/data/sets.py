@@ -1,16 +1,14 @@
-"""Rows from the questions of data sets, with what a retriever finds for them now.
+"""Rows from the questions of data sets, with the passages that a retriever finds for them.
 
-    answer      the question on k passages, k drawn from `depths` for each question (NQ's layout in PyRAG's release)
-    rag         the same, with all gold passages where replies are learnt and the corpus holds them
-    decompose   the question
-    plan        the question with the sub-queries of the engine's Decompose agent
-    joint       the question, for the Plan agent alone
-    goals       the question, for OPERA's Plan agent; replies to learn are the set's own sub-questions
-    analysis    a hop's own question on k passages, and whether a gold passage is among them
-    rewrite     a hop's own question whose search missed its gold passage
+    answer      the question on k passages, with k drawn from `depths` for each question (NQ's layout in PyRAG's
+    release) rag         the same, on all gold passages if replies are learnt and the corpus has them decompose   the
+    question plan        the question with the sub-queries of the engine's Decompose agent joint       the question,
+    without sub-queries goals       the question, for OPERA's Plan agent; the replies to learn are the set's own
+    sub-questions analysis    a hop's own question on k passages, and whether a gold passage is among them rewrite     a
+    hop's own question whose search missed its gold passage
 
-Hops are those that the data set's authors wrote down (MuSiQue, Bamboogle), or a question of a single hop. What OPERA's
-agents meet in a plan of their own comes from runs (`traces`).
+Hops are those that the authors of the data set wrote (MuSiQue, Bamboogle), or a question of a single hop. Rows about
+the plans of OPERA's agents themselves come from runs (`traces`).
 """
 
 from __future__ import annotations
@@ -46,8 +44,11 @@ _REFERENCE = re.compile(r"#(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class RowSources:
-    """Sources of rows. `topk` is the number of passages that a step searches for at run time; `mix` asks for replies to
-    learn, over the gold passages in `corpus`."""
+    """Sources of rows.
+
+    `topk` is the number of passages that a step retrieves at run time. With a `mix`, replies to learn are made over the
+    gold passages in `corpus`.
+    """
 
     retriever: Retriever
     decomposer: Decomposer
@@ -58,13 +59,13 @@ class RowSources:
     corpus: Mapping[str, Passage] = field(default_factory=dict)
 
     def depth(self, question: Question) -> int:
-        """The k of a question: the same on any machine."""
+        """Return the k of a question, the same on every machine."""
         return random.Random(f"{self.seed}:{question.id}").choice(self.depths)  # noqa: S311  a draw, no secret
 
 
 @dataclass(frozen=True, slots=True)
 class SetHop:
-    """One search of a question as its data set has it."""
+    """A search of a question, as its data set describes it."""
 
     query: str
     answers: tuple[str, ...]
@@ -72,27 +73,27 @@ class SetHop:
 
 
 def hops_of(question: Question) -> Iterator[SetHop]:
-    """Hops whose gold passages are known, earlier answers filled in; none where the set does not say."""
+    """Yield the hops whose gold passages are known, with earlier answers filled in."""
     if not question.decomposition:
         if len(question.supporting) == 1:
             yield SetHop(question.question, question.answers, _accepted(question, question.supporting[0]))
         return
-    found = [one.first_answer for one in question.decomposition]
-    for place, (one, query) in enumerate(zip(question.decomposition, sub_questions(question), strict=True)):
-        # "Berlin >> country" is MuSiQue's shorthand: no agent would ever be asked that.
-        if one.supporting and query and found[place] and ">>" not in query and not _REFERENCE.search(query):
-            last = place == len(found) - 1
-            yield SetHop(query, question.answers if last else (found[place],), _accepted(question, one.supporting))
+    answers = [hop.first_answer for hop in question.decomposition]
+    for place, (hop, query) in enumerate(zip(question.decomposition, sub_questions(question), strict=True)):
+        # "Berlin >> country" is MuSiQue's shorthand, which no agent would ever be asked.
+        if hop.supporting and query and answers[place] and ">>" not in query and not _REFERENCE.search(query):
+            last = place == len(answers) - 1
+            yield SetHop(query, question.answers if last else (answers[place],), _accepted(question, hop.supporting))
 
 
 def sub_questions(question: Question) -> list[str]:
-    """Return the sub-questions of a question's data set, earlier answers filled in where they are known."""
-    found = [one.first_answer for one in question.decomposition]
-    return [_REFERENCE.sub(lambda match: _nth(found, int(match[1])), one.question) for one in question.decomposition]
+    """Return the sub-questions in a question's data set, with known earlier answers filled in."""
+    answers = [hop.first_answer for hop in question.decomposition]
+    return [_REFERENCE.sub(lambda match: _nth(answers, int(match[1])), hop.question) for hop in question.decomposition]
 
 
-def _nth(found: list[str], number: int) -> str:
-    return found[number - 1] if 0 < number <= len(found) and found[number - 1] else f"#{number}"
+def _nth(answers: list[str], number: int) -> str:
+    return answers[number - 1] if 0 < number <= len(answers) and answers[number - 1] else f"#{number}"
 
 
 def _accepted(question: Question, gold: str) -> tuple[str, ...]:
@@ -108,24 +109,28 @@ def _row(question: Question, source: str, agent: str, **more: Any) -> TrainRow:
 
 
 async def _readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent: the question on what is found, or on gold passages with the reply to learn."""
+    """Build rows of the Answer agent: the question on retrieved passages, or on gold passages with a reply to learn."""
     query = asked(question)
     if row_sources.mix is not None:
         return await _gold_readings(question, source, row_sources, row_sources.mix)
-    found = await row_sources.retriever.retrieve(query, row_sources.depth(question))
-    if not found:
+    passages = await row_sources.retriever.retrieve(query, row_sources.depth(question))
+    if not passages:
         return []
-    one_gold = len(question.supporting) == 1  # where there are more, passages can hold a part of the answer
-    sufficient = any(one.id in _accepted(question, *question.supporting) for one in found) if one_gold else None
-    row = _row(question, source, "answer", documents=documents_of(found), sufficient=sufficient)
-    return [PromptlessRow(row, ask_answer(query, found))]
+    has_single_gold = len(question.supporting) == 1  # with several, a passage can contain a part of the answer
+    sufficient = (
+        any(passage.id in _accepted(question, *question.supporting) for passage in passages)
+        if has_single_gold
+        else None
+    )
+    row = _row(question, source, "answer", documents=documents_of(passages), sufficient=sufficient)
+    return [PromptlessRow(row, ask_answer(query, passages))]
 
 
 async def _gold_readings(
     question: Question, source: str, row_sources: RowSources, mix: ReadingMix
 ) -> list[PromptlessRow]:
-    """The row of a question with one gold passage; none for others, and where that does not hold the answer."""
-    gold = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
+    """Build the row of a question with a single gold passage; no row if the passage does not contain the answer."""
+    gold = [row_sources.corpus[key] for key in question.supporting if key in row_sources.corpus]
     if len(gold) != 1 or len(question.supporting) != 1:
         return []
     query = asked(question)
@@ -141,17 +146,17 @@ def _learnt(question: Question, source: str, made: GoldReading) -> PromptlessRow
 
 
 async def _whole_readings(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Answer agent as vanilla RAG asks it: the whole question.
+    """Build rows of the Answer agent for whole questions, as in vanilla RAG.
 
-    Replies are learnt over its gold passages, or over what is found for it where these are unknown (NQ).
+    Replies are learnt over the gold passages, or over retrieved passages if the gold ones are unknown (NQ).
     """
-    golds = [row_sources.corpus[one] for one in question.supporting if one in row_sources.corpus]
+    golds = [row_sources.corpus[key] for key in question.supporting if key in row_sources.corpus]
     mix = row_sources.mix
     if mix is None:
         return await _readings(question, source, row_sources)
     if not golds:
-        found = await row_sources.retriever.retrieve(asked(question), row_sources.depth(question))
-        return [_learnt(question, source, found_reading(question.answers, found))] if found else []
+        passages = await row_sources.retriever.retrieve(asked(question), row_sources.depth(question))
+        return [_learnt(question, source, found_reading(question.answers, passages))] if passages else []
     key, answer = f"{source}:{question.id}", question.answers[0]
     made = await whole_reading(key, asked(question), answer, golds, row_sources.retriever, mix)
     return [_learnt(question, source, made)]
@@ -163,7 +168,7 @@ async def _decompositions(question: Question, source: str, row_sources: RowSourc
 
 
 async def _programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent; none where it gave no list."""
+    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent; none if that agent failed."""
     decomposition = await row_sources.decomposer.decompose(asked(question))
     if decomposition.fallback:
         return []
@@ -173,7 +178,7 @@ async def _programs(question: Question, source: str, row_sources: RowSources) ->
 
 
 async def _joint_programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent that writes sub-queries and program in one reply."""
+    """Build rows of the Plan agent in joint mode, with sub-queries and program in one reply."""
     return [PromptlessRow(_row(question, source, "plan"), ask_joint_program(asked(question)))]
 
 
@@ -187,7 +192,7 @@ async def _judgements(question: Question, source: str, row_sources: RowSources) 
     """Build rows of OPERA's Analysis-Answer agent: each hop on its retrieved passages, labelled by its gold passage."""
     examples = []
     for hop in hops_of(question):
-        found = await row_sources.retriever.retrieve(hop.query, row_sources.depth(question))
+        passages = await row_sources.retriever.retrieve(hop.query, row_sources.depth(question))
         row = _row(
             question,
             source,
@@ -195,13 +200,13 @@ async def _judgements(question: Question, source: str, row_sources: RowSources) 
             query=hop.query,
             answers=hop.answers,
             supporting=hop.supporting,
-            documents=documents_of(found),
-            sufficient=any(one.id in hop.supporting for one in found),
+            documents=documents_of(passages),
+            sufficient=any(passage.id in hop.supporting for passage in passages),
         )
-        learnt = found and row_sources.mix is not None
-        reply = gold_judgement(hop.query, hop.answers[0], hop.supporting, found) if learnt else ""
-        if found:
-            examples.append(PromptlessRow(row, ask_analysis(hop.query, found, asked(question)), reply))
+        learnt = passages and row_sources.mix is not None
+        reply = gold_judgement(hop.query, hop.answers[0], hop.supporting, passages) if learnt else ""
+        if passages:
+            examples.append(PromptlessRow(row, ask_analysis(hop.query, passages, asked(question)), reply))
     return examples
 
 
@@ -209,20 +214,20 @@ async def _rewrites(question: Question, source: str, row_sources: RowSources) ->
     """Build rows of the Rewrite agent: hops whose search missed the gold passage."""
     examples = []
     for hop in hops_of(question):
-        found = await row_sources.retriever.retrieve(hop.query, row_sources.topk)
-        if any(one.id in hop.supporting for one in found):
+        passages = await row_sources.retriever.retrieve(hop.query, row_sources.topk)
+        if any(passage.id in hop.supporting for passage in passages):
             continue
-        tried = (hop.query, hop.query)  # as the ladder puts it: the search, then the question that it was made for
+        tried = (hop.query, hop.query)  # as in the recovery ladder: the search, then the question it was made for
         row = _row(
             question,
             source,
             "rewrite",
             query=hop.query,
-            documents=documents_of(found),
+            documents=documents_of(passages),
             supporting=hop.supporting[:1],
             tried=tried,
         )
-        examples.append(PromptlessRow(row, ask_rewrite(hop.query, tried, found, "")))
+        examples.append(PromptlessRow(row, ask_rewrite(hop.query, tried, passages, "")))
     return examples
 
 
@@ -239,4 +244,4 @@ EXAMPLES: dict[str, Callable[[Question, str, RowSources], Awaitable[list[Promptl
 }
 
 WITH_REPLIES = ("answer", "rag", "goals", "analysis")
-"""The tasks for which sets know replies to learn."""
+"""Tasks for which sets have replies to learn."""

@@ -1,11 +1,11 @@
-"""Rows from a run of `pyrag bench`: what each agent was asked on the way to its answers, asked again word for word.
+"""Rows from a run of `pyrag bench`: the requests to each agent on the way to its answers, repeated word for word.
 
-What a trained predecessor leaves behind is what the next agent meets: MAPGRPO's stages read the runs of the stage
-before (OPERA, equation 6). A row's `reply`, where there is one, is what the agent came to in a question that came out
-right. Left out: which rows end up in which file (`build`).
+The output of a trained agent is the input of the next: the stages of MAPGRPO read the runs of the stage before (OPERA,
+equation 6). A row's `reply`, if it has one, is the agent's result in a question that was answered correctly. `build`
+decides which rows go into which file.
 
-Data sets label whole questions, rarely their sub-questions: a step is labelled only where the question's labels settle
-it, and is left out otherwise.
+Data sets label whole questions and rarely their sub-questions. A step is therefore only labelled if the question's
+labels determine its label, and is left out otherwise.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ from pyrag_rl.data.rows import TrainRow
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`answers` are the spellings that count; those of the question where the documents do not suffice."""
+    """Label of an attempt. `answers` are the accepted spellings, or the question's if documents are insufficient."""
 
     sufficient: bool
     answers: tuple[str, ...]
 
 
 def _label(row: ResultRow, attempt: Attempt) -> Label | None:
-    """Label an attempt, where the labels of its question settle it.
+    """Return the label of an attempt; None if the labels of its question do not determine it.
 
-    It is sufficient for a right question answered from a gold passage; insufficient where no gold passage is among the
-    documents and no right answer was read.
+    An attempt is sufficient if it answers a correctly answered question from a gold passage, and insufficient if no
+    gold passage is among its documents and it gives no right answer.
     """
     answer, golds = attempt.answer, {hop.gold for hop in row.support}
     if answer is None or not golds:
@@ -68,20 +68,20 @@ def _label(row: ResultRow, attempt: Attempt) -> Label | None:
 
 
 def _accepted(row: ResultRow, answer: Answer) -> tuple[str, ...]:
-    """Return the accepted spellings of a right step's answer."""
+    """Return the accepted spellings of the answer to a correct step."""
     return row.gold if exact_match(answer.text, row.gold) else (answer.text,)
 
 
 def read_examples(run: Path, task: str, methods: Sequence[str] = ()) -> Iterator[PromptlessRow]:
-    """Yield all examples of a task that a run holds, question by question.
+    """Yield all examples of a task in a run, question by question.
 
     Args:
-        run: a folder of `pyrag bench`.
-        task: a key of `EXAMPLES`.
-        methods: methods whose traces are read; all, if empty.
+        run: Folder of `pyrag bench`.
+        task: Key of `EXAMPLES`.
+        methods: Methods whose traces are read; empty for all.
 
     Raises:
-        DataError: the folder is no run.
+        DataError: The folder is not a run.
     """
     opened = read_run(run)
     for row in opened.rows:
@@ -109,7 +109,7 @@ def _right(row: ResultRow) -> bool:
 
 
 def _readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Answer rows with documents: steps of right questions, as they were answered in the end."""
+    """Yield Answer rows with documents: steps of correctly answered questions, with their final answers."""
     for step in _answered(trace) if _right(row) else ():
         last = step.tries[-1]
         if step.mode == "evidence" and last.answer and last.answer.known and last.passages:
@@ -128,7 +128,7 @@ def _readings(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Answer rows without documents: steps of right questions that composed an answer from facts."""
+    """Yield Answer rows without documents: steps of correctly answered questions that composed an answer from facts."""
     for step in _answered(trace) if _right(row) else ():
         if step.mode == "aggregation" and step.answer and step.answer.known:
             yield PromptlessRow(
@@ -139,22 +139,22 @@ def _syntheses(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not."""
+    """Yield Analysis-Answer rows: every attempt whose documents are known to suffice or not to suffice."""
     for step in _answered(trace):
         for attempt in step.tries if step.mode == "evidence" else ():
-            found = _label(row, attempt)
-            if found is None or not attempt.passages:
+            label = _label(row, attempt)
+            if label is None or not attempt.passages:
                 continue
             passages = _passages(trace, attempt)
-            agrees = attempt.answer is not None and attempt.answer.known == found.sufficient
+            agrees = attempt.answer is not None and attempt.answer.known == label.sufficient
             yield PromptlessRow(
                 _row(
                     row,
                     "answer",
                     query=step.query,
                     documents=documents_of(passages),
-                    answers=found.answers,
-                    sufficient=found.sufficient,
+                    answers=label.answers,
+                    sufficient=label.sufficient,
                 ),
                 ask_analysis(step.query, passages, trace.question),
                 judgement_reply(attempt) if agrees else "",
@@ -162,7 +162,7 @@ def _judgements(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Rewrite rows: every failed attempt that left gold passages to be found, with the queries so far."""
+    """Yield Rewrite rows: every failed attempt that missed gold passages, with the queries so far."""
     golds = [hop.gold for hop in row.support]
     for step in _answered(trace):
         made = step.tries
@@ -191,7 +191,7 @@ def _rewrites(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Decompose rows; the reply is set where the question came out right."""
+    """Yield Decompose rows. The reply is set if the question was answered correctly."""
     if trace.sub_queries and not planned_goals(trace):
         yield PromptlessRow(
             _row(row, "decompose"),
@@ -203,7 +203,7 @@ def _decompositions(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 def _programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
     """Yield Plan rows: the first program, from the sub-queries that it was written for.
 
-    As in the release, a question whose Decompose agent gave no list has none: it stood in for its sub-queries itself.
+    As in the release, a question whose Decompose agent failed has no row, because the question was its own sub-query.
     """
     if "decompose" in trace.fallbacks:
         return
@@ -218,14 +218,14 @@ def _programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _joint_programs(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
-    """Yield Plan rows of joint mode: sub-queries and first program in one reply."""
+    """Yield Plan rows of joint mode: sub-queries and the first program in one reply."""
     for source, fault, mended in _first_programs(row, trace):
         reply = joint_reply(source, trace.sub_queries) if source else ""
         yield PromptlessRow(_row(row, "plan"), ask_joint_program(trace.question), reply, fault, mended)
 
 
 def _first_programs(row: ResultRow, trace: Trace) -> Iterator[tuple[str, str, bool]]:
-    """The first program as it should be learnt ("": not at all), why it should not be, and whether it was mended."""
+    """Yield the first program to learn (empty for none), the reason if there is none, and whether it was adapted."""
     if not trace.sub_queries or planned_goals(trace) or not trace.programs:
         return
     first = trace.programs[0]
@@ -248,10 +248,17 @@ def _plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 def _searches(trace: Trace, step: Step) -> list[str]:
     """Return the queries that found a step's first passages, as its recovery saw them."""
-    given = set(step.tries[0].passages)
-    found = [one for one in trace.steps if one.id in step.depends_on and one.primitive == "retrieve"]
-    exact = [one for one in found if set(one.passages) == given]
-    return list(dict.fromkeys(one.query for one in exact[:1] or [one for one in found if given & set(one.passages)]))
+    first_passages = set(step.tries[0].passages)
+    searches = [
+        candidate for candidate in trace.steps if candidate.id in step.depends_on and candidate.primitive == "retrieve"
+    ]
+    exact = [search for search in searches if set(search.passages) == first_passages]
+    return list(
+        dict.fromkeys(
+            search.query
+            for search in exact[:1] or [search for search in searches if first_passages & set(search.passages)]
+        )
+    )
 
 
 def _helped(attempt: Attempt) -> bool:
@@ -263,13 +270,13 @@ def _answered(trace: Trace) -> Iterable[Step]:
 
 
 def _passages(trace: Trace, attempt: Attempt) -> tuple[Passage, ...]:
-    return tuple(trace.passages[one] for one in attempt.passages)
+    return tuple(trace.passages[key] for key in attempt.passages)
 
 
 def _cited(attempt: Attempt) -> str:
-    """The rationale of an answer, naming its documents where it did not say them itself."""
+    """Return the rationale of an answer, with the numbers of its documents if it does not name them."""
     assert attempt.answer is not None
-    numbers = [place for place, one in enumerate(attempt.passages, start=1) if one in attempt.answer.citations]
+    numbers = [place for place, key in enumerate(attempt.passages, start=1) if key in attempt.answer.citations]
     named = all(f"Doc [{number}]" in attempt.rationale for number in numbers)
     return attempt.rationale if named else f"{attempt.rationale} {' '.join(f'Doc [{number}]' for number in numbers)}"
 

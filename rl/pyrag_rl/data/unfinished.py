@@ -1,9 +1,9 @@
-"""Rows of the questions that are done, while their training set is not: what a search or a model was asked for once.
+"""Rows of finished questions of an unfinished training set, so that no search or model call is repeated.
 
-    OUT.part/config.json     what is being built (compared when it goes on) and the sessions that worked on it
-    OUT.part/results.jsonl   one line a question, in the order in which they are asked
+    OUT.part/config.json     what is being built (compared when it continues) and the sessions that worked on it
+    OUT.part/results.jsonl   one line per question, in the order in which they are asked
 
-The folder is that of a run (`pyrag.evaluation.runs.folder`), and goes once its set is written.
+The folder has the form of a run (`pyrag.evaluation.runs.folder`), and is removed once its set is written.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyrag_rl.data.rows import TrainRow
 
 @dataclass(frozen=True, slots=True)
 class QuestionRows:
-    """Rows that one question gave, with their prompts; `replies` are those to learn, where there are any."""
+    """Rows of a question with their prompts, and the replies to learn, if there are any."""
 
     set: str
     id: str
@@ -32,8 +32,7 @@ class QuestionRows:
 
 
 class Unfinished:
-    """Removed at the end of a session that wrote its set, or found that there is none (`drop`); else what the next
-    session goes on with."""
+    """Rows for the next session. They are removed if this session writes its set or finds that it is empty (`drop`)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -41,7 +40,7 @@ class Unfinished:
         self.drop = False
 
     def done(self) -> Iterator[QuestionRows]:
-        """Yield what earlier sessions left. Raises `DataError`."""
+        """Yield the rows of earlier sessions. Raises `DataError` if they are damaged."""
         import msgspec
 
         decoder = msgspec.json.Decoder(QuestionRows)
@@ -64,14 +63,14 @@ class Unfinished:
 
 @contextmanager
 def open_unfinished(out: Path, identity: Mapping[str, Any]) -> Iterator[Unfinished]:
-    """Open the folder of an unfinished set beside its file.
+    """Open the folder of an unfinished set next to its file.
 
     Args:
-        out: the file of the set.
-        identity: the options of the build, compared with those that were begun with.
+        out: File of the set.
+        identity: Options of the build, compared with the options of earlier sessions.
 
     Raises:
-        UsageError: an unfinished set has other options, or another process builds it.
+        UsageError: The unfinished set has other options, or another process is building it.
     """
     folder = out.with_name(f"{out.name}.part")
     with open_folder(folder, identity, {}):

@@ -16,7 +16,7 @@ from pyrag.errors import BadOutputError
 from pyrag.evaluation.agent_behaviour import completed
 from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goal_replies import listed_goals
-from pyrag.methods.opera.goals import MAX_GOALS, checked, malformed
+from pyrag.methods.opera.goals import MAX_GOALS, check_goals, malformed
 from pyrag.methods.opera.protocol import planned_goals
 from pyrag.trace.model import Trace
 from pyrag_helpers import HELPERS
@@ -53,7 +53,7 @@ def read_plan(completion: str, question: str = "") -> ReadPlan:
     except BadOutputError as error:
         return ReadPlan(fault=str(error))
     try:
-        read = checked(listed, question)
+        read = check_goals(listed, question)
         return ReadPlan(tuple(listed), read.goals, warnings=read.warnings)
     except BadOutputError as error:
         return ReadPlan(tuple(listed), fault=str(error))

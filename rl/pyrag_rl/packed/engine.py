@@ -1,8 +1,8 @@
-"""verl's FSDP engine with three savings where rows are packed without padding; it needs no flash-attn.
+"""verl's FSDP engine with three savings for rows that are packed without padding. It needs no flash-attn.
 
-* Attention pads the rows of a pack apart: over the pack as a whole, most of its products are masked.
-* A prompt stands once in a pack, whatever the number of its replies (GRPO).
-* Logits are computed for the tokens of replies alone: those of a reader are one in thirty.
+* Attention pads the rows of a pack separately, because most products over the whole pack would be masked.
+* A prompt occurs once in a pack, however many replies it has (GRPO).
+* Logits are only computed for the tokens of replies, which are a thirtieth of a reader's tokens.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from pyrag_rl.packed.packing import PACKED_ATTENTION, pack_places, prompts_toget
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cuda", vendor="nvidia")
 class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
-    """Takes the place of verl's where it is imported; registered for GPUs, where `pyrag_rl.packed` asks for it."""
+    """Engine that replaces verl's once it is imported; registered for GPUs if `pyrag_rl.packed` asks for it."""
 
     def _build_fsdp_module(self, module: Any) -> Any:
         if self.model_config.use_remove_padding:
-            # Not by verl's override, which would be written into the configs of checkpoints and whole models.
+            # Set here because verl's override would end up in the configurations of checkpoints and whole models.
             module.config._attn_implementation = PACKED_ATTENTION
         return super()._build_fsdp_module(module)
 
     def forward_backward_batch(self, data: Any, loss_function: Any, forward_only: bool = False) -> Any:
-        """Take rows by their prompts: verl orders them by length, which spreads a prompt's replies over the packs.
+        """Group rows by prompt before processing, because verl orders them by length, which spreads replies over packs.
 
         Args:
-            data: The rows, as verl's tensors.
-            loss_function: The loss of a pack.
-            forward_only: True where no gradient is wanted; the rows' order is kept then, as that of the outputs.
+            data: Rows, as verl's tensors.
+            loss_function: Loss of a pack.
+            forward_only: Whether no gradient is needed; the order of rows, and so of outputs, is then kept.
         """
         if self.model_config.use_remove_padding and not forward_only:
             replies = data["loss_mask"].offsets().diff().tolist()
@@ -49,40 +49,40 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         learnt = learnt_places(tokens, micro_batch["loss_mask"])
         kept_for_outputs["learnt"] = learnt
         replies = micro_batch["loss_mask"].offsets().diff().tolist()
-        if replies == tokens.offsets().diff().tolist():  # a mask of whole rows (supervised)
+        if replies == tokens.offsets().diff().tolist():  # supervised: the mask covers whole rows
             return inputs | pack_places(tokens.offsets()) | {"logits_to_keep": learnt}, kept_for_outputs
         pack = share_prompts(tokens.unbind(), replies)
-        shared = {name: inputs[name][:, pack.kept] for name in ("input_ids", "position_ids")}
+        shared = {name: inputs[name][:, pack.sources] for name in ("input_ids", "position_ids")}
         return inputs | shared | pack.attention | {"logits_to_keep": pack.places[learnt]}, kept_for_outputs
 
     def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
-        """Return the log-probabilities of a pack, and the entropies if asked for, zeros where no loss is taken.
+        """Return the log-probabilities of a pack, and entropies if requested, with zeros at places without a loss.
 
         Args:
-            output: The model's.
-            output_args: Of `prepare_model_inputs`.
+            output: Output of the model.
+            output_args: Result of `prepare_model_inputs`.
             micro_batch: The pack, as verl's tensors.
-            logits_processor_func: Of other losses.
+            logits_processor_func: Function for other losses.
         """
         learnt = output_args.get("learnt")
         if learnt is None:
             return super().prepare_model_outputs(output, output_args, micro_batch, logits_processor_func)
         labels = output_args["input_ids_rmpad_rolled"]
         logits = output.logits[0].float() / output_args["temperature_rmpad"][learnt, None]
-        found = {"log_probs": -torch.nn.functional.cross_entropy(logits, labels[learnt], reduction="none")}
+        outputs = {"log_probs": -torch.nn.functional.cross_entropy(logits, labels[learnt], reduction="none")}
         if get_non_tensor_data(data=micro_batch, key="calculate_entropy", default=False):
-            found["entropy"] = self.compute_entropy_from_logits(logits)
+            outputs["entropy"] = self.compute_entropy_from_logits(logits)
         offsets = micro_batch["input_ids"].offsets()
-        spread = {name: one.new_zeros(len(labels)).index_copy(0, learnt, one) for name, one in found.items()}
-        return {name: torch.nested.nested_tensor_from_jagged(one, offsets) for name, one in spread.items()}
+        spread = {name: values.new_zeros(len(labels)).index_copy(0, learnt, values) for name, values in outputs.items()}
+        return {name: torch.nested.nested_tensor_from_jagged(values, offsets) for name, values in spread.items()}
 
 
 def learnt_places(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return the places in a pack whose logits a loss is taken of, shape (learnt tokens,): those before learnt tokens.
+    """Return the places in a pack whose logits enter the loss, those before learnt tokens, shape (learnt tokens,).
 
     Args:
-        tokens: The rows, a nested tensor.
-        mask: 1 at learnt tokens, a nested tensor: of whole rows (supervised), or of replies alone (by reward).
+        tokens: Rows, as a nested tensor.
+        mask: 1 at learnt tokens, as a nested tensor over whole rows (supervised) or over replies (by reward).
     """
     ends, lengths = tokens.offsets()[1:].tolist(), mask.offsets().diff().tolist()
     whole = torch.zeros(len(tokens.values()), dtype=torch.bool, device=mask.device)

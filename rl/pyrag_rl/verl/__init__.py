@@ -1,1 +1,1 @@
-"""verl's side: settings, launch, agent loops, supervised training, export."""
+"""Training with verl: settings, launch, agent loops, supervised training, export."""

@@ -1,6 +1,7 @@
-"""verl's merger for checkpoints that hold an adapter only: it joins the shards, and leaves the base model alone.
+"""verl's merger for checkpoints that only have an adapter: it joins the shards and leaves the base model out.
 
-`python -m pyrag_rl.verl.adapter_merger CHECKPOINT OUT` writes OUT/lora_adapter. A process of its own, as verl's merger.
+`python -m pyrag_rl.verl.adapter_merger CHECKPOINT OUT` writes OUT/lora_adapter, in a process of its own like verl's
+merger.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from verl.model_merger.fsdp_model_merger import FSDPModelMerger
 
 
 class AdapterMerger(FSDPModelMerger):  # type: ignore[misc,unused-ignore]
+    """Merger that writes only the adapter."""
+
     def save_hf_model_and_tokenizer(self, state_dict: dict[str, Any]) -> None:
-        """Write the adapter. Raises `ValueError` where the checkpoint holds none."""
+        """Write the adapter. Raises `ValueError` if the checkpoint has none."""
         if self.save_lora_adapter(state_dict) is None:
             raise ValueError(f"{self.config.local_dir} holds no adapter")
 
@@ -24,8 +27,8 @@ def merge(checkpoint: Path, out: Path) -> None:
     """Write the adapter of a checkpoint.
 
     Args:
-        checkpoint: folder of the shards.
-        out: folder to write.
+        checkpoint: Folder of the shards.
+        out: Folder to write.
     """
     config = ModelMergerConfig(
         operation="merge",

@@ -1,6 +1,6 @@
-"""From a checkpoint of verl to what others load: a PEFT adapter, on request a merged model, and how to serve them.
+"""Export of a verl checkpoint: a PEFT adapter, on request a merged model, and the commands that serve them.
 
-Checkpoints of adapters hold no base model; a merged model is made by PEFT.
+Checkpoints of adapters have no base model, so PEFT makes the merged model.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from pyrag_rl.data.rows import is_supervised, read_conversations, read_rows
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.verl.launch import TrainingFailedError, environment, last_error
 
-_ADAPTER = "lora_adapter"  # where verl's merger puts it
+_ADAPTER = "lora_adapter"  # folder that verl's merger writes
 _SYSTEM_MESSAGES = {
     "plan": ("plan.system", "joint.system"),
     "decompose": ("decompose.system",),
     "answer": ("answer.evidence.system", "answer.aggregation.system"),
-    "rewrite": (),  # a method's, without further options
+    "rewrite": (),  # a method's prompt, which needs no options
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
-    """`adapter` is None where all weights were trained; `serve` and `ask` are command lines."""
+class ExportedModel:
+    """Exported files. `adapter` is None if all weights were trained; `serve` and `ask` are command lines."""
 
     step: int
     adapter: Path | None
@@ -45,16 +45,16 @@ class Exported:
     ask: str
 
 
-def export(run: Path, *, step: int | None = None, merged: bool = False) -> Exported:
-    """Write `RUN/adapter`, and `RUN/merged` if asked for or if all weights were trained.
+def export(run: Path, *, step: int | None = None, merged: bool = False) -> ExportedModel:
+    """Write `RUN/adapter`, and `RUN/merged` on request or if all weights were trained.
 
     Args:
-        run: the run folder.
-        step: the checkpoint; the last, if None.
-        merged: also write a whole model.
+        run: Folder of the run.
+        step: Step of the checkpoint; None for the last.
+        merged: Whether to also write a merged model.
 
     Raises:
-        ConfigError, DataError: there is nothing to export.
+        ConfigError, DataError: There is nothing to export.
         TrainingFailedError: verl's merger failed.
     """
     folder = RunFolder(run)
@@ -64,7 +64,7 @@ def export(run: Path, *, step: int | None = None, merged: bool = False) -> Expor
     if config.model == EMBEDDED:
         raise ConfigError(f"{run} needs no export: ask with pyrag ask --llm embedded:{folder.reader}")
     checkpoint = folder.checkpoint(step)
-    shards = checkpoint / "actor" if (checkpoint / "actor").is_dir() else checkpoint  # SFT has no other roles
+    shards = checkpoint / "actor" if (checkpoint / "actor").is_dir() else checkpoint  # SFT has only one role
     with tempfile.TemporaryDirectory(prefix="pyrag-export-", dir=folder.path) as scratch:
         _merge_shards(config, folder, shards, Path(scratch))
         made = Path(scratch) / _ADAPTER
@@ -79,16 +79,16 @@ def export(run: Path, *, step: int | None = None, merged: bool = False) -> Expor
         merge_adapter(config.model, adapter, folder.merged)
     number = int(checkpoint.name.removeprefix("global_step_"))
     serve, ask = commands(config, folder, merged=merged and adapter is None)
-    return Exported(number, adapter, folder.merged if merged else None, serve, ask)
+    return ExportedModel(number, adapter, folder.merged if merged else None, serve, ask)
 
 
 def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[str, str]:
-    """Return the command lines that serve the export with vLLM and ask it.
+    """Return the command lines that serve the export with vLLM and send a question to it.
 
     Args:
-        config: the run.
-        folder: its folder.
-        merged: serve the whole model instead of the adapter.
+        config: Configuration of the run.
+        folder: Folder of the run.
+        merged: Whether to serve the merged model instead of the adapter.
     """
     name = folder.path.resolve().name
     if merged:
@@ -97,50 +97,51 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
         serving = Serving(model=config.model, adapters=[read_adapter(f"{name}={folder.adapter.resolve()}")])
     method = ["--method", "opera"] if config.algorithm == "mapgrpo" else []
     engine = [f"--{config.agent}-llm", f"openai:{name}@http://127.0.0.1:8000/v1"]
-    # Servers take the model's own penalty otherwise, such as 1.05; rollouts have none.
+    # Without this option, servers use the model's own penalty, such as 1.05, which rollouts do not have.
     plain = ["--request", f"{config.agent}.extra_body.repetition_penalty=1.0"]
     ask = ["pyrag", "ask", *plain, *method, *engine, *_serving_options(config), "Who directed the film Dracula?"]
     return shown(serve_line(serving)), shlex.join(ask)
 
 
 def _serving_options(config: TrainConfig) -> list[str]:
-    """Return the options of `pyrag ask` under which the agent is sent the prompts that it was trained on.
+    """Return the options of `pyrag ask` that send the agent the prompts it was trained on.
 
-    The first row says which prompts these are; where it is gone, or its prompt is nobody's, the settings of the run do.
+    The first training row shows these prompts. If it is missing or has none of the known prompts, the run's settings
+    decide.
     """
-    given = config.runtime.get("prompts")
-    joint, prompts = bool(config.runtime.get("joint")), given
+    run_prompts = config.runtime.get("prompts")
+    joint, prompts = bool(config.runtime.get("joint")), run_prompts
     system, user, question = _first_prompt(Path(config.data))
-    for one in dict.fromkeys((given, None, *PROMPT_SETS)):
-        templates = load_prompts(one)
+    for prompt_set in dict.fromkeys((run_prompts, None, *PROMPT_SETS)):
+        templates = load_prompts(prompt_set)
         if system in [templates.render(name) for name in _SYSTEM_MESSAGES[config.agent]]:
             as_joint = (templates.render("joint.system"), templates.render("joint.user", question=question))
-            joint, prompts = (system, user) == as_joint, one
+            joint, prompts = (system, user) == as_joint, prompt_set
             break
     return [*(["--joint"] if joint else []), *(["--prompts", str(prompts)] if prompts else [])]
 
 
 def _first_prompt(data: Path) -> tuple[str, str, str]:
-    """System message, user message and question of a training set's first row; empty where there is none."""
+    """Return system message, user message and question of a training set's first row; empty if it has none."""
     try:
         if is_supervised(data):
             first = read_conversations(data)[0]
-            said, question = {one["role"]: one["content"] for one in first.messages}, first.question
+            messages, question = {message["role"]: message["content"] for message in first.messages}, first.question
         else:
             row = read_rows(data)[0]
-            said, question = {one.role: one.content for one in row.messages}, row.question
+            messages, question = {message.role: message.content for message in row.messages}, row.question
     except (DataError, IndexError):
         return "", "", ""
-    return said.get("system", ""), said.get("user", ""), question
+    return messages.get("system", ""), messages.get("user", ""), question
 
 
 def merge_adapter(base: str, adapter: Path, out: Path) -> None:
     """Write the base model with the adapter's weights added to its own.
 
     Args:
-        base: name or folder of the base model.
-        adapter: a PEFT adapter.
-        out: the folder to write; one that exists is replaced.
+        base: Name or folder of the base model.
+        adapter: Folder of a PEFT adapter.
+        out: Folder to write; an existing one is replaced.
     """
     from peft import PeftModel
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -172,7 +173,7 @@ def _merge_shards(config: TrainConfig, folder: RunFolder, shards: Path, out: Pat
 
 
 def _name_base(adapter: Path, base: str) -> None:
-    """verl leaves the name of the base out; without it PEFT cannot find what the adapter belongs to."""
+    """Write the name of the base model, which verl leaves out, into an adapter, because PEFT needs it."""
     path = adapter / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "base_model_name_or_path": base}, indent=2))
 

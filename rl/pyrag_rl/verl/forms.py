@@ -1,8 +1,8 @@
-"""The form that an agent asks its server for, a JSON schema or a pattern; rollouts are held to it, as replies are.
+"""Form of an agent's replies, a JSON schema or a pattern, which rollouts have to match as replies of a server do.
 
-The form is heard from the agent itself, asked what a training row asks (`prompting`), so that it cannot differ from
-that of serving. Left out: agents without a form, such as the Plan agent that writes programs, and rollout engines other
-than vLLM, which take no such request.
+The form is taken from the agent's own request for a training row (`prompting`), so that it cannot differ from serving.
+Agents without a form, such as the Plan agent that writes programs, and rollout engines other than vLLM, which do not
+support forms, are not constrained.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.prompting import request_of
 
 FORMED = frozenset({"answer", "decompose", "rewrite", "mapgrpo-plan", "mapgrpo-answer"})
-"""The agents with a form, by the names of their packaged configs."""
+"""Agents with a form, by the names of their packaged configurations."""
 
 
 def has_form(config: TrainConfig) -> bool:
-    """True for a run whose rollouts are held to a form."""
+    """Return True if the rollouts of a run have to match a form."""
     return config.constrained and config.rollout == "vllm" and packaged_name(config.agent, config.algorithm) in FORMED
 
 
 async def form_of(row: TrainRow, config: TrainConfig) -> Sampling:
-    """Return the sampling that the trained agent asks its server for; an empty one where it needs no model.
+    """Return the sampling in the trained agent's request to its server; empty if the agent needs no model.
 
     Args:
-        row: what the agent is asked.
-        config: agent and algorithm.
+        row: Row that determines the request.
+        config: Configuration that names agent and algorithm.
     """
     ask = asking(row, packaged_name(config.agent, config.algorithm))
     try:
@@ -48,13 +48,13 @@ async def form_of(row: TrainRow, config: TrainConfig) -> Sampling:
 
 
 def asking(row: TrainRow, name: str) -> Ask:
-    """Return the call that asks an agent what a row asks.
+    """Return the call that makes an agent send the request of a row.
 
     Args:
-        row: a training row.
-        name: `packaged_name` of agent and algorithm.
+        row: A training row.
+        name: Name of agent and algorithm, see `packaged_name`.
     """
-    passages = [one.passage() for one in row.documents or ()]
+    passages = [document.passage() for document in row.documents or ()]
     match name:
         case "answer":
             return ask_answer(row.asked, None if row.documents is None else passages)
@@ -71,18 +71,18 @@ def asking(row: TrainRow, name: str) -> Ask:
 
 
 def constraint_of(sampling: Sampling) -> dict[str, Any]:
-    """The form in vLLM's words; empty without one."""
+    """Return the form as vLLM's parameters; empty without a form."""
     if sampling.schema is not None:
         return {"json": dict(sampling.schema)}
     return {"regex": sampling.pattern} if sampling.pattern else {}
 
 
 def held_to(sampling: Sampling, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return verl's sampling parameters for vLLM with the agent's form.
+    """Return verl's sampling parameters for vLLM with the agent's form added.
 
     Args:
-        sampling: the agent's request.
-        params: verl's parameters.
+        sampling: Sampling of the agent's request.
+        params: Sampling parameters of verl.
     """
     constraint = constraint_of(sampling)
     if not constraint:

@@ -1,10 +1,10 @@
-"""Runs verl as a process of its own, watches what it leaves in the run folder, and ends it whole.
+"""Runs of verl as a separate process, which is watched through the run folder and ended with all its children.
 
     train(config, console=print)     a run from its first to its last step, or on from its last checkpoint
-    command_of, environment          what is run, for `--dry-run`
+    command_of, environment          command and environment, for `--dry-run`
 
-Ray starts many processes: they get a folder of their own for their sockets, so that no other cluster is touched, and
-whatever still runs from it afterwards is ended by its id.
+Ray starts many processes. Their sockets are in a separate folder, so that other clusters are not affected, and
+processes that are still running from that folder at the end are killed by their ids.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from pyrag_rl.verl.watch import Watch
 
 Console = Callable[[str], None]
 _POLL = 0.5  # seconds
-_OF_TORCHRUN = "torch.distributed.elastic."  # says that a process failed, not why
-_MODULES = "VERL_USE_EXTERNAL_MODULES"  # what verl imports in each of its processes
+_OF_TORCHRUN = "torch.distributed.elastic."  # lines that report that a process failed, but not why
+_MODULES = "VERL_USE_EXTERNAL_MODULES"  # modules that verl imports in each of its processes
 WEIGHT_CHECK = "pyrag_rl.verl.weight_check"
-# What may change between two sessions of a run: it ends later, is watched otherwise, or runs on other machines.
+# Settings that may change between the sessions of a run: its end, its logs and its machines.
 _MAY_CHANGE = {
     "epochs", "max_steps", "eval_every", "save_every", "keep_checkpoints", "loggers", "trace_every", "dump_rollouts",
     "out", "gpus", "rollout_gpus", "nodes", "tensor_parallel", "gpu_memory", "reward_workers", "agent_workers",
@@ -46,25 +46,28 @@ _MAY_CHANGE = {
 
 
 class TrainingFailedError(PyRAGError):
+    """Failure of a training run."""
+
     kind = "training"
 
 
 def train(config: TrainConfig, *, console: Console = print, length: Length | None = None) -> RunFolder:
-    """Trains to the end; a run that was killed goes on from its last checkpoint.
+    """Train to the end. A run that was killed continues from its last checkpoint.
 
     Args:
-        console: is told one line at a time.
-        length: counts a prompt's tokens; the model's own tokenizer, if None.
+        config: Configuration of the run.
+        console: Called with one line at a time.
+        length: Function that counts the tokens of a prompt; None for the model's own tokenizer.
 
     Raises:
-        ConfigError, DataError: before anything starts.
+        ConfigError, DataError: The run was refused before it started.
         TrainingFailedError: verl failed, or most rewards of a step could not be computed.
-        KeyboardInterrupt: after verl was ended.
+        KeyboardInterrupt: The run was interrupted; verl has been ended.
     """
     config = absolute(config)
     preflight.check(config)
     steps = count_steps(config, length or length_by(config.model, asking=True), console)
-    config = replace(preflight.saving_often(config, steps), max_steps=steps)  # the last step is the one evaluated
+    config = replace(preflight.saving_often(config, steps), max_steps=steps)  # so that the last step is evaluated
     folder = prepare(config)
     done = folder.latest_step
     if done >= steps:
@@ -84,14 +87,14 @@ def train(config: TrainConfig, *, console: Console = print, length: Length | Non
 
 
 def prepare(config: TrainConfig) -> RunFolder:
-    """The run folder with what verl reads from it. Raises `ConfigError` where it holds another run."""
+    """Return the run folder with verl's input files. Raises `ConfigError` if it holds another run."""
     folder = claim(config)
     write_loops(folder)
     return folder
 
 
 def claim(config: TrainConfig) -> RunFolder:
-    """The run folder, made or gone on with. Raises `ConfigError` where it holds another run."""
+    """Return the run folder, new or to be continued. Raises `ConfigError` if it holds another run."""
     folder = RunFolder(Path(config.out))
     if folder.config.is_file():
         before, now = as_values(saved_config(folder.config)), as_values(config)
@@ -118,57 +121,57 @@ def command_of(config: TrainConfig, folder: RunFolder, temp: str = "") -> list[s
     """Return the command of verl's GRPO trainer.
 
     Args:
-        config: the run.
-        folder: its folder.
-        temp: Ray's folder for sockets; Ray's default, if empty.
+        config: Configuration of the run.
+        folder: Folder of the run.
+        temp: Folder for Ray's sockets; empty for Ray's default.
     """
     return [sys.executable, "-m", "verl.trainer.main_ppo", *verl_overrides(config, folder, temp), *hydra_rows(folder)]
 
 
 def hydra_rows(folder: RunFolder) -> list[str]:
-    """Keeps Hydra from leaving a folder `outputs` wherever the command is called."""
+    """Return overrides that keep Hydra from creating a folder `outputs` in the current folder."""
     return [f"hydra.run.dir={rendered(str(folder.path))}", "hydra.output_subdir=null"]
 
 
 def environment(config: TrainConfig, folder: RunFolder) -> dict[str, str]:
-    """Return the environment variables that are set beyond the caller's own.
+    """Return the environment variables to set in addition to the caller's.
 
     Args:
-        config: the run.
-        folder: its folder.
+        config: Configuration of the run.
+        folder: Folder of the run.
     """
-    found = {
+    variables = {
         "TENSORBOARD_DIR": str(folder.tensorboard),
-        "WANDB_DIR": str(folder.path),  # else it is wherever the command was called
+        "WANDB_DIR": str(folder.path),  # by default, the current folder
         "TOKENIZERS_PARALLELISM": "false",
         "RAY_USAGE_STATS_ENABLED": "0",
         "RAY_DEDUP_LOGS": "0",
         "VLLM_NO_USAGE_STATS": "1",
-        "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),  # a checkout that is not installed works too
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),  # also works for an uninstalled checkout
     }
     modules = [WEIGHT_CHECK] if config.algorithm != "sft" else []
     if config.on_cpu:
         from pyrag_rl import cpu_smoke
 
-        found |= cpu_smoke.ENVIRONMENT | (cpu_smoke.threads(config.threads) if config.profile == "cpu" else {})
+        variables |= cpu_smoke.ENVIRONMENT | (cpu_smoke.threads(config.threads) if config.profile == "cpu" else {})
         modules = [*cpu_smoke.MODULES, *modules]
     elif packed.replaces_flash_attention(config):
         modules = [packed.MODULE, *modules]
-    return found | ({_MODULES: ",".join(modules)} if modules else {})
+    return variables | ({_MODULES: ",".join(modules)} if modules else {})
 
 
 def composed(config: TrainConfig) -> str:
-    """The YAML that verl makes of the config. Raises `ConfigError` where verl does not know a key."""
+    """Return the YAML that verl composes from the configuration. Raises `ConfigError` if verl does not know a key."""
     config = absolute(config)
     return composed_by("ppo_trainer", verl_overrides(config, RunFolder(Path(config.out))))
 
 
 def composed_by(name: str, overrides: list[str]) -> str:
-    """Return the YAML of one of verl's configs with overrides.
+    """Return the YAML of one of verl's configurations with overrides.
 
     Args:
-        name: the config's name in verl.
-        overrides: `key=value`, in Hydra's grammar.
+        name: Name of the configuration in verl.
+        overrides: Settings `key=value` in Hydra's grammar.
 
     Raises:
         ConfigError: verl is not installed, or does not know a key.
@@ -189,18 +192,18 @@ def composed_by(name: str, overrides: list[str]) -> str:
 
 
 def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: Watch) -> None:
-    """Run one session of a trainer of verl to its end.
+    """Run one session of a verl trainer to its end.
 
     Args:
-        command: the trainer's command line.
-        config: the run.
-        folder: its folder.
-        watch: reports progress, and decides when to give up.
+        command: Command line of the trainer.
+        config: Configuration of the run.
+        folder: Folder of the run.
+        watch: Watch that reports progress and decides when to give up.
 
     Raises:
-        TrainingFailedError: verl failed, or `watch` gave up.
+        TrainingFailedError: verl failed, or the watch gave up.
     """
-    folder.overrides.write_text("\n".join(one for one in command if "=" in one) + "\n", encoding="utf-8")
+    folder.overrides.write_text("\n".join(word for word in command if "=" in word) + "\n", encoding="utf-8")
     session = {"VERL_FILE_LOGGER_PATH": str(folder.new_metrics_file())}
     env = {**os.environ, **environment(config, folder), **session}
     with folder.log.open("ab") as log:
@@ -221,7 +224,7 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
                     raise TrainingFailedError(fault)
         finally:
             end(process)
-    if fault := watch.look():  # the cause, where verl failed by it
+    if fault := watch.look():  # the cause, if it made verl fail
         raise TrainingFailedError(fault)
     if process.returncode:
         raise TrainingFailedError(
@@ -234,8 +237,8 @@ def last_error(log: Path, start: int = 0) -> str:
     """Return the last line of a log that names an exception, without Ray's prefix; else its last line.
 
     Args:
-        log: the log file.
-        start: byte to start from.
+        log: The log file.
+        start: Byte to start from.
     """
     with log.open("rb") as file:
         file.seek(start)
@@ -245,16 +248,16 @@ def last_error(log: Path, start: int = 0) -> str:
 
 
 def end_leftovers(temp: str) -> None:
-    """Kills what still runs from our Ray folder: its daemons outlive a driver that was killed."""
+    """Kill processes that still run from our Ray folder, because Ray's daemons outlive a killed driver."""
     for pid in _pids_naming(temp):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def _pids_naming(text: str, processes: Path = Path("/proc")) -> list[int]:
-    found = []
+    pids = []
     for folder in processes.glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if text.encode() in (folder / "cmdline").read_bytes() and int(folder.name) != os.getpid():
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids

@@ -1,6 +1,6 @@
-"""Agent loops of ours for verl: one turn in the agent's form, a pre-scored candidate, a program with its repairs.
+"""Agent loops for verl: a turn in the agent's form, a pre-scored candidate, and a program with its repairs.
 
-Which of them rolls a run out is the config's to say (`pyrag_rl.verl.overrides.agent_loop`). `run` is the run folder.
+The configuration decides which loop runs a rollout (`pyrag_rl.verl.overrides.agent_loop`). `run` is the run folder.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from pyrag_rl.rewards.score import Score
 from pyrag_rl.rewards.services import Deadline
 from pyrag_rl.verl.forms import form_of, has_form, held_to
 
-SLOT = 0  # of a pre-scored candidate: verl's session of a group, counted from 0
+SLOT = 0  # slot of a pre-scored candidate: verl's session in a group, counted from 0
 _SAMPLING = Sampling()
-_MIN_ROOM = 8  # tokens; a turn with less is not worth asking for
+_MIN_ROOM = 8  # minimum tokens for a further turn
 
 
 class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
-    """Completions of one turn, held to the form that the agent asks its server for."""
+    """Agent loop of one turn, whose completion has to match the form of the agent's requests."""
 
     def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.config = saved_config(RunFolder(Path(run)).config)
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
-        """Roll out one turn, held to the agent's form where it has one.
+        """Generate one turn, in the agent's form if it has one.
 
         Args:
-            sampling_params: verl's, for the rollout server.
-            fields: the row and verl's position of it.
+            sampling_params: Sampling parameters of verl for the rollout server.
+            fields: The row, and verl's position of it.
         """
         if has_form(self.config):
             form = await form_of(row_of(fields["extra_info"]), self.config)
@@ -55,16 +55,16 @@ class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
 class PrescoredAgentLoop(FormedAgentLoop):
     """High-score sample selection (OPERA, equation 11): a pre-scored candidate takes one slot of each group.
 
-    verl starts `n` agent loops for a question. The one of `SLOT` asks no model: it returns the candidate's tokens, and
-    verl goes on with them as with any other completion. It is scored by the same reward function, so the group's mean
-    and deviation count it; its log-probabilities are those that verl's trainer computes under the current policy, the
-    candidate's author being unknown. What the config calls `injected` is the response mask:
+    verl starts `n` agent loops for a question. The loop of `SLOT` calls no model: it returns the candidate's tokens,
+    which verl then treats like any other completion. The candidate is scored by the same reward function, so it counts
+    in the mean and the deviation of its group. verl's trainer computes its log-probabilities under the current policy,
+    because the candidate's author is unknown. The setting `injected` determines the response mask:
 
-        no_gradient   all 0: the candidate moves the others' advantages, and nothing is learnt from its own tokens
-        gradient      all 1: it is learnt from like a completion of the policy's own
+        no_gradient   all 0: the candidate changes the others' advantages, but its own tokens are not learnt
+        gradient      all 1: the candidate is learnt like a completion of the policy
 
-    No log-probabilities of the rollout are kept, of no member: the candidate has none. A candidate longer than a
-    response may be, or in an evaluation, is not used; the policy fills its slot.
+    The rollout's log-probabilities are dropped for the whole group, because the candidate has none. A candidate is not
+    used in an evaluation, or if it is longer than a response may be; the policy then fills its slot.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -74,9 +74,11 @@ class PrescoredAgentLoop(FormedAgentLoop):
         self._best = best_of(Path(config.prescored), config.least_score) if config.prescored else {}
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
-        """Return the pre-scored candidate in its slot of a training group, else a completion of the policy.
+        """Return the pre-scored candidate in its slot of a training group, and otherwise a completion of the policy.
 
-        Args: those of `FormedAgentLoop.run`.
+        Args:
+            sampling_params: Sampling parameters of verl for the rollout server.
+            fields: The row, and verl's position of it.
         """
         chosen = self._chosen(fields)
         made = await self._injected(chosen, fields) if chosen else None
@@ -92,14 +94,14 @@ class PrescoredAgentLoop(FormedAgentLoop):
         return self._best.get((row.source, row.id))
 
     async def _injected(self, candidate: Candidate, fields: dict[str, Any]) -> AgentLoopOutput | None:
-        said = self.tokenizer(candidate.completion, add_special_tokens=False)["input_ids"]
-        tokens = [*said, self.tokenizer.eos_token_id]
+        tokens_of_text = self.tokenizer(candidate.completion, add_special_tokens=False)["input_ids"]
+        tokens = [*tokens_of_text, self.tokenizer.eos_token_id]
         if len(tokens) > self.response_length:
             return None
         prompt = await self.ct_build_initial_tokens(list(fields["raw_prompt"]))
         merged, mask, _ = await self.ct_merge_assistant_token(prompt, tokens, [], None)
         start = len(merged.token_ids) - len(mask)
-        weights = int(fields["global_steps"]) - 1  # of the policy that the group comes from
+        weights = int(fields["global_steps"]) - 1  # version of the policy that the group comes from
         return AgentLoopOutput(
             prompt_ids=list(merged.token_ids[:start]),
             response_ids=list(merged.token_ids[start:])[: self.response_length],
@@ -117,11 +119,11 @@ class PrescoredAgentLoop(FormedAgentLoop):
 
 
 class PolicyChat:
-    """A chat model over verl's rollout server; keeps the tokens of the whole conversation.
+    """Chat model over verl's rollout server, which collects the tokens of the whole conversation.
 
-    `mask` and `log_probs` are those of everything after the prompt. After `turns` replies, or without room for another,
-    it raises `BadOutputError`, like a model that has nothing else to offer. With `formed`, replies keep to the form
-    that the agent asks for, where it asks for one. A `deadline` stands still while the policy writes.
+    `mask` and `log_probs` cover everything after the prompt. After `turns` replies, or if there is no room for another
+    one, it raises `BadOutputError`. With `formed`, replies have to match the form of the agent's requests, if they have
+    one. The `deadline` is paused while the policy writes.
     """
 
     name = "policy"
@@ -140,7 +142,7 @@ class PolicyChat:
         self.mask: list[int] = []
         self.log_probs: list[float] = []
         self.fields: dict[str, Any] = {}
-        self.said: list[str] = []
+        self.replies: list[str] = []
         self._loop, self._sampling, self._turns, self._formed = loop, sampling, turns, formed
         self._talk = [dict(message) for message in prompt]
         self._request = uuid4().hex
@@ -148,32 +150,32 @@ class PolicyChat:
 
     @property
     def room(self) -> int:
-        """Tokens that the response may still take."""
+        """Number of tokens that the response may still take."""
         return int(self._loop.rollout_config.response_length) - len(self.mask)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
         """Return the policy's next turn.
 
         Args:
-            messages: the conversation; the last message is what the policy is told.
-            sampling: the agent's request, whose form is kept if `formed`.
+            messages: The conversation; the last message is new to the policy.
+            sampling: Sampling of the agent's request, whose form is used if `formed`.
         """
         with self._deadline.paused():
-            if not self.said:
+            if not self.replies:
                 self.tokens = list(await self._loop.ct_build_initial_tokens(self._talk))
             else:
                 await self._hear(messages[-1].content)
             text = await self._speak(sampling)
         self._talk.append({"role": "assistant", "content": text})
-        self.said.append(text)
+        self.replies.append(text)
         return Reply(text)
 
     async def aclose(self) -> None:
         return None
 
     async def _hear(self, text: str) -> None:
-        """Adds what the policy is told, if a reply to it is wanted and has room."""
-        if len(self.said) >= self._turns:
+        """Add a message to the conversation. Raises `BadOutputError` if no further reply is allowed or has room."""
+        if len(self.replies) >= self._turns:
             raise BadOutputError("the policy has no turn left")
         longer = [*self._talk, {"role": "user", "content": text}]
         merged, mask, log_probs = await self._loop.ct_merge_context_msg(
@@ -200,16 +202,21 @@ class PolicyChat:
 
 
 class SpokenPolicy:
-    """The policy for a further try of a question: what it wrote stands, and only then is it asked for more."""
+    """Policy for a further try of a question: it repeats the existing replies before it writes new ones."""
 
     name = PolicyChat.name
 
     def __init__(self, policy: PolicyChat) -> None:
         self._policy = policy
-        self._spoken = list(policy.said)
+        self._spoken = list(policy.replies)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
-        """Return the policy's next turn. Args: those of `PolicyChat.complete`."""
+        """Return the policy's next turn.
+
+        Args:
+            messages: The conversation; the last message is new to the policy.
+            sampling: Sampling of the agent's request.
+        """
         return Reply(self._spoken.pop(0)) if self._spoken else await self._policy.complete(messages, sampling)
 
     async def aclose(self) -> None:
@@ -217,13 +224,13 @@ class SpokenPolicy:
 
 
 class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
-    """A program and its repairs: the runtime asks for a program, runs it, and asks again.
+    """Agent loop of a program and its repairs: the runtime requests a program, runs it, and requests a repair.
 
-    The policy is the runtime's chat model here: `PolicyChat` turns what the Plan agent asks into tokens for verl's
-    rollout server. So what counts as a failure, and how a model is told of it, is what it is at run time. The
-    conversation grows turn by turn in one sequence; only what the policy wrote is learnt from (mask 1), tracebacks are
-    not (mask 0). Against run time, where a repair begins a conversation of its own, the policy still sees its first
-    program above.
+    The policy is the runtime's chat model: `PolicyChat` turns the Plan agent's requests into tokens for verl's rollout
+    server. What counts as a failure, and how a model is informed of it, is therefore the same as at run time. The
+    conversation grows turn by turn in a single sequence. Only the policy's own tokens are learnt (mask 1), tracebacks
+    are not (mask 0). Unlike at run time, where a repair starts a new conversation, the policy still sees its first
+    program.
     """
 
     def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
@@ -231,14 +238,14 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         self._run = run
 
     async def run(self, sampling_params: dict[str, Any], **fields: Any) -> AgentLoopOutput:
-        """Roll out a program and its repairs, and score them.
+        """Generate a program and its repairs, and score them.
 
         Args:
-            sampling_params: verl's, for the rollout server.
-            fields: the row and its prompt.
+            sampling_params: Sampling parameters of verl for the rollout server.
+            fields: The row and its prompt.
 
         Raises:
-            OutsideFailureError: the score failed outside the program, on every try.
+            OutsideFailureError: On every try, the score failed for a reason outside the program.
         """
         environment = environment_of(self._run)
         row = environment.row(fields["extra_info"])
@@ -250,29 +257,29 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
         score = await environment.retried(
             lambda: environment.guarded(self._answered(row, policy, environment), deadline)
         )
-        if not policy.said:  # the runtime failed before it asked: verl needs a response all the same
+        if not policy.replies:  # the runtime failed before its first request, but verl needs a response
             await policy.complete(())
-        told = environment.report(score, row, policy.fields.get("global_steps"))
-        length, most = len(policy.mask), int(self.rollout_config.response_length)
+        report = environment.report(score, row, policy.fields.get("global_steps"))
+        length, limit = len(policy.mask), int(self.rollout_config.response_length)
         start = len(policy.tokens) - length
         return AgentLoopOutput(
             prompt_ids=policy.tokens[:start],
-            response_ids=policy.tokens[start:][:most],
-            response_mask=policy.mask[:most],
-            response_logprobs=policy.log_probs[:most] or None,
-            reward_score=told["score"],
-            num_turns=2 * len(policy.said),
+            response_ids=policy.tokens[start:][:limit],
+            response_mask=policy.mask[:limit],
+            response_logprobs=policy.log_probs[:limit] or None,
+            reward_score=report["score"],
+            num_turns=2 * len(policy.replies),
             metrics={},
-            extra_fields={**policy.fields, "reward_extra_info": told, "turn_scores": [], "tool_rewards": []},
+            extra_fields={**policy.fields, "reward_extra_info": report, "turn_scores": [], "tool_rewards": []},
         )
 
     async def _answered(self, row: TrainRow, policy: PolicyChat, environment: RewardEnvironment) -> Score:
         planner = agents_over(SpokenPolicy(policy), environment.settings.prompts).planner
         agents = replace(environment.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
-        # The deadline of the whole is `run`'s, which the policy's own writing does not use up.
+        # `run` sets the deadline of the whole, which the policy's own writing does not use up.
         trace = await environment.ask(
             row.question, agents, own=("plan", "repair"), deadline=None, repairs=environment.config.repairs
         )
         score = of_trace(trace, row, environment.config)
-        fault = program_fault(policy.said[-1]) if policy.said and score.error == "no_program" else ""
+        fault = program_fault(policy.replies[-1]) if policy.replies and score.error == "no_program" else ""
         return replace(score, error=fault or score.error)

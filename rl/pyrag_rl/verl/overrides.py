@@ -1,8 +1,8 @@
-"""A `TrainConfig` as verl's own settings: the list of `key=value` that `verl.trainer.main_ppo` takes (verl 0.9.1).
+"""Rendering of a `TrainConfig` as verl's settings: the `key=value` arguments of `verl.trainer.main_ppo` (verl 0.9.1).
 
-The profiles `gpu` and `cpu` (or `cpu-smoke`) differ only in the rows of `_gpu` and `_cpu`. verl refuses a key that
-it does not know, so a version that renamed one fails before anything starts. What is not set is verl's default.
-Left out: supervised fine-tuning (`pyrag_rl.verl.sft`) and how the command is run (`pyrag_rl.verl.launch`).
+The profiles `gpu` and `cpu` (or `cpu-smoke`) differ only in `_gpu` and `_cpu`. verl refuses unknown keys, so that a
+version with renamed keys fails before anything starts. Settings that are left out have verl's defaults.
+`pyrag_rl.verl.sft` is for supervised fine-tuning, and `pyrag_rl.verl.launch` runs the command.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pyrag_rl.packed import replaces_flash_attention
 from pyrag_rl.verl.forms import has_form
 from pyrag_rl.verl.sizes import PADDING_TOKENS
 
-SINGLE_TURN = "single_turn_agent"  # verl's
+SINGLE_TURN = "single_turn_agent"  # verl's own loop
 PROGRAM_LOOP = "program_agent"
 PRESCORED_LOOP = "prescored_agent"
 FORMED_LOOP = "formed_agent"
-# Our agent loops by name: what verl makes of them is in `agent_loops`.
+# Our agent loops by name; `agent_loops` registers them with verl.
 LOOPS: Mapping[str, str] = {
     PROGRAM_LOOP: "pyrag_rl.verl.loops.ProgramAgentLoop",
     FORMED_LOOP: "pyrag_rl.verl.loops.FormedAgentLoop",
@@ -29,7 +29,7 @@ LOOPS: Mapping[str, str] = {
 }
 # On two cores without AMX, products of bf16 matrices took 1.8 times as long as those of fp32.
 FULL_PRECISION = {"param_dtype": "fp32", "reduce_dtype": "fp32", "buffer_dtype": "fp32"}
-# What Hydra would take for a number or a constant is none of these.
+# Matches texts that Hydra does not read as a number or a constant.
 _PLAIN = re.compile(r"(?!(?:null|true|false|nan|inf)\Z)(?:[a-z_/@]|\.(?!\d))[a-z0-9_./:@-]*", re.IGNORECASE)
 
 
@@ -37,9 +37,9 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
     """Return the overrides of `main_ppo`.
 
     Args:
-        config: the run.
-        folder: its folder.
-        temp: Ray's folder for sockets, of its own so that clusters do not meet.
+        config: Configuration of the run.
+        folder: Folder of the run.
+        temp: Folder for Ray's sockets, separate for each run so that clusters do not meet.
     """
     rows = _common(config, folder) | (_cpu(config) if config.on_cpu else _gpu(config))
     if replaces_flash_attention(config):
@@ -51,7 +51,7 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
 
 
 def agent_loop(config: TrainConfig) -> str:
-    """The loop that rolls a completion out."""
+    """Return the name of the agent loop that produces completions."""
     if config.prescored:
         return PRESCORED_LOOP
     if config.repairs:
@@ -60,23 +60,23 @@ def agent_loop(config: TrainConfig) -> str:
 
 
 def agent_loops(folder: RunFolder) -> list[dict[str, str]]:
-    """Our loops as verl's `agent_loop_config_path` wants them."""
+    """Return our agent loops in the form of verl's `agent_loop_config_path`."""
     return [{"name": name, "_target_": target, "run": str(folder.path)} for name, target in LOOPS.items()]
 
 
 def rendered(value: Any) -> str:
-    """A value in Hydra's grammar."""
+    """Return a value in Hydra's grammar."""
     if isinstance(value, bool) or value is None:
         return {True: "True", False: "False", None: "null"}[value]
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{rendered(one)}" for key, one in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{rendered(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ",".join(rendered(one) for one in value) + "]"
+        return "[" + ",".join(rendered(item) for item in value) + "]"
     if not isinstance(value, str) or _PLAIN.fullmatch(value):
         return str(value)
-    # Before a quote, backslashes count; elsewhere they are text.
-    escaped = re.sub(r"(\\*)'", lambda found: found[1] * 2 + "\\'", value)
-    return "'" + re.sub(r"(\\+)\Z", lambda found: found[1] * 2, escaped) + "'"
+    # Backslashes only need escaping before a quote.
+    escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + "\\'", value)
+    return "'" + re.sub(r"(\\+)\Z", lambda match: match[1] * 2, escaped) + "'"
 
 
 def _common(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
@@ -103,8 +103,8 @@ def _model(config: TrainConfig) -> dict[str, Any]:
             "actor_rollout_ref.model.lora_rank": config.lora_rank,
             "actor_rollout_ref.model.lora_alpha": config.lora_alpha,
             "actor_rollout_ref.model.target_modules": "all-linear",
-            "actor_rollout_ref.rollout.load_format": "safetensors",  # what adapters need
-            "+actor_rollout_ref.actor.checkpoint.save_lora_only": True,  # not the frozen weights, 30 GB of a 7B model
+            "actor_rollout_ref.rollout.load_format": "safetensors",  # required for adapters
+            "+actor_rollout_ref.actor.checkpoint.save_lora_only": True,  # leaves out the frozen weights
         }
     if config.adapter:
         rows |= {"actor_rollout_ref.model.lora_adapter_path": config.adapter}
@@ -122,7 +122,7 @@ def _actor(config: TrainConfig) -> dict[str, Any]:
         "actor_rollout_ref.actor.kl_loss_type": "low_var_kl",
         "actor_rollout_ref.actor.data_loader_seed": config.seed,
         "actor_rollout_ref.actor.fsdp_config.seed": config.seed,
-        # verl's older FSDP wraps each matrix of an adapter by itself, and with peft 0.21 sends none of them to vLLM.
+        # verl's older FSDP wraps each matrix of an adapter separately, and with peft 0.21 sends none of them to vLLM.
         "actor_rollout_ref.actor.strategy": "fsdp2",
         "actor_rollout_ref.actor.fsdp_config.strategy": "fsdp2",
         "actor_rollout_ref.ref.strategy": "fsdp2",
@@ -150,7 +150,7 @@ def _rollout(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "actor_rollout_ref.rollout.agent.num_workers": config.agent_workers,
         "actor_rollout_ref.rollout.agent.default_agent_loop": agent_loop(config),
         "actor_rollout_ref.rollout.agent.agent_loop_config_path": str(folder.agent_loops),
-        # `reward.`: the key without it is in verl's config too, and ignored.
+        # `reward.` is needed: verl's configuration also has the key without it, and ignores it.
         "reward.custom_reward_function.path": "pkg://pyrag_rl.rewards.environment",
         "reward.custom_reward_function.name": "compute_score",
         "+reward.custom_reward_function.reward_kwargs.run": str(folder.path),
@@ -179,7 +179,7 @@ def _trainer(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
 
 
 def _mode(config: TrainConfig) -> dict[str, Any]:
-    """Rows of verl's trainer; only the synchronous one takes single completions out of a group."""
+    """Return the settings of verl's trainer. Only the synchronous one can remove single completions from a group."""
     rows: dict[str, Any] = {"trainer.v1.trainer_mode": config.trainer_mode}
     if config.trainer_mode == "sync":
         rows["trainer.v1.sampler.custom_sampler.path"] = "pkg://pyrag_rl.verl.sampler"
@@ -188,12 +188,12 @@ def _mode(config: TrainConfig) -> dict[str, Any]:
         return rows
     rows |= {
         "trainer.v1.separate_async.parameter_sync_step": config.sync_every,
-        "actor_rollout_ref.hybrid_engine": False,  # rollouts have GPUs of their own, and only these
+        "actor_rollout_ref.hybrid_engine": False,  # rollouts have their own GPUs
         "actor_rollout_ref.rollout.nnodes": 1,
         "actor_rollout_ref.rollout.n_gpus_per_node": config.rollout_gpus,
         "actor_rollout_ref.rollout.checkpoint_engine.backend": "nccl",
     }
-    # This way of sending weights knows no adapters.
+    # Weights cannot be sent as adapters in this mode.
     return rows | ({"actor_rollout_ref.model.lora.merge": True} if config.lora_rank else {})
 
 
@@ -211,33 +211,36 @@ def _gpu(config: TrainConfig) -> dict[str, Any]:
 
 
 def _reports_the_policy(config: TrainConfig) -> bool:
-    """Return whether a rollout's log-probabilities are the policy's, which saves a step one pass: both sides compute in
-    fp32 here, but a form leaves the rollout fewer tokens to choose from, and a candidate has no log-probabilities."""
+    """Return whether a rollout's log-probabilities equal the policy's, which saves a pass per step.
+
+    Both sides compute in fp32 here. But a form leaves the rollout fewer tokens to choose from, and a candidate has no
+    log-probabilities.
+    """
     return config.trainer_mode == "sync" and not (config.prescored or has_form(config))
 
 
 def _cpu(config: TrainConfig) -> dict[str, Any]:
-    """Rows of a machine whose accelerator `pyrag_rl.cpu_smoke` stands in for."""
+    """Return the settings for a machine without an accelerator, which `pyrag_rl.cpu_smoke` replaces."""
     rows: dict[str, Any] = {
         "data.dataloader_num_workers": 0,
         "actor_rollout_ref.model.use_remove_padding": True,
         "actor_rollout_ref.model.enable_gradient_checkpointing": config.checkpoints_activations,
         "actor_rollout_ref.actor.use_torch_compile": False,
         "actor_rollout_ref.actor.fsdp_config.use_torch_compile": False,
-        "+actor_rollout_ref.actor.fsdp_config.mixed_precision": FULL_PRECISION,  # bf16 log-probs make every KL 0
+        "+actor_rollout_ref.actor.fsdp_config.mixed_precision": FULL_PRECISION,  # bf16 would make every KL 0
         "actor_rollout_ref.ref.use_torch_compile": False,
         "+actor_rollout_ref.ref.fsdp_config.mixed_precision": FULL_PRECISION,
         "actor_rollout_ref.rollout.dtype": "float32",
         "actor_rollout_ref.rollout.free_cache_engine": False,
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,
         "trainer.device": "cpu",
-        "ray_kwargs.ray_init.num_cpus": 16,  # logical ones: verl reserves more than a small machine has
+        "ray_kwargs.ray_init.num_cpus": 16,  # logical CPUs: verl reserves more than a small machine has
         "+ray_kwargs.ray_init.num_gpus": config.gpus,
         "+ray_kwargs.ray_init.include_dashboard": False,
         "+ray_kwargs.ray_init.object_store_memory": 300_000_000,
     }
     if config.lora_rank:
-        rows["actor_rollout_ref.model.lora.merge"] = True  # vLLM crawls with an adapter on a CPU
+        rows["actor_rollout_ref.model.lora.merge"] = True  # vLLM is slow with an adapter on a CPU
     if config.rollout == "vllm":
         return rows | {
             "algorithm.rollout_correction.bypass_mode": _reports_the_policy(config),

@@ -1,6 +1,6 @@
-"""Checks before a run starts, each failing with one sentence on how to put it right.
+"""Checks before a run starts. Each fails with one sentence that also says what to do.
 
-Left out: what verl itself refuses when it composes its config (`pyrag_rl.verl.launch.composed`).
+What verl refuses itself when it composes its configuration is checked by `pyrag_rl.verl.launch.composed`.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ _WEIGHTS: Mapping[str, Callable[[Mapping[str, float]], object]] = {
 _GPU_INSTALL = "pip install 'verl[vllm]==0.9.1'"
 
 
-_MIN_SAVES = 10  # checkpoints of a run, so that a killed one loses a tenth at most
+_MIN_SAVES = 10  # minimum number of checkpoints of a run, so that a killed run loses a tenth at most
 
 
 def saving_often(config: TrainConfig, steps: int) -> TrainConfig:
-    """Return the config with `save_every` limited to a tenth of the run.
+    """Return the configuration with `save_every` limited to a tenth of the run.
 
     Args:
-        config: the run.
-        steps: its number of steps.
+        config: Configuration of the run.
+        steps: Number of steps of the run.
     """
     return replace(config, save_every=min(config.save_every, max(1, steps // _MIN_SAVES)))
 
 
 def check(config: TrainConfig) -> None:
-    """Check all of it. Raises `ConfigError` or `DataError`."""
+    """Check a run completely. Raises `ConfigError` or `DataError`."""
     check_named(config)
     check_setup(config)
     check_prescored(config)
@@ -54,7 +54,7 @@ def check(config: TrainConfig) -> None:
 
 
 def check_setup(config: TrainConfig) -> None:
-    """All but the rows: packages, the machine, the model."""
+    """Check packages, the machine and the model, but not the rows. Raises `ConfigError`."""
     check_packages(config)
     if config.profile == "gpu":
         check_gpus(config)
@@ -66,7 +66,7 @@ def check_setup(config: TrainConfig) -> None:
 
 
 def check_rewards(config: TrainConfig) -> None:
-    """Check the weights of the reward, and that the frozen agents can be opened; nothing is contacted."""
+    """Check the weights of the reward, and that the frozen agents can be opened, without contacting them."""
     check = _WEIGHTS.get(packaged_name(config.agent, config.algorithm))
     if check:
         check(config.role_weights)
@@ -86,7 +86,7 @@ def check_named(config: TrainConfig) -> None:
 
 
 def check_packages(config: TrainConfig) -> None:
-    """Looks the packages up without importing them."""
+    """Check that packages are installed, without importing them. Raises `ConfigError`."""
     needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
     if config.rollout == "vllm" and config.algorithm != "sft":
         needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
@@ -109,20 +109,20 @@ def _has_mode(mode: str) -> bool:
 def check_gpus(config: TrainConfig) -> None:
     import torch
 
-    found, wanted = torch.cuda.device_count(), config.gpus + config.rollout_gpus
-    if found >= wanted:
+    count, wanted = torch.cuda.device_count(), config.gpus + config.rollout_gpus
+    if count >= wanted:
         return
-    if not found:
+    if not count:
         cure = "this machine has none: run it on a GPU node, or a small model with --profile cpu"
     elif config.rollout_gpus:
-        cure = f"this machine has {found}: set gpus and rollout_gpus to fewer"
+        cure = f"this machine has {count}: set gpus and rollout_gpus to fewer"
     else:
-        cure = f"this machine has {found}: set gpus to that"
+        cure = f"this machine has {count}: set gpus to that"
     raise ConfigError(f"the profile gpu wants {wanted} GPU{'s' if wanted > 1 else ''}, and {cure}")
 
 
 def check_model(config: TrainConfig) -> None:
-    """A model that looks like a path must be a folder with a model; anything else is left to the hub."""
+    """Check that a model that looks like a path is a folder with a model; other names are left to the hub."""
     path = Path(config.model).expanduser()
     looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
     if looks_like_path and not (path / "config.json").is_file():
@@ -132,14 +132,14 @@ def check_model(config: TrainConfig) -> None:
 
 
 def check_adapter(adapter: str, config: TrainConfig) -> None:
-    """Check an adapter to start from against the settings: verl would train its rank and alpha, whatever these say.
+    """Check an adapter to start from against the settings, because verl would use its rank and alpha in any case.
 
     Args:
         adapter: Folder of a PEFT adapter.
-        config: The run.
+        config: Configuration of the run.
 
     Raises:
-        ConfigError: It is no adapter, or has another rank or alpha.
+        ConfigError: The folder is not an adapter, or it has another rank or alpha.
     """
     try:
         values = json.loads((Path(adapter) / "adapter_config.json").read_text(encoding="utf-8"))
@@ -162,10 +162,10 @@ def model_shape(model: str) -> Mapping[str, Any]:
     """Return the `config.json` of a model.
 
     Args:
-        model: Folder or hub name.
+        model: Folder or hub name of the model.
 
     Raises:
-        ConfigError: It cannot be read.
+        ConfigError: The file cannot be read.
     """
     path = Path(model).expanduser() / "config.json"
     try:
@@ -181,7 +181,7 @@ def model_shape(model: str) -> Mapping[str, Any]:
 
 
 def check_prescored(config: TrainConfig) -> None:
-    """Candidates of a file must be for questions of the training set."""
+    """Check that the file of candidates has candidates for questions of the training set. Raises `DataError`."""
     if config.prescored is None:
         return
     from pyrag_rl.mapgrpo.prescored import best_of
@@ -195,7 +195,7 @@ def check_prescored(config: TrainConfig) -> None:
 
 
 def check_data(config: TrainConfig) -> None:
-    """Rows of the right agent, with gold, enough for a batch, none of them in both sets."""
+    """Check that the rows are for the agent, have gold answers, fill a batch, and are not in both sets."""
     if config.algorithm == "sft":
         return
     rows = check_sets(config)
@@ -207,7 +207,7 @@ def check_data(config: TrainConfig) -> None:
 
 
 def check_sets(config: TrainConfig) -> Sequence[TrainRow]:
-    """The rows to train on, of the right agent, with gold, none of them in the evaluation's set."""
+    """Return the training rows after checking agent and gold answers, and that no question is in both sets."""
     rows = _checked_rows(config.data, config)
     if config.eval_data:
         held = _checked_rows(config.eval_data, config)
@@ -238,7 +238,7 @@ def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
 
 
 def _task_instead(row: TrainRow) -> str:
-    """The task whose rows OPERA's agent of that name learns from, where this is none of them."""
+    """Return the task with which to build the set, if the row is not one for OPERA's agent; otherwise empty."""
     if row.agent == "plan":
         return "goals" if row.sub_queries else ""
     if row.agent == "answer":

@@ -1,7 +1,7 @@
-"""Sampler of verl's synchronous trainer that leaves out completions which nothing can be compared with.
+"""Sampler of verl's synchronous trainer that removes completions which cannot be compared with others.
 
-verl takes a completion whose reward failed out of its group. If one is left, verl's GRPO takes its reward itself for
-the advantage: it would learn from a completion that was compared with none.
+verl removes a completion whose reward failed from its group. If a single completion remains, verl's GRPO uses its
+reward as the advantage, and so would learn from a completion without a comparison.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
 
 class ComparableGroups(ReplayBuffer):  # type: ignore[misc,unused-ignore]
-    """Takes groups of one completion out of a training batch."""
+    """Buffer that removes groups of a single completion from training batches."""
 
     def _materialize_batch(self, partition_id: str, selected_prompt_uids: Any, partition_snapshot: Any) -> Any:
         batch = super()._materialize_batch(partition_id, selected_prompt_uids, partition_snapshot)
@@ -32,10 +32,10 @@ class ComparableGroups(ReplayBuffer):  # type: ignore[misc,unused-ignore]
 
 
 def lone_keys(keys: list[str]) -> set[str]:
-    """Return the keys of groups with one completion.
+    """Return the keys of groups with a single completion.
 
     Args:
-        keys: verl's, `{group}_{completion}_{part}`.
+        keys: Keys of verl, `{group}_{completion}_{part}`.
     """
     groups: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for key in keys:

@@ -1,7 +1,7 @@
-"""`--algorithm sft`: supervised fine-tuning by verl's own trainer, for the baseline RAG-SFT and for warm starts.
+"""Supervised fine-tuning (`--algorithm sft`) with verl's own trainer, for the baseline RAG-SFT and for warm starts.
 
-Sets hold whole conversations (`pyrag_rl.data.rows.SftWriter`); the loss is that of the replies. Rows that are too long
-are left out before verl sees them (`sft_rows`). What the run leaves behind, and how it is exported, is as with GRPO.
+Sets consist of whole conversations (`pyrag_rl.data.rows.SftWriter`); only replies count in the loss. Rows that are too
+long are left out before verl reads them (`sft_rows`). The run folder and the export are the same as with GRPO.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from pyrag_rl.verl.overrides import FULL_PRECISION, rendered
 from pyrag_rl.verl.sft_rows import FittedRows, check_sets, fit_rows
 from pyrag_rl.verl.watch import Watch
 
-_FILE = "sft_trainer_engine"  # of verl's configs
+_FILE = "sft_trainer_engine"  # name among verl's configurations
 
 
 def train_sft(config: TrainConfig, *, console: Console = print, length: Length | None = None) -> RunFolder:
-    """Train to the end, or on from the last checkpoint. Raises as `pyrag_rl.verl.launch.train` does.
+    """Train to the end, or on from the last checkpoint. Raises the errors of `pyrag_rl.verl.launch.train`.
 
     Args:
-        config: the run.
-        console: called with one line at a time.
-        length: counts a conversation's tokens; the model's own tokenizer, if None.
+        config: Configuration of the run.
+        console: Called with one line at a time.
+        length: Function that counts the tokens of a conversation; None for the model's own tokenizer.
     """
     config = absolute(config)
     preflight.check(config)
     check_sets(config.data, config.eval_data)
     learnt, held = fit(config, length or length_by(config.model), console)
-    steps = len(learnt.kept) // config.batch_size * config.epochs
+    steps = len(learnt.rows) // config.batch_size * config.epochs
     steps = min(steps, config.max_steps or steps)
     folder = prepare(config)
-    write_conversations(folder.train_rows, learnt.kept)
+    write_conversations(folder.train_rows, learnt.rows)
     if held:
-        write_conversations(folder.eval_rows, held.kept)
+        write_conversations(folder.eval_rows, held.rows)
     config = preflight.saving_often(config, steps)
     if folder.latest_step >= steps:
         console(f"{config.out} is trained already: {folder.latest_step} of {steps} steps")
@@ -57,23 +57,23 @@ def train_sft(config: TrainConfig, *, console: Console = print, length: Length |
 
 
 def fit(config: TrainConfig, length: Length, console: Console) -> tuple[FittedRows, FittedRows | None]:
-    """Return the rows that verl will read, of the training and of the evaluation set.
+    """Return the rows of the training set and of the evaluation set that verl will read.
 
     Args:
-        config: the run.
-        length: counts a conversation's tokens.
-        console: told how many rows there are, and how many were left out.
+        config: Configuration of the run.
+        length: Function that counts the tokens of a conversation.
+        console: Called with the number of rows, and of those left out.
 
     Raises:
-        DataError: what remains of a set is less than a batch.
+        DataError: The remaining rows of a set are fewer than a batch.
     """
 
     def fitted(data: str, seed: int | None) -> FittedRows:
         rows = fit_rows(data, length, _limit(config), seed)
-        console(rows.told(data))
-        if len(rows.kept) < config.batch_size:
+        console(rows.summary(data))
+        if len(rows.rows) < config.batch_size:
             raise DataError(
-                f"{data} has {len(rows.kept)} rows of at most {_limit(config)} tokens, fewer than a batch of "
+                f"{data} has {len(rows.rows)} rows of at most {_limit(config)} tokens, fewer than a batch of "
                 f"{config.batch_size}: add rows, or set batch_size lower"
             )
         return rows
@@ -85,15 +85,15 @@ def command_of(config: TrainConfig, folder: RunFolder) -> list[str]:
     """Return the command of verl's supervised trainer.
 
     Args:
-        config: the run.
-        folder: its folder.
+        config: Configuration of the run.
+        folder: Folder of the run.
     """
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc_per_node={config.gpus}"]
     return [*torchrun, "-m", "verl.trainer.sft_trainer", *sft_overrides(config, folder), *hydra_rows(folder)]
 
 
 def composed(config: TrainConfig) -> str:
-    """The YAML that verl makes of the config. Raises `ConfigError`."""
+    """Return the YAML that verl composes from the configuration. Raises `ConfigError`."""
     config = absolute(config)
     return composed_by(_FILE, sft_overrides(config, RunFolder(Path(config.out))))
 
@@ -102,8 +102,8 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
     """Return the overrides of verl's supervised trainer.
 
     Args:
-        config: the run.
-        folder: its folder.
+        config: Configuration of the run.
+        folder: Folder of the run.
     """
     rows = {**_data(config, folder), **_model(config), **_trainer(config, folder)}
     if replaces_flash_attention(config):
@@ -119,7 +119,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
 
 
 def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
-    """Rows without padding: those of a micro-batch are packed, and attention keeps them apart by their positions."""
+    """Return settings for rows without padding: micro-batches are packed, and positions separate rows in attention."""
     return {
         "data.train_files": str(folder.train_rows),
         "data.val_files": str(folder.eval_rows) if config.eval_data else None,
@@ -127,7 +127,7 @@ def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
         "data.use_dynamic_bsz": True,
         "data.max_length": _limit(config),
         "data.max_token_len_per_gpu": config.micro_batch_size * _limit(config),
-        "data.truncation": "error",  # `fit` left out what is too long
+        "data.truncation": "error",  # `fit` has left out rows that are too long
         "model.use_remove_padding": True,
     }
 
@@ -135,7 +135,7 @@ def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
 def _model(config: TrainConfig) -> dict[str, Any]:
     adapter: dict[str, Any] = {"model.lora_adapter_path": config.adapter} if config.adapter else {}
     if config.lora_rank:
-        adapter["+checkpoint.save_lora_only"] = True  # not the frozen weights
+        adapter["+checkpoint.save_lora_only"] = True  # leaves out the frozen weights
     return {
         "model.path": config.model,
         "model.lora_rank": config.lora_rank,
@@ -147,7 +147,7 @@ def _model(config: TrainConfig) -> dict[str, Any]:
         "optim.lr_warmup_steps_ratio": config.warmup,
         "optim.min_lr_ratio": config.min_learning_rate,
         "model.enable_gradient_checkpointing": config.checkpoints_activations,
-        "engine.strategy": "fsdp2",  # the older one wraps each matrix of an adapter by itself
+        "engine.strategy": "fsdp2",  # the older FSDP wraps each matrix of an adapter separately
         "engine.reshard_after_forward": config.gpus * config.nodes > 1,
         **adapter,
     }
@@ -171,5 +171,5 @@ def _trainer(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
 
 
 def _limit(config: TrainConfig) -> int:
-    """The most tokens of a row, prompt and reply."""
+    """Return the maximum number of tokens of a row, prompt and reply together."""
     return config.prompt_tokens + config.response_tokens

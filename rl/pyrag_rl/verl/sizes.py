@@ -1,6 +1,6 @@
-"""Sizes that must divide one another, checked before a run: verl asserts them when minutes have passed.
+"""Checks that sizes divide one another, before a run starts, because verl only checks this after minutes.
 
-Each message names the settings and values that would do. Left out: packages, models and rows (`preflight`).
+Each message names the settings and values that would work. `preflight` checks packages, models and rows.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from pyrag.errors import ConfigError
 from pyrag_rl.config import TrainConfig
 
-MAX_LORA_RANK = 512  # of vLLM
-PADDING_TOKENS = 128  # of the rows by which verl fills up a batch
-# Keys of a model's config.json that vLLM splits over the GPUs of a replica.
+MAX_LORA_RANK = 512  # vLLM's limit
+PADDING_TOKENS = 128  # tokens of the rows with which verl fills up a batch
+# Keys of a model's config.json whose values vLLM splits over the GPUs of a replica.
 _SPLIT = (
     ("num_attention_heads", "attention heads"),
     ("num_key_value_heads", "key-value heads"),
@@ -23,13 +23,13 @@ _SPLIT = (
 
 
 def check_sizes(config: TrainConfig) -> None:
-    """Check what only the settings decide.
+    """Check the sizes that depend only on the settings.
 
     Args:
-        config: The run.
+        config: Configuration of the run.
 
     Raises:
-        ConfigError: A number is not the multiple of another that verl needs it to be.
+        ConfigError: A number is not a multiple of another as verl requires.
     """
     if config.nodes > 1:
         raise ConfigError(
@@ -51,18 +51,18 @@ def check_shape(config: TrainConfig, shape: Mapping[str, Any]) -> None:
     """Check that vLLM can split the model over the GPUs of a replica.
 
     Args:
-        config: The run.
+        config: Configuration of the run.
         shape: The model's `config.json`.
 
     Raises:
-        ConfigError: It cannot.
+        ConfigError: The model cannot be split.
     """
     if config.rollout != "vllm" or config.algorithm == "sft":
         return
     shape = {**shape, **shape.get("text_config", {})}
     if fault := _unsplit(shape, config.tensor_parallel):
         gpus = config.rollout_gpus or config.gpus
-        sizes = ", ".join(str(one) for one in _divisors_of(gpus) if not _unsplit(shape, one))
+        sizes = ", ".join(str(size) for size in _divisors_of(gpus) if not _unsplit(shape, size))
         raise ConfigError(
             f"the model has {fault}, which tensor_parallel={config.tensor_parallel} cannot share out: set "
             f"tensor_parallel to one of {sizes}"
@@ -70,7 +70,7 @@ def check_shape(config: TrainConfig, shape: Mapping[str, Any]) -> None:
 
 
 def _unsplit(shape: Mapping[str, Any], parts: int) -> str:
-    """Return what of a model cannot be split into equal parts; empty if everything can."""
+    """Return the part of a model that cannot be split equally; empty if all parts can."""
     for key, what in _SPLIT:
         count = shape.get(key)
         copied = key == "num_key_value_heads" and isinstance(count, int) and parts % count == 0
@@ -84,9 +84,9 @@ def _check_updates(config: TrainConfig) -> None:
     if questions * group % gpus:
         step = gpus // gcd(gpus, group)
         below, above = questions // step * step, (questions // step + 1) * step
-        sizes = " or ".join(str(one) for one in (below, above) if one > 0)
+        sizes = " or ".join(str(size) for size in (below, above) if size > 0)
         beyond = f" (and batch_size to at least {above})" if above > config.batch_size else ""
-        fits = max(one for one in range(1, gpus + 1) if questions * group % one == 0)
+        fits = max(count for count in range(1, gpus + 1) if questions * group % count == 0)
         raise ConfigError(
             f"mini_batch_size · group_size = {questions} · {group} = {questions * group} completions per step, "
             f"which {gpus} GPUs cannot share equally: set gpus={fits}, or mini_batch_size to {sizes}{beyond}"
@@ -100,7 +100,7 @@ def _check_updates(config: TrainConfig) -> None:
 
 
 def _check_micro_batches(config: TrainConfig) -> None:
-    """On GPUs verl packs sequences as they fit."""
+    """Check that micro-batches divide the batch on a CPU; on GPUs, verl packs sequences as they fit."""
     questions, group, gpus = config.mini_batch_size or config.batch_size, config.group_size, config.gpus
     if config.batch_size * group % gpus:
         raise ConfigError(
@@ -109,7 +109,7 @@ def _check_micro_batches(config: TrainConfig) -> None:
         )
     share, micro = questions * group // gpus, config.micro_batch_size
     if share % micro:
-        sizes = ", ".join(str(one) for one in _divisors_of(share))
+        sizes = ", ".join(str(size) for size in _divisors_of(share))
         raise ConfigError(
             f"mini_batch_size · group_size / gpus = {share} completions of a process in a gradient step, which is no "
             f"multiple of micro_batch_size {micro}: set micro_batch_size to one of {sizes}"
@@ -124,7 +124,7 @@ def _check_rollout(config: TrainConfig) -> None:
     if not separate and config.rollout_gpus:
         raise ConfigError("rollout_gpus are those of trainer_mode=separate_async: leave them out, or set that mode")
     if gpus % config.tensor_parallel:
-        sizes = ", ".join(str(one) for one in _divisors_of(gpus))
+        sizes = ", ".join(str(size) for size in _divisors_of(gpus))
         raise ConfigError(
             f"{name}={gpus} is no multiple of tensor_parallel={config.tensor_parallel}: set tensor_parallel to one of "
             f"{sizes}, or {name} to a multiple"
@@ -141,4 +141,4 @@ def _check_supervised(config: TrainConfig) -> None:
 
 
 def _divisors_of(number: int) -> list[int]:
-    return [one for one in range(1, number + 1) if number % one == 0]
+    return [candidate for candidate in range(1, number + 1) if number % candidate == 0]

@@ -1,6 +1,6 @@
-"""Progress of a run: one line a step from verl's metrics and our scores, and the decision to give up.
+"""Progress of a run: a line per step from verl's metrics and our scores, and the decision to give up.
 
-Left out: the report of a whole run (`pyrag_rl.report`).
+`pyrag_rl.report` reports on a whole run.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ from pyrag_rl.config import TrainConfig
 from pyrag_rl.folder import RunFolder, metrics_of, read_lines, whole_lines
 from pyrag_rl.rewards.score import OUTSIDE
 
-# By Ray, in verl's output.
+# Message of Ray in verl's output.
 _OUT_OF_MEMORY = re.compile(rb"\b([1-9]\d*) Workers \([^)]*\) killed due to memory pressure")
-_MAX_OUTSIDE = 0.05  # share of a step's rewards from which failures outside the completions end the run
+_MAX_OUTSIDE = 0.05  # share of a step's rewards that may fail for external reasons before the run is ended
 
 
 class Tail:
-    """Whole lines added to the files of a folder since the last look."""
+    """Reader of the complete lines that are added to the files of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._read = {path: path.stat().st_size for path in folder.glob("*.jsonl")}
 
     def new(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for path in sorted(self._folder.glob("*.jsonl")):
             start = self._read.get(path, 0)
             lines, self._read[path] = read_lines(path, start)
-            found += lines
-        return found
+            entries += lines
+        return entries
 
 
 class Watch:
-    """Tells `console` about a run as it goes on; what was there before the session is not told again."""
+    """Watch that reports a run's progress to `console`, without what happened before this session."""
 
     def __init__(self, folder: RunFolder, config: TrainConfig, steps: int, console: Callable[[str], None]) -> None:
         self._config, self._steps, self._console = config, steps, console
@@ -48,43 +48,43 @@ class Watch:
         self._recent: Counter[str] = Counter()
 
     def look(self) -> str:
-        """Tells what is new. Returns why the run should end; empty if it should not."""
+        """Report what is new. Return the reason why the run should end; empty if it should not."""
         for score in self._scores.new():
             self._recent[score["reason"]] += 1
             if score["detail"]:
                 self._details[score["reason"]] = score["detail"]
         fault = self._fault() or self._out_of_memory()
         for step, data in metrics_of(self._metrics.new()):
-            self._console(self._told(step, data))
+            self._console(self._line_of(step, data))
             self._recent.clear()
         return fault
 
     def _fault(self) -> str:
         outside = sum(self._recent[reason] for reason in OUTSIDE)
-        # An evaluation scores more at once than a step does.
+        # An evaluation scores more completions at once than a step.
         wanted = max(self._config.batch_size * self._config.group_size, self._recent.total())
         if not outside or outside < _MAX_OUTSIDE * wanted:
             return ""
-        reason = max(OUTSIDE, key=lambda one: self._recent[one])
+        reason = max(OUTSIDE, key=lambda kind: self._recent[kind])
         return (
             f"{outside} of {self._recent.total()} rewards could not be computed, on any try ({reason}: "
             f"{self._details.get(reason, 'no detail')}): put that right, then run the same command to go on"
         )
 
     def _out_of_memory(self) -> str:
-        """Ray ends workers before the memory is full, and verl may then wait for their answers without end."""
+        """Return a fault if Ray has ended workers for lack of memory, for which verl might wait without end."""
         if not self._log.is_file():
             return ""
         lines, self._log_read = whole_lines(self._log, self._log_read)
-        found = [match for line in lines if (match := _OUT_OF_MEMORY.search(line))]
-        if not found:
+        matches = [match for line in lines if (match := _OUT_OF_MEMORY.search(line))]
+        if not matches:
             return ""
         return (
-            f"the memory is full, and Ray ended {int(found[-1][1])} of the run's processes: pass a smaller "
+            f"the memory is full, and Ray ended {int(matches[-1][1])} of the run's processes: pass a smaller "
             "micro_batch_size or gpu_memory (--set micro_batch_size=…), then the run goes on from its last checkpoint"
         )
 
-    def _told(self, step: int, data: dict[str, float]) -> str:
+    def _line_of(self, step: int, data: dict[str, float]) -> str:
         parts = [f"step {step}/{self._steps}"]
         for name, key, form in _SHOWN:
             if key in data:
@@ -96,7 +96,7 @@ class Watch:
 
 _SHOWN = (
     ("reward", "critic/score/mean", ".3f"),
-    ("loss", "train/loss", ".4f"),  # of supervised fine-tuning
+    ("loss", "train/loss", ".4f"),  # loss of supervised fine-tuning
     ("kl", "actor/kl_loss", ".4f"),
     ("tokens", "response_length/mean", ".0f"),
     ("seconds", "timing_s/step", ".1f"),
@@ -104,5 +104,5 @@ _SHOWN = (
 
 
 def _is_eval(key: str) -> bool:
-    """The reward on held-out questions: `val-core/SOURCE/score/mean@1` or the like."""
+    """Return True for the reward on held-out questions: `val-core/SOURCE/score/mean@1` or the like."""
     return key.startswith("val-core/")

@@ -1,1 +1,1 @@
-"""The coach: it compares trajectories and says how a team can do better."""
+"""Coach, which compares trajectories and advises how the team can do better."""

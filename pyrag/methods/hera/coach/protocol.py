@@ -1,7 +1,8 @@
-"""The coach: the role that looks at trajectories and says how the team can do better (HERA's reflecting half of
-the orchestrator, algorithms 2, 3 and 5). An LLM implements it by prompts (`pyrag.methods.hera.coach.agent`), the
-embedded engine by code as far as it can. It raises `ServiceError` where its model cannot be used, and `BadOutputError`
-where it cannot be made to reply in form, or what it is shown does not fit its window.
+"""Coach: the role that studies trajectories and advises how the team can do better.
+
+It is the reflecting half of HERA's orchestrator (algorithms 2, 3 and 5). `pyrag.methods.hera.coach.agent` implements it
+with prompts, the embedded engine with code as far as that is possible. A coach raises `ServiceError` if its model
+cannot be used, and `BadOutputError` if no reply has the required form or the request does not fit the model's window.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """The fate of a new insight: `entries` are ids of the library's, `insight` the text of a merged entry."""
+    """Decision about a new insight. `entries` are ids of library entries, `insight` is the text of a merged entry."""
 
     operation: Operation
     entries: tuple[int, ...] = ()
@@ -31,9 +32,9 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True)
 class Guidance:
-    """The lessons of an agent, most important first: operational rules Δρ^op and behavioural principles Δρ^bp (§3.4).
+    """Lessons for an agent, most important first, in single sentences.
 
-    Both are single sentences.
+    They are operational rules (Δρ^op) and behavioural principles (Δρ^bp) of §3.4.
     """
 
     rules: tuple[str, ...] = ()
@@ -50,7 +51,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A trajectory of a group as a coach sees it: `text` says what happened, and how it scored."""
+    """A trajectory as it is shown to a coach. `text` describes what happened and the score."""
 
     topology: Topology
     f1: float
@@ -58,23 +59,23 @@ class Seen:
 
 
 class Coach(Protocol):
-    """Its methods raise `BadOutputError` where no reply was in form, or a request exceeds the model's window."""
+    """Role of the coach. All methods raise `BadOutputError` for unusable replies and requests that are too long."""
 
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         """Return insights from comparing a group's trajectories, best first (ReflectOnGroup).
 
         Args:
-            profile: The kind of the question.
+            profile: The kind of question.
             group: Trajectories of that question.
         """
         ...
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
-        """Decide whether a new insight completes, contradicts or repeats entries like it (Complementary, Conflicts).
+        """Decide whether a new insight complements, contradicts or repeats similar entries (Complementary, Conflicts).
 
         Args:
             insight: The new insight.
-            entries: Entries of the library that are like it.
+            entries: Similar entries of the library.
         """
         ...
 
@@ -83,7 +84,7 @@ class Coach(Protocol):
 
         Args:
             trajectory: What happened, as text.
-            agents: Those that took part.
+            agents: Agents that took part.
         """
         ...
 
@@ -92,8 +93,8 @@ class Coach(Protocol):
 
         Args:
             agent: The agent.
-            axis: The direction.
-            failures: Trajectories that it failed in, as text.
+            axis: The direction of the change.
+            failures: Trajectories in which the agent failed, as text.
         """
         ...
 
@@ -102,8 +103,8 @@ class Coach(Protocol):
 
         Args:
             agent: The agent.
-            failures: Trajectories that it failed in, as text.
-            results: What its variants came to, best first.
+            failures: Trajectories in which the agent failed, as text.
+            results: Results of the agent's variants, best first.
         """
         ...
 
@@ -112,7 +113,7 @@ class Coach(Protocol):
 
         Args:
             agent: The agent.
-            guidance: Its guidance.
+            guidance: Guidance of the agent.
             characters: Maximum length of all lines together.
         """
         ...

@@ -1,6 +1,6 @@
-"""The embedded engine's coach: it says which style of topology did best, in words that its orchestrator follows.
+"""Coach of the embedded engine: it names the style of topology that did best, in words that its orchestrator follows.
 
-That is all that this engine can learn. Its agents have no prompts, so nobody is blamed and nothing is taught.
+This is all that the embedded engine can learn. Its agents have no prompts, so none is blamed and none is taught.
 """
 
 from __future__ import annotations
@@ -16,35 +16,62 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 class EmbeddedCoach:
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
-        """Return the style of the best trajectory as the only insight; empty where that is the plain one.
+        """Return the style of the best trajectory as the only insight; empty if that is the default style.
 
-        Args: those of `Coach.reflect`.
+        Args:
+            profile: The kind of question.
+            group: Trajectories of that question, best first.
         """
-        styles = [style_of(one.topology) for one in group]
-        # A question without parts is always asked as a whole: only where others split it does that tell anything.
+        styles = [style_of(trajectory.topology) for trajectory in group]
+        # A simple question is always asked as a whole, so "whole" only counts if other trajectories split the question.
         best = replace(styles[0], whole=styles[0].whole and not all(style.whole for style in styles))
-        said = advice(best)
-        return (said,) if said else ()
+        insight = advice(best)
+        return (insight,) if insight else ()
 
     async def settle(self, insight: str, entries: Sequence[Experience]) -> Settlement:
-        """Add an insight that is not in the library yet: each style is an entry of its own.
+        """Add an insight that is not yet in the library. Each style is an entry of its own.
 
-        Args: those of `Coach.settle`.
+        Args:
+            insight: The new insight.
+            entries: Similar entries of the library.
         """
-        return Settlement("KEEP" if any(one.insight == insight for one in entries) else "ADD")
+        return Settlement("KEEP" if any(entry.insight == insight for entry in entries) else "ADD")
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-        """Blame nobody. Args: those of `Coach.blame`."""
+        """Return no agents; this coach blames none.
+
+        Args:
+            trajectory: Ignored.
+            agents: Ignored.
+        """
         return ()
 
     async def vary(self, agent: Agent, axis: Axis, failures: Sequence[str]) -> tuple[str, ...]:
-        """Return no rules. Args: those of `Coach.vary`."""
+        """Return no rules.
+
+        Args:
+            agent: Ignored.
+            axis: Ignored.
+            failures: Ignored.
+        """
         return ()
 
     async def distil(self, agent: Agent, failures: Sequence[str], results: Sequence[str]) -> Guidance:
-        """Return empty guidance. Args: those of `Coach.distil`."""
+        """Return empty guidance.
+
+        Args:
+            agent: Ignored.
+            failures: Ignored.
+            results: Ignored.
+        """
         return Guidance()
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
-        """Return the guidance unchanged. Args: those of `Coach.shorten`."""
+        """Return the guidance unchanged.
+
+        Args:
+            agent: Ignored.
+            guidance: The guidance to return.
+            characters: Ignored.
+        """
         return guidance

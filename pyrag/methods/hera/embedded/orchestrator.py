@@ -1,7 +1,7 @@
-"""The embedded orchestrator: the planner's reading of a question as a topology, by rules.
+"""Embedded orchestrator: by rules, it makes a topology from the embedded planner's reading of a question.
 
-The reading says what is looked up and computed; a `Style` says how each look-up is made. The style is what the samples
-of a group differ in, and what experience can change: an insight in the words of `advice` is followed.
+The reading determines what is looked up and computed; a `Style` determines how each look-up is made. The samples of a
+group differ in style, and so experience can change the style: an insight in the words of `advice` is followed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from pyrag.methods.hera.embedded.profile import profile_of
 from pyrag.methods.hera.node_references import REFERENCE
 from pyrag.methods.hera.protocol import Characterised, Lesson, Orchestration
 from pyrag.methods.hera.topology import Agent, Characterisation, Node, Topology
-from pyrag.methods.hera.topology_replies import checked
+from pyrag.methods.hera.topology_replies import check_rules
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """The way in which each look-up is made."""
+    """Way in which look-ups are made."""
 
     deep: bool = False  # twice the passages
     select: bool = False  # an evidence selector before the answer
-    validate: bool = False  # a second search, with a rewritten query, where the passages do not suffice
+    validate: bool = False  # a second search, with a rewritten query, if the passages do not suffice
     whole: bool = False  # the question in one look-up
 
 
@@ -50,19 +50,19 @@ STYLES = (
 
 
 def advice(style: Style) -> str:
-    """A style as an insight; empty for the plain one."""
-    said = "; ".join(text for name, text in _ADVICE.items() if getattr(style, name))
-    return f"{said[:1].upper()}{said[1:]}." if said else ""
+    """Return a style as an insight; empty for the default style."""
+    text = "; ".join(sentence for name, sentence in _ADVICE.items() if getattr(style, name))
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def hinted(experience: Sequence[Lesson]) -> Style:
-    """The style that insights ask for, as far as they are in the words of `advice`."""
-    said = " ".join(one.insight for one in experience).casefold()
-    return Style(**{name: text in said for name, text in _ADVICE.items()})
+    """Return the style that insights ask for. Only insights in the words of `advice` are understood."""
+    insights = " ".join(lesson.insight for lesson in experience).casefold()
+    return Style(**{name: sentence in insights for name, sentence in _ADVICE.items()})
 
 
 def style_of(topology: Topology) -> Style:
-    """The style that a topology of this orchestrator was made in. "Whole" shows only where the question has parts."""
+    """Return the style of a topology of this orchestrator. `whole` is also set for a question that has no parts."""
     agents = {node.agent for node in topology.nodes}
     return Style(
         any(node.topk == _DEEP for node in topology.nodes),
@@ -80,32 +80,38 @@ class EmbeddedOrchestrator:
         return Characterised(profile_of(question, self.rules))
 
     async def orchestrate(self, question: str, experience: Sequence[Lesson], sample: int = 0) -> Orchestration:
-        """Return the reading of a question in a style: sample 0 follows experience, the others go through `STYLES`.
+        """Return a topology of the question's reading. Sample 0 follows experience; the others go through `STYLES`.
 
-        Args: those of `Orchestrator.orchestrate`.
+        Args:
+            question: The question.
+            experience: Entries of the library for such questions.
+            sample: Number of the sample.
         """
         style = STYLES[sample % len(STYLES)] if sample else hinted(experience)
         reading = next(self.rules.readings(question))
-        followed = () if sample else tuple(one.id for one in experience)
+        followed = () if sample else tuple(lesson.id for lesson in experience)
         profile = profile_of(question, self.rules)
         topology = replace(topology_of(question, reading.goals, profile, style), experience=followed)
         return Orchestration(topology, note=reading.note, doubt=reading.doubt)
 
     async def revise(self, question: str, topology: Topology, error: str) -> Orchestration:
-        """Return the next reading in the same style, then the other styles.
+        """Return the next reading in the same style, or, after the last reading, the next style.
 
-        Args: those of `Orchestrator.revise`.
+        Args:
+            question: The question.
+            topology: The topology that failed.
+            error: How it failed; ignored.
 
         Raises:
-            BadOutputError: none is left.
+            BadOutputError: There is no further topology.
         """
-        others = list({one.nodes: one for one in _topologies(question, self.rules, style_of(topology))}.values())
-        tried = [one.nodes for one in others]
+        others = list({other.nodes: other for other in _topologies(question, self.rules, style_of(topology))}.values())
+        tried = [other.nodes for other in others]
         position = tried.index(topology.nodes) if topology.nodes in tried else -1
         if position + 1 >= len(others):
             raise BadOutputError("the embedded orchestrator has no further topology: ask the question in simpler words")
-        found = replace(others[position + 1], experience=topology.experience)
-        return Orchestration(found, note="the topology failed, so another one is tried")
+        revised = replace(others[position + 1], experience=topology.experience)
+        return Orchestration(revised, note="the topology failed, so another one is tried")
 
 
 def _topologies(question: str, rules: QuestionRules, style: Style) -> Iterator[Topology]:
@@ -128,7 +134,7 @@ def topology_of(question: str, goals: Sequence[Goal], profile: Characterisation,
     goals = (Goal(1, question, search=question),) if style.whole else goals
     ids = {goal.step: _id_of(goal) for goal in goals}
     nodes = [node for goal in goals for node in _nodes(goal, question, ids, style)]
-    return checked(Topology(tuple(nodes), profile))
+    return check_rules(Topology(tuple(nodes), profile))
 
 
 def _id_of(goal: Goal) -> str:
@@ -137,7 +143,7 @@ def _id_of(goal: Goal) -> str:
 
 
 def _nodes(goal: Goal, question: str, ids: dict[int, str], style: Style) -> Iterator[Node]:
-    """A look-up, or a conclusion from earlier ones."""
+    """Yield the nodes of a look-up, or the node of a conclusion from earlier ones."""
     if not goal.search:
         needs = tuple(ids[step] for step in goal.needs)
         yield Node(ids[goal.step], "conclude", "", needs, compute=_referring(goal.compute, ids))
@@ -161,9 +167,9 @@ def _nodes(goal: Goal, question: str, ids: dict[int, str], style: Style) -> Iter
 
 
 def _node(id_: str, agent: Agent, text: str, *depends_on: str, topk: int = 0) -> Node:
-    """A node that depends also on what its text refers to."""
+    """Return a node that depends on the nodes its text refers to, in addition to the others."""
     return Node(id_, agent, text, tuple(dict.fromkeys((*REFERENCE.findall(text), *depends_on))), topk=topk)
 
 
 def _referring(text: str, ids: dict[int, str]) -> str:
-    return PLACEHOLDER.sub(lambda found: f"{{{ids[int(found['step'])]}}}", text)
+    return PLACEHOLDER.sub(lambda match: f"{{{ids[int(match['step'])]}}}", text)

@@ -1,7 +1,7 @@
-"""HERA's agents without a language model: what the embedded reader and planner know, in the agents' roles.
+"""HERA's agents without a language model: the embedded reader and planner in the agents' roles.
 
-The evidence selector ranks by the reader, the context validator asks whether the reader finds an answer, the reflect
-agent whether an answer is of the kind asked for. None of them can be taught by a prompt.
+The evidence selector ranks passages with the reader, the context validator checks whether the reader finds an answer,
+and the reflect agent checks whether an answer is of the right kind. None of them can be taught with prompts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag.trace.model import UNKNOWN, Passage
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.numbers import parse_number
 
-KEPT = 3  # passages that a selection holds at most
+KEPT = 3  # maximum number of passages of a selection
 _READERS: dict[str, Callable[[str], object]] = {"date": parse_date, "number": parse_number}
 
 
@@ -27,14 +27,16 @@ class EmbeddedSelector:
     reader: EvidenceReader
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Keep the `KEPT` passages that the reader rates highest, the earlier of equal ones.
+        """Keep the `KEPT` passages that the reader rates highest; of equal ones, the earlier.
 
-        Args: those of `Selector.select`.
+        Args:
+            query: The question that the passages are for.
+            passages: The candidates.
         """
         likely = self.reader.evidence(query, passages)
         best = sorted(range(len(passages)), key=lambda place: (-likely[place], place))[:KEPT]
-        said = ", ".join(f"[{place + 1}] {likely[place]:.2f}" for place in best)
-        return Selection(tuple(best), f"likely to hold the answer: {said}")
+        ratings = ", ".join(f"[{place + 1}] {likely[place]:.2f}" for place in best)
+        return Selection(tuple(best), f"likely to hold the answer: {ratings}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +45,14 @@ class EmbeddedValidator:
     rules: QuestionRules
 
     async def validate(self, query: str, passages: Sequence[Passage]) -> Validation:
-        """Accept passages in which the reader finds an answer; else name the kind of answer that is missing.
+        """Accept passages in which the reader finds an answer; otherwise, name the kind of answer that is missing.
 
-        Args: those of `Validator.validate`.
+        Args:
+            query: The question that the passages are for.
+            passages: All of the evidence.
         """
-        found = await self.reader.answer(query, passages)
-        return Validation(found.known, "" if found.known else self.rules.answer_kind(query), found.rationale)
+        reading = await self.reader.answer(query, passages)
+        return Validation(reading.known, "" if reading.known else self.rules.answer_kind(query), reading.rationale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,12 @@ class EmbeddedReflector:
     rules: QuestionRules
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Accept an answer of the kind that the question asks for: yes or no, a date, a number.
+        """Accept an answer of the kind that the question asks for: yes or no, a date, or a number.
 
-        Args: those of `Reflector.reflect`.
+        Args:
+            query: The question.
+            answer: The answer.
+            passages: Ignored.
         """
         if answer == UNKNOWN:
             return Reflection(False, "there is no answer yet")
@@ -74,13 +81,18 @@ class EmbeddedReflector:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedConcluder:
-    """From facts alone; from passages where facts are lacking, or could not be computed with."""
+    """Answerer from facts. If facts are missing or cannot be computed with, it answers from passages."""
 
     reader: EvidenceReader
     rules: QuestionRules
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Answer from facts, or from passages by the question without its facts. Args: those of `Answerer.answer`."""
+        """Answer from facts, or from passages to the question without its facts.
+
+        Args:
+            query: Facts, and the question.
+            passages: The passages; None to answer from the facts.
+        """
         question = self.rules.without_facts(query)
         return await self.reader.answer(query if passages is None else question, passages)
 

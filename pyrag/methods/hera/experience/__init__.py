@@ -1,1 +1,1 @@
-"""The experience library: insights by kind of question, their utilities, and their exchange."""
+"""Experience library: insights by kind of question, with their utilities, and their exchange."""

@@ -1,4 +1,4 @@
-"""An entry of the experience library, as plain data."""
+"""Entry of the experience library, as plain data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ MAX_INSIGHT = 600  # characters
 class Experience:
     """Profile, insight and utility, (c, z, u) in HERA's §3.2.
 
-    `utility` counts the trajectories that were shown the insight and succeeded (u, algorithm 3), `uses` all that were
-    shown it. `id` is never given again, also where the entry is pruned.
+    `utility` counts the trajectories that were shown the insight and succeeded (u, algorithm 3); `uses` counts all that
+    were shown it. An `id` is never used again, even after the entry was pruned.
     """
 
     id: int
@@ -26,18 +26,20 @@ class Experience:
 
     @property
     def success_rate(self) -> float:
-        """Share of the uses that succeeded, from 0 to 1. One success and one failure are taken as given (Laplace), so
-        that an insight nobody has tried stands between those that help and those that do not."""
+        """Share of the uses that succeeded, from 0 to 1, with one assumed success and one assumed failure (Laplace).
+
+        An untested insight thus ranks between those that help and those that do not.
+        """
         return (self.utility + 1) / (self.uses + 2)
 
 
 def one_line(text: str) -> str:
-    """Without line breaks and orders to a terminal: what models wrote is shown to people."""
-    return "".join(one for one in " ".join(text.split()) if one.isprintable())
+    """Return a text without line breaks and control characters, because text of models is shown in terminals."""
+    return "".join(character for character in " ".join(text.split()) if character.isprintable())
 
 
 def checked_insight(text: str) -> str:
-    """The insight as it is kept. Raises `DataError` where it is empty or longer than `MAX_INSIGHT` characters."""
+    """Return an insight in the form it is stored. Raises `DataError` if it is empty or longer than `MAX_INSIGHT`."""
     insight = one_line(text)
     if not insight or len(insight) > MAX_INSIGHT:
         raise DataError(f"an insight must have 1 to {MAX_INSIGHT} characters, not {len(insight)}: shorten it")

@@ -1,8 +1,8 @@
-"""Libraries as JSON Lines, one entry a line, to look at, edit and pass on.
+"""Import and export of libraries as JSON Lines, one entry per line.
 
     {"id": 3, "type": "bridge", "difficulty": "medium", "asks": "city", "insight": "…", "utility": 2, "uses": 5}
 
-An entry that is imported gets an id of its own; `id`, `difficulty`, `asks`, `utility` and `uses` may be left out.
+Imported entries get new ids; `id`, `difficulty`, `asks`, `utility` and `uses` are optional.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def as_object(entry: Experience) -> dict[str, Any]:
 
 
 def exported(entries: Iterable[Experience]) -> Iterator[bytes]:
-    """A line an entry."""
+    """Yield entries as JSON, one line each."""
     import msgspec
 
-    for one in entries:
-        yield msgspec.json.encode(as_object(one)) + b"\n"
+    for entry in entries:
+        yield msgspec.json.encode(as_object(entry)) + b"\n"
 
 
 def import_lines(library: Library, lines: Iterable[bytes], where: str) -> int:
-    """Add the entries that the library does not hold yet, all or none, and return their number.
+    """Add the entries that the library does not have yet, all or none, and return their number.
 
     Args:
         library: A library opened for writing.
@@ -58,18 +58,18 @@ def import_lines(library: Library, lines: Iterable[bytes], where: str) -> int:
         where: Name of the source, for errors.
 
     Raises:
-        DataError: a line is no entry; the error names `where` and the line's number.
+        DataError: A line is not an entry. The message names `where` and the number of the line.
     """
     added = 0
     with library.update() as draft:
-        known = {(one.profile, one.insight) for one in draft.entries()}
+        known = {(entry.profile, entry.insight) for entry in draft.entries()}
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            one = _read(line, f"{where} line {number}")
-            profile = Characterisation(one.type, one.difficulty, one_line(one.asks))
-            if (profile, checked_insight(one.insight)) not in known:
-                known.add((profile, draft.add(profile, one.insight, utility=one.utility, uses=one.uses).insight))
+            entry = _read(line, f"{where} line {number}")
+            profile = Characterisation(entry.type, entry.difficulty, one_line(entry.asks))
+            if (profile, checked_insight(entry.insight)) not in known:
+                known.add((profile, draft.add(profile, entry.insight, utility=entry.utility, uses=entry.uses).insight))
                 added += 1
     return added
 

@@ -1,8 +1,8 @@
-"""The library in one SQLite file: any number of readers and one writer, in this process or others.
+"""Experience library in a SQLite file, for any number of readers and one writer, in this process or others.
 
-An update is one transaction: readers see the state before it until it is whole, and a process that is killed in the
-middle of it leaves that state. Each update may leave a record of what it was, in the same transaction, so that whoever
-makes many of them knows after a crash which was the last.
+An update is a single transaction: readers see the previous state until it is complete, and a process that is killed
+leaves the previous state. An update may record a text about itself in the same transaction, so that a process that
+makes many updates can tell after a crash which was the last.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from pyrag.methods.hera.experience.choice import SHOWN, choose, related
 from pyrag.methods.hera.experience.entry import Experience, checked_insight, one_line
 from pyrag.methods.hera.topology import DIFFICULTIES, QUESTION_TYPES, Characterisation
 
-VERSION = 1  # of the file's form
+VERSION = 1  # version of the file's format
 MAX_ENTRIES = 1000
-APPLICATION_ID = 0x48455241  # "HERA": tells the file from other programs' databases
-BUSY_SECONDS = 30.0  # patience with another writer
+APPLICATION_ID = 0x48455241  # "HERA": distinguishes the file from other programs' databases
+BUSY_SECONDS = 30.0  # time to wait for another writer
 _CURES = {
     "locked": "another process is updating it, wait until it has ended",
     "full": "make room on its disk",
@@ -47,7 +47,7 @@ COMMIT;
 
 
 class Library:
-    """A library as it can be read. Its methods raise `DataError` where the file is damaged. Not for several threads."""
+    """Readable library. Methods raise `DataError` if the file is damaged. Must not be used by several threads."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -58,11 +58,11 @@ class Library:
         """Open a library.
 
         Args:
-            path: Its file.
-            write: Whether it is to be written; then it is made where there is none.
+            path: File of the library.
+            write: Whether the library will be written; if so, a missing file is created.
 
         Raises:
-            DataError: the file is missing, no library, or one of another version.
+            DataError: The file is missing, is not a library, or has another version.
         """
         path = Path(path)
         try:
@@ -71,25 +71,25 @@ class Library:
             raise _unusable(path, error) from error
 
     def entries(self) -> list[Experience]:
-        """All entries, in the order in which they were learnt."""
+        """Return all entries, oldest first."""
         return self._read("SELECT * FROM experiences ORDER BY id")
 
     def get(self, id_: int) -> Experience | None:
-        if id_.bit_length() >= 64:  # more than SQLite counts to
+        if id_.bit_length() >= 64:  # larger than SQLite's integers
             return None
         return next(iter(self._read("SELECT * FROM experiences WHERE id = ?", (id_,))), None)
 
     def retrieve(self, profile: Characterisation, limit: int = SHOWN) -> list[Experience]:
-        """Return the entries that an orchestrator is shown: see `choose`.
+        """Return the entries to show to an orchestrator; see `choose`.
 
         Args:
-            profile: The kind of the question.
+            profile: The kind of question.
             limit: Maximum number of entries.
         """
         return choose(self._of_type(profile), profile, limit)
 
     def related(self, profile: Characterisation, insight: str) -> list[Experience]:
-        """Return entries to compare a new insight with, see `pyrag.methods.hera.experience.choice.related`.
+        """Return similar entries to compare a new insight with; see `pyrag.methods.hera.experience.choice.related`.
 
         Args:
             profile: The kind of question; only entries of its type are read.
@@ -98,14 +98,16 @@ class Library:
         return related(self._of_type(profile), profile, insight)
 
     def records(self) -> list[str]:
-        """Return the notes of all updates, oldest first."""
+        """Return the records of all updates, oldest first."""
         with self._guarded():
             return [record for (record,) in self._db.execute("SELECT record FROM records ORDER BY number")]
 
     @contextmanager
     def update(self) -> Iterator[EntryDraft]:
-        """A transaction: all that is done to the draft counts when the block ends, nothing if it raises. The draft
-        reads what was written to it; other readers do not."""
+        """Begin a transaction: changes to the draft take effect when the block ends, and none does if it raises.
+
+        The draft sees its own changes; other readers do not.
+        """
         with self._guarded():
             self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -142,19 +144,19 @@ class Library:
 
 
 class EntryDraft(Library):
-    """A library inside `Library.update`: the operations of HERA's algorithm 3. KEEP is to do nothing."""
+    """A library inside `Library.update`, with the operations of HERA's algorithm 3. KEEP changes nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:
-        """ADD. Beyond `MAX_ENTRIES`, the entries that helped least often go.
+        """Add an entry (ADD). If there are more than `MAX_ENTRIES`, delete those that helped least often.
 
         Args:
-            profile: The kind of questions that it is about.
-            insight: Its text.
-            utility: Trajectories that were shown it and succeeded.
-            uses: All trajectories that were shown it.
+            profile: The kind of question that the insight is about.
+            insight: Text of the insight.
+            utility: Number of trajectories that were shown the insight and succeeded.
+            uses: Number of all trajectories that were shown the insight.
 
         Raises:
-            DataError: see `checked_insight`.
+            DataError: The insight is empty or too long.
         """
         values = (profile.type, profile.difficulty, one_line(profile.asks), checked_insight(insight), utility, uses)
         with self._guarded():
@@ -163,20 +165,20 @@ class EntryDraft(Library):
         return Experience(cursor.lastrowid or 0, profile, values[3], utility, uses)
 
     def merge(self, ids: Sequence[int], insight: str) -> Experience:
-        """MERGE: the first of several entries gets a new text and the counts of all; the others go.
+        """Give the first of several entries a new text and the counts of all, and delete the others (MERGE).
 
         Args:
-            ids: The entries.
-            insight: What they and a new insight say together.
+            ids: Ids of the entries.
+            insight: Text that combines the entries and a new insight.
 
         Raises:
-            DataError: none of the entries exists.
+            DataError: None of the entries exists, or the text is empty or too long.
         """
-        merged = [one for id_ in dict.fromkeys(ids) if (one := self.get(id_))]
+        merged = [entry for id_ in dict.fromkeys(ids) if (entry := self.get(id_))]
         if not merged:
             raise DataError(f"{self.path} has no entries {', '.join(map(str, ids))} to merge: list them first")
-        utility, uses = sum(one.utility for one in merged), sum(one.uses for one in merged)
-        self.prune([one.id for one in merged[1:]])
+        utility, uses = sum(entry.utility for entry in merged), sum(entry.uses for entry in merged)
+        self.prune([entry.id for entry in merged[1:]])
         with self._guarded():
             self._db.execute(
                 "UPDATE experiences SET insight = ?, utility = ?, uses = ? WHERE id = ?",
@@ -185,40 +187,40 @@ class EntryDraft(Library):
         return Experience(merged[0].id, merged[0].profile, text, utility, uses)
 
     def prune(self, ids: Sequence[int]) -> None:
-        """PRUNE."""
+        """Delete entries (PRUNE)."""
         with self._guarded():
-            self._db.executemany("DELETE FROM experiences WHERE id = ?", [(one,) for one in ids])
+            self._db.executemany("DELETE FROM experiences WHERE id = ?", [(id_,) for id_ in ids])
 
     def used(self, ids: Sequence[int], *, succeeded: bool) -> None:
-        """Count a trajectory that was shown entries: u ← u + 1 where it succeeded (algorithm 3, lines 16 to 20).
+        """Count a trajectory that was shown entries: u ← u + 1 if it succeeded (algorithm 3, lines 16 to 20).
 
         Args:
-            ids: The entries.
-            succeeded: Whether it succeeded.
+            ids: Ids of the entries.
+            succeeded: Whether the trajectory succeeded.
         """
         with self._guarded():
             self._db.executemany(
                 "UPDATE experiences SET uses = uses + 1, utility = utility + ? WHERE id = ?",
-                [(int(succeeded), one) for one in ids],
+                [(int(succeeded), id_) for id_ in ids],
             )
 
     def mark(self) -> None:
-        """Mark a point that `back` returns to."""
+        """Mark a point for `undo` to return to."""
         with self._guarded():
             self._db.execute("SAVEPOINT mark")
 
-    def back(self) -> None:
-        """Undoes what was done since `mark`."""
+    def undo(self) -> None:
+        """Take back all changes since `mark`."""
         with self._guarded():
             self._db.execute("ROLLBACK TO mark")
 
     def record(self, text: str) -> None:
-        """Notes what this update is."""
+        """Record a text about this update."""
         with self._guarded():
             self._db.execute("INSERT INTO records (record) VALUES (?)", (text,))
 
     def _shrink(self, keep: int | None) -> None:
-        # By `success_rate`, in SQL: an import adds many.
+        # Ordered by `success_rate`, computed in SQL because an import adds many entries.
         self._db.execute(
             "DELETE FROM experiences WHERE id IN (SELECT id FROM experiences WHERE id != ? "
             "ORDER BY (utility + 1.0) / (uses + 2), id LIMIT max(0, (SELECT count(*) FROM experiences) - ?))",
@@ -238,9 +240,9 @@ def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
         raise FileNotFoundError(2, "it is a folder" if path.is_dir() else "there is no such file")
     mode = "rwc" if write else "ro"
     if not write and not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
-        mode = "ro&immutable=1"  # SQLite could not make the file by which readers and writers tell each other
+        mode = "ro&immutable=1"  # SQLite cannot create the file with which readers and writers coordinate
     address = f"file:{quote(str(path))}?mode={mode}"
-    # A library is opened by whoever assembles engines, and read in the thread that runs the event loop.
+    # A library is opened by the thread that assembles the engines, and read by the thread of the event loop.
     db = sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     try:
         _prepare(db, write=write)
@@ -251,11 +253,11 @@ def _connected(path: Path, *, write: bool) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
-    # In this order: all change in one transaction of whoever makes the file at the same time.
+    # All of this is one transaction, in case another process creates the file at the same time.
     empty = not db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
     (version,), (owner,) = db.execute("PRAGMA user_version").fetchone(), db.execute("PRAGMA application_id").fetchone()
     if write and empty and not version:
-        with contextlib.suppress(sqlite3.OperationalError):  # locked by another one who sets it
+        with contextlib.suppress(sqlite3.OperationalError):  # locked by another process that sets it
             db.execute("PRAGMA journal_mode = WAL")
         db.executescript(_SCHEMA)
     elif owner != APPLICATION_ID:
@@ -267,5 +269,5 @@ def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
 def _unusable(path: Path, error: Exception) -> DataError:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
     otherwise = "name one that pyrag evolve or pyrag experience import has made"
-    cure = next((cure for said, cure in _CURES.items() if said in reason), otherwise)
+    cure = next((cure for excerpt, cure in _CURES.items() if excerpt in reason), otherwise)
     return DataError(f"cannot use the experience library {path} ({reason}): {cure}")

@@ -1,7 +1,7 @@
-"""Programs broken as small models break them, to learn repairs from.
+"""Programs broken in the way small models break them, to learn repairs from.
 
-Syntax errors are not among them: they are repaired within one conversation, and verl's trainer would learn the broken
-reply in it, too.
+Syntax errors are not included: they are repaired within a conversation, and verl's trainer would also learn the broken
+reply in it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _NAMES = ("director", "person", "answer1", "docs", "result")
 
 
 def _unknown_name(source: str, draw: random.Random) -> str:
-    """A later question uses a name that no statement sets."""
+    """Return a program in which a later question uses a name that no statement sets."""
     used = list(_ANSWER.finditer(source))
     if not used:
         return source
-    one = draw.choice(used)
-    return f"{source[: one.start()]}{{{draw.choice(_NAMES)}}}{source[one.end() :]}"
+    reference = draw.choice(used)
+    return f"{source[: reference.start()]}{{{draw.choice(_NAMES)}}}{source[reference.end() :]}"
 
 
 def _lost_step(source: str, draw: random.Random) -> str:
-    """A step is left out whose answer later ones use."""
+    """Return a program without a step whose answer later steps use."""
     lines = lines_of(source)
     steps = [place for place, line in enumerate(lines) if re.match(r"a\d+ = ", line)]
     del lines[draw.choice(steps)]
@@ -37,18 +37,18 @@ def _lost_step(source: str, draw: random.Random) -> str:
 
 
 def _wrong_result(source: str, _: random.Random) -> str:
-    """The result is the first answer, and the last one is of no use."""
+    """Return a program whose result is the first answer, so that the last one is not used."""
     return re.sub(r"^final_answer = a\d+$", "final_answer = a1", source, flags=re.MULTILINE)
 
 
 def _no_result(source: str, _: random.Random) -> str:
-    """The program ends before it sets its result."""
+    """Return a program that ends before it sets its result."""
     first = _LAST.search(source)
     return source[: first.start()].removesuffix("try:\n").rstrip() if first else source
 
 
 def _converted(source: str, draw: random.Random) -> str:
-    """An answer in prose is converted to a number."""
+    """Return a program that converts an answer in prose to a number."""
     kind = draw.choice(("int", "float"))
     if _HELPER.search(source) is None:
         return re.sub(r"^final_answer = (a\d+)$", rf"final_answer = {kind}(\1)", source, flags=re.MULTILINE)
@@ -57,13 +57,13 @@ def _converted(source: str, draw: random.Random) -> str:
 
 
 def _attribute(source: str, draw: random.Random) -> str:
-    """An answer is taken for an object or a mapping."""
+    """Return a program that treats an answer as an object or a mapping."""
     end = draw.choice((".answer", ".value", '["answer"]', ".text.strip()"))
     return re.sub(r"^final_answer = (a\d+)$", rf"final_answer = \1{end}", source, flags=re.MULTILINE)
 
 
 def _unknown_helper(source: str, draw: random.Random) -> str:
-    """A helper is called by a name that does not exist."""
+    """Return a program that calls a helper that does not exist."""
     return _HELPER.sub(f"{draw.choice(('compare_dates', 'to_date', 'is_same', 'get_year'))}(", source)
 
 
@@ -79,11 +79,11 @@ FAULTS: dict[str, Callable[[str, random.Random], str]] = {
 
 
 def broken(program: GoldProgram, draw: random.Random) -> str:
-    """Return a program with one fault that is possible in it.
+    """Return a program with one fault.
 
     Args:
-        program: A right program.
-        draw: Chooses the fault.
+        program: A correct program.
+        draw: Random generator that chooses the fault.
     """
     forms = [made for make in FAULTS.values() if (made := make(program.source, draw)) != program.source]
     return draw.choice(forms)

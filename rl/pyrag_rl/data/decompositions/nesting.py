@@ -1,9 +1,10 @@
-"""Longer questions made of shorter ones: a description takes the place of a name, and one more search finds the name.
+"""Longer questions made of shorter ones: a description replaces a name, and one more search finds the name.
 
     Where did Ann Lee die?   →   Where did the director of Dracula die?   (first: "Who directed Dracula?", Ann Lee)
 
-Only the wording is worth learning. Nobody checks that Ann Lee directed Dracula, so no reader learns from these rows:
-data sets have few questions of three and four searches, and a planner that sees few of them stops after two.
+Only the wording is worth learning. Nobody checks that Ann Lee directed Dracula, so no reader learns from these rows.
+They are needed because data sets have few questions of three and four searches, and a planner that sees few of them
+stops after two.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep
 from pyrag_rl.data.decompositions.wording import REFERENCE, subject_of
 
-# The kind of thing that a relation of Wikidata is asked of.
+# Kind of thing that a relation of Wikidata applies to.
 _KIND_OF_SUBJECT = {
     relation: kind
     for kind, relations in {
@@ -33,13 +34,13 @@ _KIND_OF_SUBJECT = {
     }.items()
     for relation in relations
 }
-# A name in a question, with the words that say what it is: "the film Dracula (1931 film)".
+# A name in a question, with the words that describe it: "the film Dracula (1931 film)".
 _TOLD = r"(?<!\w)(?:[Tt]he )?(?:(?:film|movie|song|album|novel) )?{name}(?!\w)(?: \([^)]*\))?"
 
 
 @dataclass(frozen=True, slots=True)
 class _Description:
-    """A phrase that describes a thing of one kind by the name of another, and the question that finds the thing."""
+    """Phrase that describes a thing of one kind by the name of another, and the question that finds the thing."""
 
     kind: str
     by: str  # kind of the name
@@ -75,10 +76,10 @@ _DESCRIPTIONS = (
 
 
 class Nesting:
-    """Puts descriptions in the place of names; the names in them are those that the questions ask about.
+    """Replacement of names by descriptions; the names in these are those that the questions ask about.
 
     Args:
-        questions: Where the names come from.
+        questions: Questions that the names are taken from.
         seed: Seed of all choices.
     """
 
@@ -90,49 +91,55 @@ class Nesting:
                 name, kind = _subject(step)
                 if kind and not REFERENCE.search(name) and "(" not in name:
                     names[kind].add(name)
-        self._names = {kind: sorted(found) for kind, found in names.items()}
+        self._names = {kind: sorted(names_of_kind) for kind, names_of_kind in names.items()}
 
     def nested(self, question: GoldQuestion) -> GoldQuestion | None:
-        """Return a question of one more search; None where the first step asks about no name of a known kind.
+        """Return a question with one more search; None if the first step has no name of a known kind.
 
         Args:
-            question: A chain of steps.
+            question: A question that is a chain of steps.
         """
         first = question.sub_questions[0]
         name, kind = _subject(first)
-        told = re.search(_TOLD.format(name=re.escape(name)), question.question)
-        fitting = [one for one in _DESCRIPTIONS if one.kind == kind and self._names.get(one.by)]
-        if not told or not fitting or question.sub_questions[-1].op or question.form or name not in first.question:
+        mention = re.search(_TOLD.format(name=re.escape(name)), question.question)
+        fitting = [
+            description for description in _DESCRIPTIONS if description.kind == kind and self._names.get(description.by)
+        ]
+        if not mention or not fitting or question.sub_questions[-1].op or question.form or name not in first.question:
             return None
         draw = random.Random(f"{self._seed}:nest:{question.source}:{question.id}")  # noqa: S311  a draw, no secret
         description = draw.choice(fitting)
-        others = [one for one in self._names[description.by] if one not in question.question and name not in one]
+        others = [
+            candidate
+            for candidate in self._names[description.by]
+            if candidate not in question.question and name not in candidate
+        ]
         if not others:
             return None
         other = draw.choice(others)
         phrase = draw.choice(description.phrases).format(other)
-        text = question.question[: told.start()] + phrase + question.question[told.end() :]
+        text = question.question[: mention.start()] + phrase + question.question[mention.end() :]
         text = re.sub(r"\b([Tt]he) the\b", r"\1", text)
         steps = [_later(step) for step in question.sub_questions]
         steps[0] = replace(steps[0], question=first.question.replace(name, "#1"), plain=first.plain.replace(name, "#1"),
                            depends_on=(1,), triple=())  # fmt: skip
-        found = GoldStep(question=description.question.format(other), answer=name, triple=(other, "", name))
+        lookup = GoldStep(question=description.question.format(other), answer=name, triple=(other, "", name))
         return replace(
-            question, id=f"{question.id}-nested", question=text[:1].upper() + text[1:], sub_questions=(found, *steps),
+            question, id=f"{question.id}-nested", question=text[:1].upper() + text[1:], sub_questions=(lookup, *steps),
             supporting=(), hops=question.hops + 1, type="",
         )  # fmt: skip
 
 
 def _subject(step: GoldStep) -> tuple[str, str]:
-    """The name that a step asks about and its kind; empty where they are not known."""
+    """Return the name that a step asks about, and its kind; empty if they are unknown."""
     name, relation = (step.triple[0], step.triple[1]) if len(step.triple) == 3 else subject_of(step)
     return name, _KIND_OF_SUBJECT.get(relation, "") if name else ""
 
 
 def _later(step: GoldStep) -> GoldStep:
-    """A step that follows one more step."""
+    """Return a step with its references moved by one, because a step is inserted before it."""
     moved = {
         name: REFERENCE.sub(lambda match: f"#{int(match[1]) + 1}", text)
         for name, text in (("question", step.question), ("plain", step.plain))
     }
-    return replace(step, **moved, depends_on=tuple(one + 1 for one in step.depends_on))  # type: ignore[arg-type]
+    return replace(step, **moved, depends_on=tuple(number + 1 for number in step.depends_on))  # type: ignore[arg-type]

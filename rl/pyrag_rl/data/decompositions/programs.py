@@ -1,4 +1,4 @@
-"""The program of a gold decomposition: one search and one reading for each sub-question, then what is left to compute.
+"""Programs of gold decompositions: a search and a reading for each sub-question, then the remaining computation.
 
     q1 = "Who directed Dracula?"
     a1 = answer(q1, retrieve(q1))
@@ -6,8 +6,8 @@
     a2 = answer(q2, retrieve(q2))
     final_answer = a2
 
-A chain ends with the answer of its last step. Dates and kinds are compared in Python; where the answers cannot be read
-as such, and where no rule says how to compare, the Answer agent concludes from them.
+A chain ends with the answer of its last step. Dates and kinds are compared in Python. If the answers cannot be read as
+such, or if no rule says how to compare them, the Answer agent concludes from them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _EARLIER = re.compile(r"\b(?:first|earlier|earliest|older|oldest|before)\b", re.
 _SAME = re.compile(r"\b(?:same|both|share)\b", re.IGNORECASE)
 
 
-# What a program would compute, and no search finds.
+# Steps that a program would compute, and no search finds.
 _COMPUTING = re.compile(
     r"(?:letters?|digits?|vowels?|consonants?|syllables|initials|(?:first|last) name|(?:ASCII|binary) code|palindrome"
     r"|prime factors|combinations|concatenation|UTC) (?:\w+ ){0,5}#|(?:date|year)(?: .*)? (?:before|after) #"
@@ -41,13 +41,15 @@ _COMPUTING = re.compile(
 
 
 class UncoveredFormError(Exception):
-    """No rule makes a program of a decomposition; the message is the reason."""
+    """Error for a decomposition that no rule covers; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldProgram:
-    """A program and its questions, `#1` standing for the first answer. `concludes` tells that the Answer agent has the
-    last word by design, not only where a computation fails."""
+    """A program and its questions, in which `#1` stands for the first answer.
+
+    `concludes` is set if the Answer agent always concludes, and not only if a computation fails.
+    """
 
     source: str
     questions: tuple[str, ...]
@@ -59,10 +61,10 @@ def program_of(question: str, steps: Sequence[GoldStep]) -> GoldProgram:
 
     Args:
         question: The user's question.
-        steps: Its sub-questions in order.
+        steps: Sub-questions in order.
 
     Raises:
-        UncoveredFormError: No rule covers it.
+        UncoveredFormError: No rule covers the decomposition.
     """
     compared = steps[-1] if steps and steps[-1].op == "compare" else None
     searched = steps[:-1] if compared else steps
@@ -70,7 +72,7 @@ def program_of(question: str, steps: Sequence[GoldStep]) -> GoldProgram:
         raise UncoveredFormError("no sub-question to search for")
     questions = tuple(map(asked_of, searched))
     _check(questions, compared)
-    lines = [line for number, one in enumerate(questions, start=1) for line in _step(number, one)]
+    lines = [line for number, text in enumerate(questions, start=1) for line in _step(number, text)]
     if compared is None:
         return GoldProgram("\n".join([*lines, f"final_answer = a{len(questions)}"]), questions)
     conclusion = _conclusion(question, len(questions))
@@ -83,13 +85,13 @@ def program_of(question: str, steps: Sequence[GoldStep]) -> GoldProgram:
 
 
 def _check(questions: Sequence[str], compared: GoldStep | None) -> None:
-    """Raises `UncoveredFormError` where a step asks for a later answer, or is of no use."""
+    """Raise `UncoveredFormError` if a step uses a later answer, or is not used itself."""
     used = set(compared.depends_on) if compared else {len(questions)}
     for number, question in enumerate(questions, start=1):
-        references = {int(one) for one in REFERENCE.findall(question)}
+        references = {int(reference) for reference in REFERENCE.findall(question)}
         if _COMPUTING.search(question):
             raise UncoveredFormError("a step computes with letters, digits or dates")
-        if any(one >= number or one < 1 for one in references):
+        if any(reference >= number or reference < 1 for reference in references):
             raise UncoveredFormError("a step refers to a later one")
         used |= references
     if used != set(range(1, len(questions) + 1)):
@@ -104,17 +106,17 @@ def _step(number: int, question: str) -> tuple[str, str]:
 
 
 def _conclusion(question: str, count: int) -> str:
-    """The call that has the Answer agent conclude from all questions and answers."""
+    """Return the call with which the Answer agent concludes from all questions and answers."""
     facts = " ".join(f"{{q{number}}} {{a{number}}}." for number in range(1, count + 1))
     return f'answer(f"Given: {facts} Answer the question: {braced(question)}")'
 
 
 def concluding_query(question: str, asked: Sequence[tuple[str, str]]) -> str:
-    """Return what such a call asks once its questions and answers are known.
+    """Return the query of a concluding call once its questions and answers are known.
 
     Args:
         question: The user's question.
-        asked: The questions of the program with their answers.
+        asked: Questions of the program, with their answers.
     """
     facts = " ".join(f"{query} {answer}." for query, answer in asked)
     return f"Given: {facts} Answer the question: {question}"
@@ -122,27 +124,29 @@ def concluding_query(question: str, asked: Sequence[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """An expression that compares two answers, and the comment that says why its sign is as it is: a small model that
-    learned the sign alone took the wrong one in 9 of 28 comparisons."""
+    """Expression that compares two answers, and a comment that explains its sign.
+
+    A small model that learnt the sign without a comment chose the wrong one in 9 of 28 comparisons.
+    """
 
     expression: str
     reason: tuple[str, ...] = ()
 
 
 def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) -> _Comparison | None:
-    """The way to compare two answers; None where no rule tells one."""
+    """Return the way to compare two answers; None if no rule applies."""
     if len(compared.depends_on) != 2:
         return None
-    one, other = compared.depends_on
-    relations = {step.triple[1] for step in (steps[one - 1], steps[other - 1]) if len(step.triple) == 3}
+    first, second = compared.depends_on
+    relations = {step.triple[1] for step in (steps[first - 1], steps[second - 1]) if len(step.triple) == 3}
     if len(relations) != 1:
         return None
     (relation,) = relations
-    names = [_name(question, _root(steps, number)) for number in (one, other)]
+    names = [_name(question, _root(steps, number)) for number in (first, second)]
     if relation in _KINDS and _SAME.search(question):
-        return _Comparison(f'"yes" if same_entity(a{one}, a{other}) else "no"')
+        return _Comparison(f'"yes" if same_entity(a{first}, a{second}) else "no"')
     if relation == "boolean":
-        return _Comparison(f'"yes" if same_entity(a{one}, "yes") and same_entity(a{other}, "yes") else "no"')
+        return _Comparison(f'"yes" if same_entity(a{first}, "yes") and same_entity(a{second}, "yes") else "no"')
     if relation not in _DATES | _NUMBERS or not all(names) or names[0] == names[1]:
         return None
     words = question
@@ -150,16 +154,16 @@ def _comparison(question: str, steps: Sequence[GoldStep], compared: GoldStep) ->
         words = words.replace(name, " ")
     helper, up, down = ("parse_date", _LATER, _EARLIER) if relation in _DATES else ("parse_number", _MORE, _LESS)
     more, less = up.search(words), down.search(words)
-    said = more or less
-    if said is None or (more and less):
+    word = more or less
+    if word is None or (more and less):
         return None
     sign, meaning = (">", ("later date", "larger number")) if more else ("<", ("earlier date", "smaller number"))
-    expression = f"{literal(names[0])} if {helper}(a{one}) {sign} {helper}(a{other}) else {literal(names[1])}"
-    return _Comparison(expression, (f"# {said[0]}: the {meaning[relation not in _DATES]}",))
+    expression = f"{literal(names[0])} if {helper}(a{first}) {sign} {helper}(a{second}) else {literal(names[1])}"
+    return _Comparison(expression, (f"# {word[0]}: the {meaning[relation not in _DATES]}",))
 
 
 def _root(steps: Sequence[GoldStep], number: int) -> GoldStep:
-    """The first step of the chain that ends with a step."""
+    """Return the first step of the chain that ends with a step."""
     step = steps[number - 1]
     while step.depends_on and step.depends_on[0] < number:
         number = step.depends_on[0]
@@ -168,16 +172,16 @@ def _root(steps: Sequence[GoldStep], number: int) -> GoldStep:
 
 
 def _name(question: str, step: GoldStep) -> str:
-    """The name that a step asks about, as the question spells it; empty if the question does not hold it."""
+    """Return the name that a step asks about, as the question spells it; empty if the question does not have it."""
     if not step.triple:
         return ""
-    found = re.search(rf"(?<!\w){re.escape(step.triple[0])}(?!\w)", question, re.IGNORECASE)
-    if found:
-        return found[0]
-    # The templates of sub-questions take the name from the question, which may leave out a part of the page's title.
-    asked = re.fullmatch(
+    match = re.search(rf"(?<!\w){re.escape(step.triple[0])}(?!\w)", question, re.IGNORECASE)
+    if match:
+        return match[0]
+    # Sub-questions made from templates take the name from the question, which may leave out a part of the page's title.
+    template = re.fullmatch(
         r"(?:Who (?:directed|produced)|When (?:was|did)|In which country is|(?:Where|What country) (?:was|is)) (.+?)"
         r"(?: (?:born|die|released|founded|from|established|created|come out|published))?\?",
         step.question,
     )
-    return asked[1] if asked and asked[1] in question else ""
+    return template[1] if template and template[1] in question else ""

@@ -1,10 +1,10 @@
-"""Decompositions of Break (QDMR) as sub-questions: its steps are noun phrases, which become questions where a rule can.
+"""Break's decompositions (QDMR) as sub-questions: their steps are noun phrases, which rules turn into questions.
 
     city where Stade 24 Novembre is located    What is the city where Stade 24 Novembre is located?
     the river that #1 is situated on           What is the river that #1 is situated on?
 
-Chains, comparisons of two dates or numbers, yes or no about two things, and what two things share are covered. Break
-has no answers of steps, so stand-ins take their place: a program over them shows that it runs and computes, no more.
+The rules cover chains, comparisons of two dates or numbers, yes or no about two things, and what two things share.
+Break has no answers of steps, so placeholders are used: a program over them only shows that it runs and computes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PERSON = re.compile(
     r"|mother|father|wife|husband|spouse|son|daughter|brother|sister|boxer|secretary|drafter|creator"
     r"|scientist|singer|songwriter|star|woman|women|writer|wrestler|journalist|architect|painter|footballer)s?\b"
 )
-# A phrase that only names a thing, "English language opera Maria Golovin", is nothing to search for.
+# A phrase that only names a thing, such as "English language opera Maria Golovin", asks for nothing.
 _DESCRIBES = re.compile(
     r"\b(?:who|whom|whose|which|that|where|when|[a-z]+ed|by|won|wrote|sang|played|plays|made|held)\b"
 )
@@ -42,15 +42,15 @@ _LESS = re.compile(r"(?i)\b(?:lowest|smallest|fewest|least|shortest|first|earlie
 
 
 def as_questions(question: GoldQuestion) -> GoldQuestion:
-    """Return a question with real sub-questions and stand-ins for their answers.
+    """Return a question with real sub-questions, and placeholders for their answers.
 
     Args:
         question: A question of form "qdmr".
 
     Raises:
-        UncoveredFormError: No rule makes questions of its steps.
+        UncoveredFormError: No rule turns its steps into questions.
     """
-    steps = [_clean(one.question) for one in question.sub_questions]
+    steps = [_clean(step.question) for step in question.sub_questions]
     if not question.answers:
         raise UncoveredFormError("the steps are no questions")
     if len(steps) == 1:
@@ -60,7 +60,7 @@ def as_questions(question: GoldQuestion) -> GoldQuestion:
         return _chain(question, steps)
     if (
         len(steps) == 3
-        and not any("#" in one for one in steps[:2])
+        and not any("#" in step for step in steps[:2])
         and {"#1", "#2"} <= set(re.findall(r"#\d", steps[2]))
     ):
         return _pair(question, steps)
@@ -73,7 +73,7 @@ def _clean(text: str) -> str:
 
 def _is_chain(steps: Sequence[str]) -> bool:
     return "#" not in steps[0] and all(
-        re.findall(r"#\d+", one) == [f"#{number}"] for number, one in enumerate(steps[1:], start=1)
+        re.findall(r"#\d+", step) == [f"#{number}"] for number, step in enumerate(steps[1:], start=1)
     )
 
 
@@ -84,22 +84,22 @@ def _chain(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
         steps = steps[:-1]
     if any(map(_COUNTS.fullmatch, steps)):
         raise UncoveredFormError("a step counts what an earlier one found")
-    if any(one.startswith("#") for one in steps):
+    if any(step.startswith("#") for step in steps):
         raise UncoveredFormError("a step filters what an earlier one found")
     answers = [*_STAND_INS[: len(steps) - 1], question.answers[0]]
     made = [
-        GoldStep(question=_asked(one), answer=answer, depends_on=(number,) if number else ())
-        for number, (one, answer) in enumerate(zip(steps, answers, strict=True))
+        GoldStep(question=_asked(step), answer=answer, depends_on=(number,) if number else ())
+        for number, (step, answer) in enumerate(zip(steps, answers, strict=True))
     ]
     return replace(question, sub_questions=tuple(made), form="")
 
 
 def _asked(phrase: str) -> str:
-    """The question that a phrase stands for."""
+    """Return the question that a phrase stands for."""
     if _ASKS.match(phrase) or _VERB_FIRST.match(phrase):
         return f"{phrase[:1].upper()}{phrase[1:]}?"
-    if told := _IF.fullmatch(phrase):
-        return f"{told[2].capitalize()} {told[1]} {told[3]}?"
+    if parts := _IF.fullmatch(phrase):
+        return f"{parts[2].capitalize()} {parts[1]} {parts[3]}?"
     if phrase.startswith("if "):
         raise UncoveredFormError("the steps are no questions")
     head = re.split(r"(?i)\b(?:of|in|on|from|by|that|which|where|who|whose|with|for)\b", phrase, maxsplit=1)[0]
@@ -109,16 +109,16 @@ def _asked(phrase: str) -> str:
 
 
 def _pair(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
-    """Two things, and a last step that compares them, asks whether both are so, or what they share."""
+    """Return a question about two things, whose last step compares them or asks whether both are so."""
     *asked, last = steps
     names = _names(*asked)
     relation, values = "", ("Alpha", "Beta")
     gold = question.answers[0]
     if gold.casefold() in ("yes", "no"):
         yes = gold.casefold() == "yes"
-        if all(_VERB_FIRST.match(one) or _IF.fullmatch(one) for one in asked):
+        if all(_VERB_FIRST.match(phrase) or _IF.fullmatch(phrase) for phrase in asked):
             relation, values = "boolean", ("yes", "yes" if yes else "no")
-        elif all(_COUNTRY.match(one) for one in asked) and re.search(r"\bsame\b", question.question):
+        elif all(_COUNTRY.match(phrase) for phrase in asked) and re.search(r"\bsame\b", question.question):
             relation, values = "country", ("France", "France" if yes else "Italy")
     elif last.startswith("which") and all(name and name in question.question for name in names):
         relation = "date" if asked[0].lower().startswith("when") else "number" if _COUNTED.match(asked[0]) else ""
@@ -128,16 +128,16 @@ def _pair(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
         if relation and gold not in names:
             raise UncoveredFormError("the answer is none of the names compared")
     made = [
-        GoldStep(question=_asked(one), answer=value, triple=(name, relation, value))
-        for one, name, value in zip(asked, names, values, strict=True)
+        GoldStep(question=_asked(phrase), answer=value, triple=(name, relation, value))
+        for phrase, name, value in zip(asked, names, values, strict=True)
     ]
     end = GoldStep(question=last, answer=gold, op="compare", depends_on=(1, 2))
     return replace(question, sub_questions=(*made, end), form="")
 
 
-def _names(one: str, other: str) -> tuple[str, str]:
-    """The words in which two phrases differ."""
-    left, right = one.split(), other.split()
+def _names(first: str, second: str) -> tuple[str, str]:
+    """Return the words in which two phrases differ."""
+    left, right = first.split(), second.split()
     start = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     end = next((at for at, (a, b) in enumerate(zip(reversed(left), reversed(right), strict=False)) if a != b), 0)
     name, others = " ".join(left[start : len(left) - end]), " ".join(right[start : len(right) - end])

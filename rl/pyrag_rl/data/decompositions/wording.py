@@ -1,4 +1,4 @@
-"""Sub-questions as an agent would ask them: no shorthand of a data set, one sentence with a question mark."""
+"""Sub-questions as an agent would ask them: without a data set's shorthand, as one sentence with a question mark."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPACE_BEFORE = re.compile(r"\s+(?=['’]s\b|[?,.;:!)])")
 _ASKING = re.compile(
     r"(?i)(?:who|whom|whose|what|which|when|where|why|how|in|on|at|is|are|was|were|do|does|did|has|have|can|from|to|of)\b"
 )
-# Questions by Wikidata's relations, where "What is the RELATION of X?" is no English.
+# Questions for Wikidata's relations whose "What is the RELATION of X?" would not be English.
 _BY_RELATION = {
     "author": "Who is the author of {}?",
     "based on": "What is {} based on?",
@@ -66,7 +66,7 @@ _REWORDED = (
 
 
 def asked_of(step: GoldStep) -> str:
-    """Return a step's question, with `#1` for the answer of the first step."""
+    """Return a step's question, in which `#1` stands for the answer of the first step."""
     text = step.question
     subject, relation = subject_of(step)
     if relation:
@@ -81,16 +81,16 @@ def asked_of(step: GoldStep) -> str:
 
 
 def subject_of(step: GoldStep) -> tuple[str, str]:
-    """Return subject and relation of a step in MuSiQue's shorthand ("Dracula >> director"); both empty otherwise."""
+    """Return subject and relation of a step in MuSiQue's shorthand ("Dracula >> director"); empty for other steps."""
     subject, *relation = _SHORTHAND.split(step.question.strip(), maxsplit=1)
     return (subject, relation[0]) if relation else ("", "")
 
 
 def filled(question: str, answers: Mapping[int, str]) -> str:
-    """Return a question with earlier answers put in.
+    """Return a question with earlier answers filled in.
 
     Args:
-        question: With `#1` for the answer of step 1.
-        answers: Answers by the number of their step.
+        question: Question in which `#1` stands for the answer of step 1.
+        answers: Answers by the numbers of their steps.
     """
     return REFERENCE.sub(lambda match: answers.get(int(match[1]), match[0]), question)

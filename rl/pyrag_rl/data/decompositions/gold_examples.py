@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pyrag_rl.data.decompositions.checked import ProgramCheck
 from pyrag_rl.data.decompositions.faults import broken
+from pyrag_rl.data.decompositions.gold_readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.nesting import Nesting
-from pyrag_rl.data.decompositions.planned import SOURCES as PLANNED
-from pyrag_rl.data.decompositions.planned import planned_questions
+from pyrag_rl.data.decompositions.planned_questions import SOURCES as PLANNED
+from pyrag_rl.data.decompositions.planned_questions import planned_questions
+from pyrag_rl.data.decompositions.program_checks import ProgramCheck
 from pyrag_rl.data.decompositions.programs import GoldProgram, UncoveredFormError, program_of
 from pyrag_rl.data.decompositions.qdmr import as_questions
-from pyrag_rl.data.decompositions.readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
 from pyrag_rl.data.decompositions.wording import asked_of
 from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program, ask_repair
@@ -26,20 +26,20 @@ from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
 from pyrag_rl.data.rows import TrainRow
 
 GOLD_TASKS = ("joint", "plan", "decompose", *READING_TASKS)
-"""The tasks that gold decompositions have rows for."""
+"""Tasks for which gold decompositions have rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldRequest:
     """Choice of questions from a folder of decompositions.
 
-    `splits` are those of its questions, all if empty; `sources` name sources by the beginning of their names, each with
-    the most questions to take of it ("2wiki=2000"), all if empty. `repairs` is the share of questions with a further
-    row: a program that fails, to be repaired. `singles` is that of questions whose first step is a question of its own.
-    Rows of kinds of question that are rare in their source are written up to `repeats` times. `nested` is the share of
-    questions, and of those so made, with a further one of one more search (see `nesting`). `planned` is the number of
-    questions of each source to add with sub-questions of the embedded planner (see `planned`). `mix` says over which
-    passages the steps are answered.
+    `splits` lists the splits to use; empty for all. `sources` lists sources by the beginning of their names, each
+    optionally with a maximum number of questions ("2wiki=2000"); empty for all. `repairs` is the share of questions
+    with a further row in which a failing program is repaired. `singles` is the share of questions whose first step
+    becomes a question of its own. Rows of kinds of questions that are rare in their source are written up to `repeats`
+    times. `nested` is the share of questions, including those made in this way, to which a longer question is added
+    (see `nesting`). `planned` is the number of questions of each source to add with sub-questions of the embedded
+    planner (see `planned_questions`). `mix` controls the passages over which the steps are answered.
     """
 
     folder: Path
@@ -58,15 +58,15 @@ class GoldRequest:
 async def gold_examples(
     request: GoldRequest, tasks: Sequence[str], dropped: Counter[str]
 ) -> AsyncIterator[list[PromptlessRow]]:
-    """Yield the rows of each question; those of programs only where its program was run over its gold answers.
+    """Yield the rows of each question. Rows of programs are only made if the program passed its check.
 
     Args:
-        request: What to take.
-        tasks: Keys of `GOLD_TASKS`.
-        dropped: Counts the questions without rows, by reason and source.
+        request: Choice of questions.
+        tasks: Tasks from `GOLD_TASKS`.
+        dropped: Counter of questions without rows, by reason and source; increased by this function.
 
     Raises:
-        DataError: The folder holds no decompositions.
+        DataError: The folder has no decompositions.
         UsageError: A source is unknown.
     """
     everything = read_decompositions(request.folder)
@@ -86,17 +86,19 @@ async def gold_examples(
                 if isinstance(reason, str):
                     dropped[f"{reason} ({question.source})"] += 1
                     yield []
-            ready = [one for one in made if isinstance(one, GoldQuestion)]
-            # The steps of the others have stand-ins for answers.
-            answered = [one for one in ready if one in group and one.source not in PLANNED]
-            ready += [_first_step(one) for one in answered if _draw(request, "single", one) < request.singles]
-            programs = await asyncio.gather(*(_program(one, check) for one in ready))
+            ready = [question for question in made if isinstance(question, GoldQuestion)]
+            # The steps of planned questions have placeholders for answers.
+            answered = [question for question in ready if question in group and question.source not in PLANNED]
+            ready += [
+                _first_step(question) for question in answered if _draw(request, "single", question) < request.singles
+            ]
+            programs = await asyncio.gather(*(_program(question, check) for question in ready))
             for question, program in zip(ready, programs, strict=True):
                 if isinstance(program, str):
                     dropped[f"{program} ({question.source})"] += 1
                     yield []
                 else:
-                    copies = times.get((question.source, question.kind), 1)  # a first step is of no kind
+                    copies = times.get((question.source, question.kind), 1)  # a first step has no kind
                     rows = [replace(_example(task, question, program), copies=copies) for task in tasks]
                     yield [*rows, *await _repairs(question, program, request, check)]
     finally:
@@ -104,28 +106,28 @@ async def gold_examples(
 
 
 def _nested(questions: Sequence[GoldQuestion], request: GoldRequest) -> list[GoldQuestion]:
-    """Further questions of one and two more searches."""
-    nesting, found = Nesting(questions, request.seed), []
+    """Return further questions with one and with two more searches."""
+    nesting, nested_questions = Nesting(questions, request.seed), []
     again: Sequence[GoldQuestion] = questions
     for _ in range(2):
-        drawn = (nesting.nested(one) for one in again if _draw(request, "nest", one) < request.nested)
-        again = [one for one in drawn if one is not None]
-        found += again
-    return found
+        drawn = (nesting.nested(question) for question in again if _draw(request, "nest", question) < request.nested)
+        again = [question for question in drawn if question is not None]
+        nested_questions += again
+    return nested_questions
 
 
-def repeats_of(questions: Sequence[GoldQuestion], most: int) -> dict[tuple[str, str], int]:
-    """Return how often the rows of a source's kind are written, so that rare kinds count as much as common ones.
+def repeats_of(questions: Sequence[GoldQuestion], limit: int) -> dict[tuple[str, str], int]:
+    """Return how often the rows of each source and kind are written, so that rare kinds count as much as common ones.
 
     Args:
         questions: The chosen questions.
-        most: The greatest number of times.
+        limit: Maximum number of times.
     """
-    counts = Counter((one.source, one.kind) for one in questions)
+    counts = Counter((question.source, question.kind) for question in questions)
     greatest: dict[str, int] = {}
     for (source, _), count in counts.items():
         greatest[source] = max(greatest.get(source, 0), count)
-    return {key: min(most, greatest[key[0]] // count) for key, count in counts.items()}
+    return {key: min(limit, greatest[key[0]] // count) for key, count in counts.items()}
 
 
 def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[GoldQuestion]]:
@@ -133,7 +135,7 @@ def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[G
 
 
 async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram | str:
-    """The program of a question, or why there is none to learn from."""
+    """Return the program of a question, or the reason why there is none to learn from."""
     try:
         program = program_of(question.question, question.sub_questions)
     except UncoveredFormError as error:
@@ -142,7 +144,7 @@ async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram |
 
 
 def _in_form(question: GoldQuestion) -> GoldQuestion | str:
-    """A question whose steps are questions with answers, or why it has none."""
+    """Return a question whose steps are questions with answers, or the reason why that is impossible."""
     if question.form == "qdmr":
         try:
             return as_questions(question)
@@ -152,7 +154,7 @@ def _in_form(question: GoldQuestion) -> GoldQuestion | str:
 
 
 def _first_step(question: GoldQuestion) -> GoldQuestion:
-    """The first step as a question of its own, which one search answers."""
+    """Return the first step as a question of its own, which needs one search."""
     step = question.sub_questions[0]
     return replace(
         question, id=f"{question.id}-1", question=asked_of(step), answers=(step.gold,), sub_questions=(step,), type=""
@@ -160,14 +162,14 @@ def _first_step(question: GoldQuestion) -> GoldQuestion:
 
 
 def _draw(request: GoldRequest, what: str, question: GoldQuestion) -> float:
-    """A draw from 0 to 1 for a question."""
+    """Return a random number from 0 to 1 for a question."""
     return random.Random(f"{request.seed}:{what}:{question.source}:{question.id}").random()  # noqa: S311  no secret
 
 
 async def _repairs(
     question: GoldQuestion, program: GoldProgram, request: GoldRequest, check: ProgramCheck
 ) -> list[PromptlessRow]:
-    """A row that repairs a broken form of the program, if the draw says so and the fault shows."""
+    """Return a row that repairs a broken form of the program, if the draw selects it and the fault shows."""
     if _draw(request, "repair", question) >= request.repairs:
         return []
     draw = random.Random(f"{request.seed}:fault:{question.source}:{question.id}")  # noqa: S311  a draw, no secret

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 READ = "from pyrag.embedded.reader.neural.network import load; load()"
 EMBED = "from pyrag.retrieval.embedders.embedding import BUNDLED, open_embedder; import asyncio\n"
 EMBED += "asyncio.run(open_embedder(BUNDLED).embed_queries(['mill']))"

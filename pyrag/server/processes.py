@@ -1,4 +1,4 @@
-"""The processes of `pyrag serve` and `pyrag serve-retriever`: uvicorn with an application, until a signal ends it."""
+"""Processes of `pyrag serve` and `pyrag serve-retriever`: uvicorn with an application, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from pyrag.server.search import SearchService
     from pyrag.server.service import QuestionService
 
-_KEEP_ALIVE = 75  # seconds that a connection may rest between two requests
-_FLUSH = 2  # seconds that the last replies get to leave
+_KEEP_ALIVE = 75  # seconds that a connection may stay idle between two requests
+_FLUSH = 2  # seconds that the last replies have to be sent
 
 
 def _ignore(_: str) -> None:
@@ -35,18 +35,18 @@ async def serve(
     started: Callable[[str], None] = _ignore,
     application: Callable[[QuestionService], Any] | None = None,
 ) -> None:
-    """Serve questions until SIGINT or SIGTERM; work that has begun gets `config.shutdown_timeout` seconds to end.
+    """Serve questions until SIGINT or SIGTERM; running work then has `config.shutdown_timeout` seconds to finish.
 
     Args:
-        settings: of all questions.
-        config: address, indexes, limits and keys.
-        started: called with the URL once the port is bound and the indexes answer.
-        application: makes the ASGI application, whose lifespan closes the service; None stands for that of
-            `pyrag serve`.
+        settings: Settings of all questions.
+        config: Address, indexes, limits and keys.
+        started: Called with the URL once the port is bound and the indexes answer.
+        application: Function that makes the ASGI application, whose lifespan closes the service; None for the
+            application of `pyrag serve`.
 
     Raises:
         UsageError: fastapi or uvicorn is not installed.
-        PyRAGError: an index or a model cannot be used, or the port is taken.
+        PyRAGError: An index or a model cannot be used, or the port is in use.
     """
     with _extra("pyrag serve"):
         from pyrag.server.service import QuestionService
@@ -67,34 +67,34 @@ async def serve_retriever(
     config: ServerConfig,
     started: Callable[[str, str], None] = lambda _url, _name: None,
 ) -> None:
-    """Serve a retriever until SIGINT or SIGTERM; searches that have begun are answered.
+    """Serve a retriever until SIGINT or SIGTERM. Searches that have begun are answered.
 
     Args:
-        opener: opens the retriever; called again for each new generation.
-        folder: index folder to watch; None for a retriever that does not change.
-        config: address and limits.
-        started: called with the URL and the retriever's name.
+        opener: Function that opens the retriever; called again for each new generation.
+        folder: Index folder to watch; None for a retriever that does not change.
+        config: Address and limits.
+        started: Called with the URL and the retriever's name.
 
     Raises:
         UsageError: fastapi or uvicorn is not installed.
-        PyRAGError: there is no index, a required model is missing, or the port is taken.
+        PyRAGError: There is no index, a required model is missing, or the port is in use.
     """
     with _extra("pyrag serve-retriever"):
         from pyrag.server.app import create_search_app
         from pyrag.server.search import SearchService, following
-    name = ""
+    own_name = ""
 
     def named() -> Retriever:
-        nonlocal name
+        nonlocal own_name
         retriever = opener()
-        name = retriever.name
+        own_name = retriever.name
         return retriever
 
     retriever = following(named, folder, DEFAULT_INDEX)
     listener = _listener(config)
     with contextlib.closing(listener):
         service = SearchService(config, {DEFAULT_INDEX: retriever})
-        await _run(service, create_search_app(service), listener, lambda url: started(url, name))
+        await _run(service, create_search_app(service), listener, lambda url: started(url, own_name))
 
 
 @contextlib.contextmanager
@@ -106,10 +106,10 @@ def _extra(command: str) -> Any:
 
 
 async def _run(service: SearchService, app: Any, listener: socket.socket, started: Callable[[str], None]) -> None:
-    """Run an application until a signal: the service is drained while the port stays open, then all is closed."""
+    """Run an application until a signal. The service is drained while the port is open; then everything is closed."""
     mark_excerpts()
     try:
-        await service.start()  # before uvicorn runs, so that a failure is one sentence
+        await service.start()  # before uvicorn runs, so that a failure is reported in one sentence
     except PyRAGError:
         await service.aclose()
         raise
@@ -134,12 +134,12 @@ async def _run(service: SearchService, app: Any, listener: socket.socket, starte
 
 
 def server_of(service: SearchService, app: Any, **options: Any) -> Any:
-    """Return the uvicorn server of an application, which leaves signals to its caller.
+    """Return the uvicorn server of an application. It leaves signals to its caller.
 
     Args:
-        service: of the application.
-        app: the application.
-        options: further options of uvicorn.
+        service: Service behind the application.
+        app: The ASGI application.
+        options: Further options of uvicorn.
     """
     import uvicorn
 
@@ -157,7 +157,7 @@ def server_of(service: SearchService, app: Any, **options: Any) -> Any:
             server_header=False,
             h11_max_incomplete_event_size=MAX_HEAD,
             timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=3 * _FLUSH,  # a reply without an end then has a defect, which is logged
+            timeout_graceful_shutdown=3 * _FLUSH,  # a reply that takes longer is a defect, and uvicorn logs it
             **options,
         ),
         _FLUSH,

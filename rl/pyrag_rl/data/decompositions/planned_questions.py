@@ -1,10 +1,10 @@
-"""Questions in hand without decompositions, with the sub-questions that the embedded planner reads in them.
+"""Questions without decompositions, with the sub-questions that the embedded planner reads in them.
 
 MuSiQue's training questions are in the order of the original file, which groups them by their number of hops. A reading
-with as many steps as the question has hops is kept; 66 % of the questions of three hops have one, 40 % of those of four
-(of the gold decompositions, 112 have more than two steps). Of R1-Searcher's questions, which are HotpotQA's and
-2WikiMultiHopQA's, those are kept that are read as a chain of any length. One search is what the planner
-falls back to, so a question read as one is no example.
+is kept if it has as many steps as the question has hops; this is the case for 66 % of the questions of three hops, and
+40 % of the ones of four. (Of the gold decompositions, 112 have more than two steps.) R1-Searcher's questions come from
+HotpotQA and 2WikiMultiHopQA; the ones that are read as a chain of any length are kept. A question read as one search is
+no example, because a single search is the planner's fallback.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from pyrag_rl.data.decompositions.source import GoldQuestion, GoldStep, chosen
 
 MUSIQUE, R1_SEARCHER = "musique-train-qa", "r1-searcher-stage2"
 SOURCES = (MUSIQUE, R1_SEARCHER)
-# Ends of the blocks of the original file, read off the questions: line number and hops. A few lines about an end may be
-# counted to the wrong block.
+# Ends of the blocks in the original file, read off the questions: line number and hops. Near an end, a few lines may be
+# assigned to the wrong block.
 _BLOCKS = ((13_860, 2), (18_090, 3), (19_240, 4), (19_690, 2), (19_880, 3), (19_938, 4))
 _TORN = re.compile(r"\b(?:a|an|the|do|does|did)(?: #\d)?\?$")  # "What mountains does #2?"
 
 
-def planned_questions(folder: Path, most: int, seed: int) -> list[GoldQuestion]:
-    """Return questions with the planner's sub-questions, those of two, three and four steps by turns.
+def planned_questions(folder: Path, limit: int, seed: int) -> list[GoldQuestion]:
+    """Return questions with the planner's sub-questions, alternating between two, three and four steps.
 
     Args:
-        folder: The folder of decompositions, with `questions.jsonl[.gz]`.
-        most: The greatest number of questions of each source; 0 returns none.
+        folder: Folder of decompositions, with `questions.jsonl[.gz]`.
+        limit: Maximum number of questions of each source; 0 for none.
         seed: Seed of the order.
 
     Raises:
-        DataError: The file of questions is broken.
+        DataError: The file of questions is damaged.
     """
     path = find_file(folder, "questions")
-    if path is None or not most:
+    if path is None or not limit:
         return []
-    found = list(_planned(read_questions(path)))
-    return chosen(found, (), {one.source: most for one in found}, seed)
+    questions = list(_planned(read_questions(path)))
+    return chosen(questions, (), {question.source: limit for question in questions}, seed)
 
 
 def _planned(questions: Iterable[Question]) -> Iterator[GoldQuestion]:
@@ -59,7 +59,7 @@ def _planned(questions: Iterable[Question]) -> Iterator[GoldQuestion]:
 
 
 def hops_of(identifier: str) -> int:
-    """Return the hops of a question by its id ("musique_train_00017"); 0 for another source's."""
+    """Return the hops of a question by its id ("musique_train_00017"); 0 for questions of another source."""
     source, _, number = identifier.rpartition("_")
     if source != "musique_train" or not number.isdigit():
         return 0
@@ -67,7 +67,7 @@ def hops_of(identifier: str) -> int:
 
 
 def steps_of(question: str) -> tuple[GoldStep, ...]:
-    """Return the steps that the embedded planner reads in a question; empty where it is no chain.
+    """Return the steps that the embedded planner reads in a question; empty if it is not a chain.
 
     Args:
         question: The user's question.
@@ -80,11 +80,11 @@ def steps_of(question: str) -> tuple[GoldStep, ...]:
     return tuple(steps.values())
 
 
-def _number(step: Step, found: dict[Step, GoldStep]) -> str:
-    """Adds a step after those that it depends on; returns the reference to its answer."""
-    if step not in found:
-        values = [name(arg) if isinstance(arg, Entity) else _number(arg, found) for arg in step.args]
-        earlier = tuple(list(found).index(arg) + 1 for arg in step.args if isinstance(arg, Step))
-        answer = f"value {len(found) + 1}"  # stands in for an answer that nobody wrote down
-        found[step] = GoldStep(question=fill(step.question, values), answer=answer, depends_on=earlier)
-    return f"#{list(found).index(step) + 1}"
+def _number(step: Step, numbered: dict[Step, GoldStep]) -> str:
+    """Add a step after those that it depends on. Return the reference to its answer."""
+    if step not in numbered:
+        values = [name(arg) if isinstance(arg, Entity) else _number(arg, numbered) for arg in step.args]
+        earlier = tuple(list(numbered).index(arg) + 1 for arg in step.args if isinstance(arg, Step))
+        answer = f"value {len(numbered) + 1}"  # placeholder for an unknown answer
+        numbered[step] = GoldStep(question=fill(step.question, values), answer=answer, depends_on=earlier)
+    return f"#{list(numbered).index(step) + 1}"

@@ -26,8 +26,8 @@ from pyrag.runtime.engines import open_engines
 from pyrag.settings import make_settings
 from pyrag.trace.model import Passage, Trace
 from tests.cli.conftest import Run, pyrag
-from tests.hera.conftest import Say, agent, kept, team, topology, verdict
-from tests.opera.conftest import Case, no, rewrite, yes
+from tests.methods.hera.conftest import Say, agent, kept, team, topology, verdict
+from tests.methods.opera.conftest import Case, no, rewrite, yes
 
 __all__ = ["pyrag"]
 

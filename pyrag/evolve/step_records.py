@@ -1,6 +1,6 @@
 """Records of steps in the library, each written in the transaction of its step's updates.
 
-Runs are continued and reported from these records alone.
+Runs are continued and reported from these records only.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Kind = Literal["sample", "mutation", "variant"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """One trajectory: topology, score, tokens of all agents. `label` names a variant's axis or a mutation."""
+class TriedTopology:
+    """A trajectory: its topology, score, and tokens of all agents. `label` names a variant's axis or a mutation."""
 
     kind: Kind
     topology: Topology
@@ -29,16 +29,16 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedUpdate:
-    """A change and the mean F1 on the validation questions without and with it.
+    """A change, and the mean F1 on the validation questions without and with it.
 
-    `agent` is the one whose prompt changed, None for insights. `lines` are operations, or lines added.
+    `agent` is the agent whose prompt changed, or None for insights. `lines` are the added lines or the operations.
     """
 
     before: float
     after: float
     lines: tuple[str, ...]
     agent: Agent | None = None
-    version: int = 0  # of the prompts that hold the change
+    version: int = 0  # version of the prompts that has the change
 
     @property
     def accepted(self) -> bool:
@@ -61,10 +61,10 @@ class AgentFailure:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """Step 0 is the state before learning; one without `question` is a revert.
+    """Record of a step. Step 0 is the state before learning; a record without `question` is a revert.
 
-    `score` is the last measured mean F1 on the validation questions, `version` that of the prompts after the step,
-    `calls` and `tokens` the costs of the run so far.
+    `score` is the last measured mean F1 on the validation questions, `version` is the version of the prompts after the
+    step, and `calls` and `tokens` are the cost of the run so far.
     """
 
     step: int
@@ -72,7 +72,7 @@ class StepRecord:
     version: int = 0
     question: str = ""
     profile: Characterisation | None = None
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[TriedTopology, ...] = ()
     reflected: bool = False
     insights: tuple[str, ...] = ()
     blamed: tuple[Agent, ...] = ()
@@ -83,14 +83,14 @@ class StepRecord:
     notes: tuple[str, ...] = ()
 
     @property
-    def samples(self) -> tuple[Tried, ...]:
-        """The sampled trajectories; the first is the orchestrator's best guess."""
-        return tuple(one for one in self.tried if one.kind == "sample")
+    def samples(self) -> tuple[TriedTopology, ...]:
+        """Sampled trajectories; the first is the orchestrator's best topology."""
+        return tuple(trajectory for trajectory in self.tried if trajectory.kind == "sample")
 
     @property
     def last_version(self) -> int:
-        """The highest version of the prompts that the step made, accepted or not."""
-        return max([self.version, *(one.version for one in self.updates)])
+        """Highest version of the prompts that the step made, accepted or not."""
+        return max([self.version, *(update.version for update in self.updates)])
 
 
 def written(record: StepRecord) -> str:
@@ -100,10 +100,10 @@ def written(record: StepRecord) -> str:
 
 
 def read(records: Iterable[str]) -> list[StepRecord]:
-    """Parse records. Raises `DataError` where one is no step's."""
+    """Parse records. Raises `DataError` if one is not the record of a step."""
     import msgspec
 
     try:
-        return [msgspec.json.decode(one, type=StepRecord) for one in records]
+        return [msgspec.json.decode(text, type=StepRecord) for text in records]
     except msgspec.DecodeError as error:
         raise DataError(f"a record of the experience library is no step of pyrag evolve ({error})") from error

@@ -9,7 +9,7 @@ from typing import Any
 from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.protocol import Message
 from pyrag.trace.model import Trace
-from tests.opera.conftest import case
+from tests.methods.opera.conftest import case
 
 __all__ = ["case"]
 

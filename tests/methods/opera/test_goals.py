@@ -20,7 +20,7 @@ from pyrag.methods.opera.goal_program import compile_goals
 from pyrag.methods.opera.goals import malformed, read_goals
 from pyrag.methods.opera.protocol import planned_goals
 from pyrag_helpers import HELPERS
-from tests.opera.conftest import Case, goal, no, plan, yes
+from tests.methods.opera.conftest import Case, goal, no, plan, yes
 
 # Plans as models of 3 to 8 billion parameters write them. Each line has a reply, and for every goal its text with
 # placeholders in the one form, the steps that it needs, and whether it is searched for or drawn from earlier answers.

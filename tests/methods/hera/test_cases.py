@@ -13,8 +13,8 @@ from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.methods.hera.topology import STATE
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
-from tests.hera.conftest import Say, agent, done_by, kept, team, topology, verdict
-from tests.opera.conftest import Case, rewrite, yes
+from tests.methods.hera.conftest import Say, agent, done_by, kept, team, topology, verdict
+from tests.methods.opera.conftest import Case, rewrite, yes
 
 MOVIES = "Are the movies Northern Quay and Paper Harbour from the same country?"
 CAUSE = "Is the exact cause of the death of the man whom Pontius Pilate had crucified known?"

@@ -1,14 +1,14 @@
-"""A run of learning and its folder.
+"""Run of learning in a folder.
 
     config.json          questions and settings (compared when the run continues), and the sessions
-    experience.db        the experience library; its records are the steps
+    experience.db        the experience library, whose records are the steps
     prompts              the current prompts, a link into prompts-versions/
     prompts-versions/    all versions of the prompts
     replies.sqlite       paid replies, which answer repeated requests
     summary.json, report.html
 
 A run that was killed or stopped by its budget continues with the unfinished step, whose paid replies are in
-`replies.sqlite`. With a deterministic engine it ends like an uninterrupted one.
+`replies.sqlite`. With a deterministic engine, it ends with the same result as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learner import Learner
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import Split
-from pyrag.evolve.records import StepRecord, read, written
+from pyrag.evolve.step_records import StepRecord, read, written
 from pyrag.evolve.trajectories import Players
 from pyrag.evolve.validation import UpdateValidator
 from pyrag.llm.cache import ReplyStore
@@ -52,12 +52,12 @@ _INCIDENTAL = (
     "ca_bundle",
     "max_calls",
 )
-Seen = Callable[[StepRecord], None]
+StepObserver = Callable[[StepRecord], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningLimits:
-    """Limits of a run, earlier sessions included; None is no limit."""
+    """Limits of a run, including earlier sessions; None for no limit."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -65,8 +65,8 @@ class LearningLimits:
 
 @dataclass(frozen=True, slots=True)
 class LearningSummary:
-    """The state of a run. `before` and `after` are mean F1 on the validation questions; None where they were not
-    measured. `stopped` is the reason for an early end.
+    """State of a run. `before` and `after` are the mean F1 on the validation questions, or None if not measured.
+    `stopped` is the reason for an early end.
     """
 
     steps: int
@@ -83,21 +83,21 @@ class LearningSummary:
 
 
 def evolve(
-    folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: LearningLimits, seen: Seen
+    folder: Path, questions: Split, settings: Settings, config: EvolveConfig, limits: LearningLimits, seen: StepObserver
 ) -> LearningSummary:
-    """Learn in a folder, or continue what is there.
+    """Learn in a folder, or continue the run in it.
 
     Args:
-        folder: The run's.
+        folder: Folder of the run.
         questions: Training and validation questions.
-        settings: Engines and limits of each question.
+        settings: Engines, and limits of each question.
         config: Settings of the algorithm.
-        limits: Calls and tokens of the whole run.
+        limits: Maximum calls and tokens of the whole run.
         seen: Called with the record of each step.
 
     Raises:
-        UsageError: The folder holds something else, or is in use.
-        ConfigError: The engine has no language model whose prompts could be learned.
+        UsageError: The folder contains something else, or is in use.
+        ConfigError: The engine has no language model, so that no prompts can be learned.
         ServiceError: A model, retriever or sandbox cannot be used.
     """
     _check_model(settings, config)
@@ -119,7 +119,7 @@ def evolve(
 
 
 def _check_model(settings: Settings, config: EvolveConfig) -> None:
-    """Raise `ConfigError` for an engine that cannot learn: without a language model, only topologies can be learned."""
+    """Raise `ConfigError` if the engine has no language model and more than topologies is to be learned."""
     if not can_write(settings.llm) and not config.topologies:
         raise ConfigError(
             "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "
@@ -129,7 +129,7 @@ def _check_model(settings: Settings, config: EvolveConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """One process that works on a run."""
+    """A process that works on a run."""
 
     folder: Path
     questions: Split
@@ -140,7 +140,7 @@ class _Session:
     meter: Meter
     records: Sequence[StepRecord]
 
-    async def run(self, seen: Seen) -> LearningSummary:
+    async def run(self, seen: StepObserver) -> LearningSummary:
         engines = open_engines(self.settings, meter=self.meter)
         try:
             players = Players(engines, self.settings, self.meter, self.versions.prompts(0))
@@ -153,8 +153,8 @@ class _Session:
             await engines.aclose()
         return self._summary(learner.records, after, stopped)
 
-    async def _learn(self, learner: Learner, seen: Seen) -> tuple[str, float | None]:
-        """Do the remaining steps; return the reason for an early end, and the validation score."""
+    async def _learn(self, learner: Learner, seen: StepObserver) -> tuple[str, float | None]:
+        """Perform the remaining steps. Return the reason for an early end, and the validation score."""
         try:
             if not learner.records:
                 seen(await learner.begin())
@@ -171,8 +171,8 @@ class _Session:
             of=len(self.questions.train) * self.config.epochs,
             before=records[0].score if records else None,
             after=after,
-            accepted=sum(one.accepted for one in updates),
-            refused=sum(not one.accepted for one in updates),
+            accepted=sum(update.accepted for update in updates),
+            refused=sum(not update.accepted for update in updates),
             entries=len(self.library.entries()),
             version=records[-1].version if records else 0,
             calls=self.meter.calls,
@@ -182,13 +182,13 @@ class _Session:
 
 
 def _restore(versions: PromptVersions, records: Sequence[StepRecord]) -> None:
-    """Undo the traces of an uncommitted step, and select the prompts of the last committed one."""
-    versions.forget_after(max((one.last_version for one in records), default=0))
+    """Undo the effects of an uncommitted step, and select the prompts of the last committed one."""
+    versions.forget_after(max((record.last_version for record in records), default=0))
     versions.select(records[-1].version if records else 0)
 
 
 def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) -> Meter:
-    """Return a meter of paid calls and tokens: from the cache, or from the records of engines that are not cached."""
+    """Return a meter that starts with the calls and tokens paid so far, from the cache or from the records."""
     meter = Meter(limits.calls, limits.tokens)
     store = ReplyStore(folder / REPLIES)
     last = records[-1] if records else None
@@ -201,13 +201,13 @@ def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) 
 def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
     chosen = {key: value for key, value in public(settings).items() if key not in _INCIDENTAL}
     usual = asdict(EvolveConfig())
-    choices = ("topologies", "library", "prompt_evolution", "mutation")  # runs from before there were these go on
+    choices = ("topologies", "library", "prompt_evolution", "mutation")  # left out if default, as in older runs
     values = {key: value for key, value in asdict(config).items() if key not in choices or value != usual[key]}
     return {"settings": chosen, "config": values}
 
 
 def _state(record: StepRecord) -> StepRecord:
-    """Return the record of a step's state, without what it did."""
+    """Return the record of a step's state, without its actions."""
     return StepRecord(record.step, record.score, record.version, calls=record.calls, tokens=record.tokens)
 
 
@@ -220,14 +220,14 @@ def _write_report(folder: Path, versions: PromptVersions, library: Library) -> N
 
 
 def revert(folder: Path, version: int) -> None:
-    """Make an earlier version of the prompts the current one, for asking and for further learning.
+    """Make an earlier version of the prompts the current one, for answering and for further learning.
 
     Args:
-        folder: The run's.
-        version: 0 for the prompts before learning.
+        folder: Folder of the run.
+        version: Number of the version; 0 for the prompts before learning.
 
     Raises:
-        UsageError: The folder holds no run, is in use, or lacks the version.
+        UsageError: The folder has no run, is in use, or lacks the version.
         DataError: The library is damaged.
     """
     if not (folder / LIBRARY).is_file():

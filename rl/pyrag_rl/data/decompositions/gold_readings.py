@@ -1,4 +1,4 @@
-"""Rows of the Answer agent from gold decompositions: steps over their gold passages, conclusions from all answers."""
+"""Rows of the Answer agent from gold decompositions: steps over gold passages, and conclusions from all answers."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ async def reading_examples(
 
     Args:
         questions: Questions with sub-questions and their answers.
-        passages: Their gold passages by id.
-        tasks: Keys of `READING_TASKS`.
+        passages: Gold passages of the questions, by id.
+        tasks: Tasks from `READING_TASKS`.
         mix: Shares of the kinds of rows.
-        dropped: Counts what has no row, by reason and source.
+        dropped: Counter of steps without a row, by reason and source; increased by this function.
     """
     retriever = Bm25Retriever(index_of(passages.values()))
     for question in questions:
@@ -72,7 +72,7 @@ async def _steps(
 
 
 def _conclusion(question: GoldQuestion, answers: Mapping[int, str]) -> list[PromptlessRow]:
-    """The row that concludes a comparison from the answers of its steps."""
+    """Return the row that concludes a comparison from the answers of its steps; empty for other questions."""
     *steps, last = question.sub_questions
     if last.op != "compare" or not all(step.gold for step in steps):
         return []
@@ -85,9 +85,9 @@ def _conclusion(question: GoldQuestion, answers: Mapping[int, str]) -> list[Prom
 async def _whole(
     question: GoldQuestion, passages: Mapping[str, Passage], retriever: Bm25Retriever, mix: ReadingMix
 ) -> list[PromptlessRow]:
-    """The row that answers the whole question, where all its gold passages are known."""
-    searched = [number for number, one in enumerate(question.sub_questions, start=1) if one.op != "compare"]
-    golds = {one: passages[one] for one in map(question.passage_of, searched) if one in passages}
+    """Return the row that answers the whole question; empty unless all its gold passages are known."""
+    searched = [number for number, step in enumerate(question.sub_questions, start=1) if step.op != "compare"]
+    golds = {key: passages[key] for key in map(question.passage_of, searched) if key in passages}
     if not question.answers or not all(question.passage_of(number) in golds for number in searched):
         return []
     key, asked = f"{question.source}:{question.id}", question.question

@@ -24,10 +24,10 @@ from pyrag.methods.hera.topology import Characterisation, Node, Topology
 from pyrag.methods.hera.topology_checks import check_topology
 from pyrag.methods.hera.topology_graph import Graph
 from pyrag.methods.hera.topology_program import compile_topology
-from pyrag.methods.hera.topology_replies import MAX_NODES, checked, read_topology, written_topology
+from pyrag.methods.hera.topology_replies import MAX_NODES, check_rules, read_topology, written_topology
 from pyrag_helpers import HELPERS, MODULE
 from pyrag_sandbox import Call, Sandbox, Text
-from tests.hera.conftest import agent, topology
+from tests.methods.hera.conftest import agent, topology
 
 # Topologies as models of 3 to 8 billion parameters write them. Each line has a reply, and for every agent its id, what
 # it is, on whom it depends and what it is asked.
@@ -249,7 +249,7 @@ def topologies(draw: st.DrawFn) -> Topology:
         nodes.append(Node(f"said{number}", "answer_generator", asked, (*used, docs)))
         answers.append(f"said{number}")
     nodes.append(Node("end", "conclude", "", tuple(answers)))
-    return checked(Topology(tuple(draw(st.permutations(nodes))), Characterisation("bridge")))
+    return check_rules(Topology(tuple(draw(st.permutations(nodes))), Characterisation("bridge")))
 
 
 @given(topologies())

@@ -1,4 +1,4 @@
-"""The process of `pyrag mcp`: the protocol on stdin and stdout, or over HTTP."""
+"""Process of `pyrag mcp`: the protocol on stdin and stdout, or over HTTP."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pyrag.settings import Settings
 if TYPE_CHECKING:
     from pyrag.server.mcp.tools import Tools
 
-PATIENCE = 1.0  # seconds that the service waits for a client's first message before it opens
-MAX_LINE = 8 << 20  # bytes of one message
+PATIENCE = 1.0  # seconds to wait for a client's first message before the service is opened
+MAX_LINE = 8 << 20  # bytes per message
 EXTRA = install_extra("mcp")
 
 
 async def serve_stdio(settings: Settings, config: ServerConfig) -> None:
-    """Speak on stdin and stdout until stdin ends or a signal comes. Anything else that is printed goes to stderr.
+    """Serve MCP on stdin and stdout until stdin ends or a signal arrives. Other output goes to stderr.
 
     Args:
-        settings: of all questions.
-        config: indexes and limits.
+        settings: Settings of all questions.
+        config: Indexes and limits.
 
     Raises:
-        UsageError: the package `mcp` is not installed.
-        PyRAGError: an index or a model cannot be used.
+        UsageError: The package `mcp` is not installed.
+        PyRAGError: An index or a model cannot be used.
     """
     mark_excerpts()
     server_of = _protocol()
@@ -61,17 +61,17 @@ async def serve_http(settings: Settings, config: ServerConfig, started: Callable
     """Serve `/mcp` until SIGINT or SIGTERM.
 
     Args:
-        settings: of all questions.
-        config: address, indexes, limits and keys.
-        started: called with the URL once the port is bound and the indexes answer.
+        settings: Settings of all questions.
+        config: Address, indexes, limits and keys.
+        started: Called with the URL once the port is bound and the indexes answer.
 
     Raises:
-        UsageError: the package `mcp` is not installed.
-        PyRAGError: an index or a model cannot be used, or the port is taken.
+        UsageError: The package `mcp` is not installed.
+        PyRAGError: An index or a model cannot be used, or the port is in use.
     """
     _protocol()
     from pyrag.server.mcp.http import PATH, create_mcp_app
-    from pyrag.server.run import serve
+    from pyrag.server.processes import serve
 
     await serve(settings, config, lambda url: started(url + PATH), create_mcp_app)
 
@@ -85,7 +85,7 @@ def _protocol() -> Any:
 
 
 async def _open(settings: Settings, config: ServerConfig, greeted: asyncio.Event) -> Tools:
-    """Open the service once the client has been greeted: the imports alone take half a second."""
+    """Open the service after the first reply to the client, because the imports already take half a second."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(greeted.wait(), PATIENCE)
 
@@ -104,14 +104,14 @@ async def _speak(server: Any, greeted: asyncio.Event) -> None:
     from mcp.server.stdio import stdio_server
 
     with _own_stdin() as descriptor:
-        lines: Any = _announced(await _lines(descriptor), greeted)  # all that it does with the file is to go through it
+        lines: Any = _announced(await _lines(descriptor), greeted)  # the package only iterates over the file
         async with stdio_server(stdin=lines) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
 
 @contextlib.contextmanager
 def _own_stdin() -> Iterator[int]:
-    """Yield a descriptor of stdin that no other part of the process and no child can read from."""
+    """Yield a descriptor of stdin that no other part of the process and no child process can read from."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -126,8 +126,8 @@ def _own_stdin() -> Iterator[int]:
 async def _lines(descriptor: int) -> Any:
     """Return the lines of stdin as an asynchronous iterator.
 
-    A pipe is read by the event loop, so that a signal or a failure can end the process: a thread that waits for a line
-    could not be interrupted. Files and terminals are read by a thread all the same.
+    The event loop reads from a pipe, so that a signal or a failure can end the process: a thread that waits for a line
+    cannot be interrupted. Files and terminals are read in a thread.
     """
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISFIFO(mode) and not stat.S_ISSOCK(mode):
@@ -141,7 +141,7 @@ async def _lines(descriptor: int) -> Any:
 
 
 async def _announced(lines: AsyncIterator[str], greeted: asyncio.Event) -> AsyncIterator[str]:
-    """Pass lines on; set the event at the second one, before which the client had its first reply."""
+    """Yield lines, and set the event at the second line, which a client sends after the first reply."""
     number = 0
     async for line in lines:
         number += 1
@@ -158,6 +158,6 @@ async def _decoded(reader: asyncio.StreamReader) -> AsyncIterator[str]:
 async def _next_line(reader: asyncio.StreamReader) -> bytes:
     try:
         return await reader.readline()
-    except ValueError:  # longer than the limit; what is left of it is no message either, and is answered as such
+    except ValueError:  # longer than the limit; the rest of the line arrives as further invalid messages
         logging.getLogger(__name__).warning("a message has more than %s bytes and is left out", f"{MAX_LINE:,}")
         return b"\n"

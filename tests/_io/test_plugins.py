@@ -31,7 +31,7 @@ from pyrag.tools.open import open_tools
 from pyrag.trace.model import Passage
 from tests.cli.conftest import COMMAND, environment
 
-EXAMPLE = Path(__file__).parent.parent / "examples" / "pyrag-plugin"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "pyrag-plugin"
 BROKEN = """[pyrag.methods]
 pyrag = town_broken.good
 broken = town_broken.missing

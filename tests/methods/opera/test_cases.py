@@ -9,7 +9,7 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked, score
 from pyrag.methods.opera.trajectory import actions
 from pyrag.trace.codec import from_json, to_json
-from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
+from tests.methods.opera.conftest import Case, goal, no, plan, rewrite, yes
 
 WIZARD = 'Which actor, known for playing a wizard in a famous film series, also starred in the movie "The Good Liar"?'
 WIZARD_SCRIPT = {

@@ -24,8 +24,8 @@ from pyrag.evaluation.reports.tables import agents_table, depth_table, ladder_ta
 from pyrag.evaluation.runs.folder import open_run
 from pyrag.evaluation.scoring import score
 from pyrag.trace.model import Answer, Trace
-from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
-from tests.opera.test_cases import POPULATION, POPULATION_FOUND, POPULATION_SCRIPT, REWRITTEN
+from tests.methods.opera.conftest import Case, goal, no, plan, rewrite, yes
+from tests.methods.opera.test_cases import POPULATION, POPULATION_FOUND, POPULATION_SCRIPT, REWRITTEN
 
 DIRECT = {"plan": [plan(goal(1, "Who?", "person"))], "answer": [yes("Ada", 1)]}
 LOST = {

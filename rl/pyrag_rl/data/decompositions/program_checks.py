@@ -1,8 +1,8 @@
-"""Programs of gold decompositions, run in the sandbox over gold answers before anyone learns them.
+"""Checks of gold decompositions' programs, which run in the sandbox over gold answers before they are learnt.
 
-A scripted answerer replies the gold answer of the step that it is asked for, and unknown to any other question;
-searches find the gold passages of their step. So a program passes only if it asks its sub-questions word for word,
-needs no repair, is not objected to by the plan checks, and computes the gold answer.
+A scripted answerer returns the gold answer of a step's question, and unknown for any other question; searches return
+the gold passages of their step. So a program only passes if it asks its sub-questions word for word, needs no repair,
+satisfies the plan checks, and computes the gold answer.
 """
 
 from __future__ import annotations
@@ -25,54 +25,56 @@ from pyrag_rl.data.decompositions.wording import filled
 from pyrag_sandbox import Sandbox
 
 _SETTINGS = Settings(joint=True, repairs=1, recovery="none", deadline=600.0)
-_TIMES = frozenset({"cpu", "wall", "deadline"})  # causes that tell of the machine, not of the program
+_TIMES = frozenset({"cpu", "wall", "deadline"})  # causes that depend on the machine, not on the program
 _TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The error of a program as its planner is told, and the sub-queries that it is shown."""
+    """Error of a program as its planner receives it, with the sub-queries that the planner is shown."""
 
     sub_queries: tuple[str, ...]
     error: str
 
 
 class ProgramCheck:
-    """Runs programs over gold answers; one sandbox for all of them."""
+    """Runner of programs over gold answers, with one sandbox for all of them."""
 
     def __init__(self, passages: Mapping[str, Passage]) -> None:
         self._passages = passages
         self._sandbox = Sandbox()
 
     async def fault(self, question: GoldQuestion, program: GoldProgram) -> str:
-        """Return why a program is not to be learned; empty if it may be.
+        """Return why a program must not be learnt; empty if it may.
 
         Args:
-            question: The question with its gold answers.
-            program: Its program.
+            question: The question, with its gold answers.
+            program: Program of the question.
         """
-        trace, found = await self.run(question, program, program.source)
-        if found is not None or trace.error is not None:
+        trace, fault = await self.run(question, program, program.source)
+        if fault is not None or trace.error is not None:
             return "the program fails"
         if question.answers and not exact_match(trace.answer.text, question.answers):
             return "the program ends with another answer"
         return ""
 
     async def run(self, question: GoldQuestion, program: GoldProgram, source: str) -> tuple[Trace, Fault | None]:
-        """Return the trace of a program, and what its planner is told if it has to be repaired.
+        """Return the trace of a program, and the fault that its planner receives if it needs a repair.
 
         Args:
-            question: The question with its gold answers.
-            program: The right program, whose sub-questions have gold answers.
-            source: The program to run: the right one, or a broken form of it.
+            question: The question, with its gold answers.
+            program: The correct program, whose sub-questions have gold answers.
+            source: Program to run: the correct one, or a broken form of it.
 
         Raises:
-            ServiceError: The machine is too busy to run it in time.
+            ServiceError: The machine is too busy to run the program in time.
         """
         steps = question.sub_questions
         answers = {number: step.gold for number, step in enumerate(steps, start=1)}
-        asked = {filled(one, answers): number for number, one in enumerate(program.questions, start=1)}
-        found = {
+        asked = {
+            filled(question_text, answers): number for number, question_text in enumerate(program.questions, start=1)
+        }
+        passages = {
             query: (self._passages.get(question.passage_of(number)) or Passage(query, "", query),)
             for query, number in asked.items()
         }
@@ -80,7 +82,7 @@ class ProgramCheck:
         planner = _GivenProgram(source)
         answerer = _GoldAnswers({query: answers[number] for query, number in asked.items()}, conclusion)
         agents = Agents("gold", planner, planner, answerer)
-        engines = Engines(agents, InMemoryRetriever(found), self._sandbox)
+        engines = Engines(agents, InMemoryRetriever(passages), self._sandbox)
         for _ in range(_TRIES):
             planner.fault = None
             trace = await answer_question(question.question, engines, _SETTINGS)
@@ -96,7 +98,7 @@ class ProgramCheck:
 
 
 class _GivenProgram:
-    """A planner that has one program and no other; `fault` is what it was told first."""
+    """Planner that has a single program. `fault` is the first error that it received."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -114,7 +116,7 @@ class _GivenProgram:
 
 
 class _GoldAnswers:
-    """An answerer that knows the gold answers of a question's steps, and the conclusion from them."""
+    """Answerer that knows the gold answers of a question's steps, and the conclusion from them."""
 
     def __init__(self, answers: Mapping[str, str], conclusion: str) -> None:
         self._answers, self._conclusion = answers, conclusion

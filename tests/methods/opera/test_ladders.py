@@ -20,7 +20,7 @@ from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Recovering
 from pyrag.trace.model import Passage, Trace
-from tests.opera.conftest import Case, goal, no, plan, rewrite, yes
+from tests.methods.opera.conftest import Case, goal, no, plan, rewrite, yes
 
 SINGLE = plan(goal(1, "Who?", "person"))
 
