@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -52,6 +53,23 @@ async def test_text_results_become_passages() -> None:
     async with opened(spec_of("text")) as notes:
         (found,) = await notes.retrieve("mill", 5)
         assert (found.text, found.title, found.source) == (MILL, "", notes.name)
+
+
+def raw_spec(reply: str) -> str:
+    return f"mcp+stdio:{shlex.join([sys.executable, str(SERVER.with_name('raw_search_server.py')), reply])}"
+
+
+@pytest.mark.parametrize("reply", ["text", "plain", "empty", "noise"])
+async def test_texts_count_whatever_schema_is_announced(reply: str) -> None:
+    async with opened(raw_spec(reply)) as notes:
+        assert [one.text for one in await notes.retrieve("mill", 5)] == [MILL]
+
+
+def test_lines_that_are_no_messages_print_no_traceback() -> None:
+    command = [*COMMAND, "ask", "Who founded the mill?", "--retriever", raw_spec("noise")]
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    assert "Ann" in done.stdout
+    assert "Traceback" not in done.stderr
 
 
 async def test_the_spec_chooses_among_several_tools() -> None:

@@ -183,6 +183,26 @@ async def test_options_without_meaning_here_are_ignored(official: openai.AsyncOp
     assert reply.choices[0].message.annotations[0].url_citation.url.startswith("urn:pyrag:passage:")
 
 
+NULLS = [
+    ("chat/completions", {"stream_options": {"include_usage": None}}),
+    ("chat/completions", {"response_format": {"type": "text", "json_schema": None}}),
+    (
+        "chat/completions",
+        {"messages": [{"role": "user", "content": [{"type": "refusal", "text": None}]}, *said(QUESTION)]},
+    ),
+    ("chat/completions", {"messages": [{"role": "user", "type": None, "content": QUESTION}]}),
+    ("responses", {"input": QUESTION, "text": {"format": {"type": "text", "schema": None}}}),
+    ("responses", {"input": [{"role": "user", "type": None, "content": QUESTION}], "metadata": None}),
+]
+
+
+@pytest.mark.parametrize(("path", "options"), NULLS)
+async def test_null_is_as_if_left_out(official: openai.AsyncOpenAI, path: str, options: dict[str, Any]) -> None:
+    body = ({"messages": said(QUESTION)} if path.startswith("chat") else {}) | options
+    reply = await official.post(f"/{path}", body={"model": "pyrag", **body}, cast_to=dict[str, Any])
+    assert "Uppsala" in str(reply)
+
+
 async def test_a_response_goes_on_from_a_kept_one(server: ModelServer, tmp_path: Path) -> None:
     server.replies["standalone"] = f"<question>{SCRIPTED}</question>"
     keys = tmp_path / "keys"

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import importlib.util
 import json
+import logging
 import os
 import tempfile
 from collections.abc import AsyncIterator
@@ -38,6 +39,7 @@ START_SECONDS = 60.0  # that a server may take to start and to list its tools
 MAX_PAGES = 10  # of tools
 MAX_SAID = 300  # characters of a server's own words
 _ATTEMPTS = 2
+_SILENT = logging.NullHandler()
 
 
 class McpRetriever:
@@ -112,13 +114,20 @@ class _Connection:
 
     async def search(self, query: str, topk: int) -> Passages:
         from mcp import MCPError
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+        from mcp_types import (
+            CONNECTION_CLOSED,
+            REQUEST_TIMEOUT,
+            CallToolRequest,
+            CallToolRequestParams,
+            CallToolResult,
+        )
 
         name = self._target.name
         owner, client, tool = await self._open()
         arguments = tool.arguments(query.encode("utf-8", "replace").decode(), topk)
-        try:
-            reply = await client.call_tool(tool.name, arguments, read_timeout_seconds=self._timeout)
+        request = CallToolRequest(params=CallToolRequestParams(name=tool.name, arguments=arguments))
+        try:  # not `call_tool`, which refuses texts of a tool that announces a schema
+            reply = await client.session.send_request(request, CallToolResult, self._timeout)
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
                 raise _ConnectionLostError(owner) from error
@@ -126,7 +135,7 @@ class _Connection:
                 message = f"{name} did not reply within {self._timeout:g} s: give it more with retrieve_timeout"
                 raise RetryableServiceError(message, service=name, timed_out=True) from error
             raise PermanentServiceError(f"{name} refused the search ({_short(error)})", service=name) from error
-        except (OSError, ValueError, RuntimeError) as error:  # closed streams, and results against the tool's schema
+        except (OSError, ValueError, RuntimeError) as error:  # closed streams, and results against the protocol
             if owner.done():
                 raise _ConnectionLostError(owner) from error
             raise MalformedReplyError(f"{name} sent no result of a tool ({_short(error)})", service=name) from error
@@ -178,6 +187,8 @@ class _Connection:
         from mcp import Client, StdioServerParameters
         from mcp.client.stdio import stdio_client
 
+        # A line of a command that is not a message is logged with a traceback, which reaches stderr without a handler.
+        logging.getLogger("mcp").addHandler(_SILENT)
         if not self._target.command:
             async with self._client_over_http() as client:
                 yield client
@@ -241,15 +252,22 @@ async def _schemas(client: Client) -> dict[str, dict[str, Any]]:
 
 def _passages(reply: Any, topk: int, name: str) -> Passages:
     """Return the passages of a tool's result: of its structured content, else of its texts."""
-    hits = hits_in(reply.structured_content) if reply.structured_content is not None else []
-    if not hits:
-        hits = [hit for block in reply.content for hit in _hits_of_block(block)]
-    given = ranked([fields_of_hit(hit) for hit in hits[:topk]])
-    given = [one | {"source": one.get("source") or name} if isinstance(one, dict) else one for one in given]
-    found = checked(given, topk)
-    if given and not found:
+    structured = hits_in(reply.structured_content) if reply.structured_content is not None else []
+    passages = _checked(structured, topk, name)
+    if passages:
+        return passages
+    texts = [hit for block in reply.content for hit in _hits_of_block(block)]
+    passages = _checked(texts, topk, name)
+    if (structured or texts) and not passages:
         raise MalformedReplyError(f"{name} replied with no text that could be a passage", service=name)
-    return found
+    return passages
+
+
+def _checked(hits: list[Any], topk: int, name: str) -> Passages:
+    rows = ranked([fields_of_hit(hit) for hit in hits[:topk]])
+    return checked(
+        [row | {"source": row.get("source") or name} if isinstance(row, dict) else row for row in rows], topk
+    )
 
 
 def _hits_of_block(block: Any) -> list[Any]:

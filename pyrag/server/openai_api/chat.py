@@ -44,7 +44,7 @@ _EVENTS = "With `stream`, chunks as OpenAI sends them; an `error` object ends a 
 
 
 class StreamOptions(msgspec.Struct):
-    include_usage: Annotated[bool, Meta(description="Send a last chunk with the usage.")] = False
+    include_usage: Annotated[bool | None, Meta(description="Send a last chunk with the usage.")] = False
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):

@@ -34,14 +34,14 @@ class ContentPart(msgspec.Struct):
     """A part of a message. Only parts with text are read."""
 
     type: Annotated[_Word, Meta(examples=["text"])]
-    text: str = ""
+    text: str | None = ""
 
 
 class ChatMessage(msgspec.Struct, kw_only=True):
     """A message of a conversation, or an item of a response's input."""
 
-    type: _Word = "message"
-    role: _Word = ""
+    type: _Word | None = "message"
+    role: _Word | None = ""
     content: str | list[ContentPart] | None = None
 
     @property
@@ -76,12 +76,11 @@ def question_in(messages: Sequence[ChatMessage], param: str) -> tuple[str, tuple
 
 
 def _check_readable(message: ChatMessage, param: str) -> None:
-    if message.type != "message":
-        raise ApiError(
-            400, "unsupported_value", f"{message.type[:80]!r} items cannot be read: send messages", param=param
-        )
-    if message.role not in _SPEAKERS:
-        sentence = f"messages of the role {message.role[:80]!r} cannot be read: send those of user and assistant"
+    kind, role = message.type or "message", message.role or ""
+    if kind != "message":
+        raise ApiError(400, "unsupported_value", f"{kind[:80]!r} items cannot be read: send messages", param=param)
+    if role not in _SPEAKERS:
+        sentence = f"messages of the role {role[:80]!r} cannot be read: send those of user and assistant"
         raise ApiError(400, "unsupported_value", sentence, param=param)
     for part in message.content if isinstance(message.content, list) else ():
         if part.type not in (*_TEXTS, "refusal"):
@@ -94,9 +93,11 @@ def refuse(param: str, value: object, *usual: object) -> None:
 
     Args:
         param: Name of the option.
-        value: Value in the request; null is never refused.
-        usual: Values that change nothing.
+        value: Value in the request.
+        usual: Values that change nothing. So do null, and fields of an object that are null.
     """
+    if isinstance(value, dict):
+        value = {name: item for name, item in value.items() if item is not None}
     if value is not None and value not in usual:
         raise ApiError(400, "unsupported_parameter", f"{param} is not supported here: leave it out", param=param)
 
