@@ -1,60 +1,140 @@
 """Analysis of text into terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
 
-Compatibility forms and accents are folded, case is dropped, English endings are stemmed. Scripts without spaces
-(Chinese, Japanese, Thai …) become single characters and pairs of them, so that a word is found wherever it stands.
-The index keeps every word; only a query leaves out its common words, unless it has no others ("The Who").
-Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, common words of the query left
-out +0.8, possessives cut off +0.1 (not done).
+A text is folded and split (`word_forms`); case is dropped, and endings of the index's language are stemmed. Further
+forms of words are indexed behind the text, so that they do not part its words: order counts in codes, around numbers
+and in quotation marks. The index keeps every word; only a query leaves out its common words, unless it has no others
+("The Who"). Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, common words of the
+query left out +0.8, possessives cut off +0.1 (not done).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from functools import lru_cache
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyrag.retrieval.documents.blocks import UNSPACED
+from pyrag.retrieval.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
+from pyrag.retrieval.word_forms import codes, folded, further_forms, plain
 
 if TYPE_CHECKING:
     import tantivy
 
-VERSION = 1
-MAX_WORD = 60  # bytes; longer ones are encoded data
+VERSION = 2
+READABLE = (1, VERSION)  # 1 has no positions and no further forms
+MAX_WORD = 250  # bytes; more than a word of `word_forms.MAX_LENGTH` characters has
 MAX_TERMS = 512  # of a query
+MAX_PHRASES = 32  # of a query
 
 _COMMON = """
 a an and are as at be but by did do does for how if in into is it no not of on or s such that the their then there
 these they this to was were what when where which who whom whose why will with
 """
 COMMON = frozenset(_COMMON.split())
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")
-_RUN = re.compile(rf"[{UNSPACED}]+")
-_VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
+_QUOTED = re.compile('"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』|《([^》]+)》')
 
 
-def plain(text: str) -> str:
-    """Return the text as the analyzer needs it. Accepts any string, lone surrogates included."""
-    if text.isascii():
-        return text
-    folded = _FOREIGN.sub(lambda run: _folded(run[0]), text)
-    return _RUN.sub(lambda run: _characters_and_pairs(run[0]), folded)
+@dataclass(frozen=True, slots=True)
+class QueryTerms:
+    """A query as the index searches for it.
+
+    Attributes:
+        terms: Distinct terms, in order.
+        phrases: Terms whose order counts, of codes and of quotations.
+        pairs: Neighbours one of which is a number.
+        sequence: Terms of the query's words in order, common words left out.
+    """
+
+    terms: list[str]
+    phrases: list[tuple[str, ...]]
+    pairs: list[tuple[str, str]]
+    sequence: list[str]
 
 
 class Analysis:
-    """The terms of texts and of queries. Texts are analysed inside the index, by `stemming`."""
+    """The terms of texts and of queries. Texts are analysed inside the index, by `stemming`.
 
-    def __init__(self) -> None:
+    Args:
+        language: Language of the texts; see `pyrag.retrieval.languages`.
+    """
+
+    def __init__(self, language: str = ENGLISH) -> None:
         import tantivy
 
+        self._language = language
         self._splitting = _builder().build()
-        self.stemming: tantivy.TextAnalyzer = _builder().filter(tantivy.Filter.stemmer("english")).build()
+        stemmer = tantivy.Filter.stemmer(language) if language in STEMMED else None
+        self.stemming: tantivy.TextAnalyzer = (_builder().filter(stemmer) if stemmer else _builder()).build()
 
     def query_terms(self, query: str) -> list[str]:
         """Return the distinct terms of a query, in order."""
-        words = list(dict.fromkeys(self._splitting.analyze(plain(query))))
-        telling = [word for word in words if word not in COMMON] or words
-        return list(dict.fromkeys(self.stemming.analyze(" ".join(telling[:MAX_TERMS]))))
+        return self.query(query).terms
+
+    def passage_terms(self, text: str) -> list[str]:
+        """Return the terms of a passage, further forms included."""
+        text = folded(text)
+        return self.stemming.analyze(plain(text)) + self.stemming.analyze(further_forms(text))
+
+    def query(self, query: str) -> QueryTerms:
+        """Return the terms of a query, and those whose order counts.
+
+        Args:
+            query: Any text.
+        """
+        text = folded(query)
+        main = plain(text)
+        words = self._splitting.analyze(main)
+        common = self._common(query, words)
+        telling = [word for word in dict.fromkeys(words) if word not in common]
+        main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
+        forms = self.stemming.analyze(further_forms(text))[:MAX_TERMS]
+        spans = dict.fromkeys(self._phrases([*codes(text), *_quotations(text)]))
+        return QueryTerms(
+            list(dict.fromkeys([*main_terms, *forms])),
+            list(spans)[:MAX_PHRASES],
+            self._pairs(words[:MAX_TERMS], common),
+            main_terms,
+        )
+
+    def _common(self, query: str, words: list[str]) -> frozenset[str]:
+        """Return the common words of a query; none if it has no other words."""
+        if self._language == ENGLISH:
+            common = COMMON
+        elif self._stopping is None:
+            return frozenset()
+        else:
+            telling = self._splitting.analyze(
+                plain(" ".join(self._stopping.analyze(query.encode("utf-8", "replace").decode())))
+            )
+            common = frozenset(words).difference(telling)
+        return common if any(word not in common for word in words) else frozenset()
+
+    @cached_property
+    def _stopping(self) -> tantivy.TextAnalyzer | None:
+        import tantivy
+
+        if self._language not in WITH_STOP_WORDS:
+            return None
+        builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple()).filter(tantivy.Filter.lowercase())
+        return builder.filter(tantivy.Filter.stopword(self._language)).build()
+
+    def _phrases(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
+        phrases = [tuple(self.stemming.analyze(plain(text))[:MAX_TERMS]) for text in texts]
+        return [phrase for phrase in phrases if len(phrase) > 1]
+
+    def _pairs(self, words: list[str], common: frozenset[str]) -> list[tuple[str, str]]:
+        terms = self.stemming.analyze(" ".join(words))
+        pairs = [
+            (terms[at], terms[at + 1])
+            for at in range(len(words) - 1)
+            if (words[at].isdecimal() or words[at + 1].isdecimal()) and not common.intersection(words[at : at + 2])
+        ]
+        return list(dict.fromkeys(pairs))[:MAX_PHRASES]
+
+
+def _quotations(text: str) -> list[str]:
+    return [next(filter(None, quotation)) for quotation in _QUOTED.findall(text)]
 
 
 def _builder() -> tantivy.TextAnalyzerBuilder:
@@ -66,14 +146,3 @@ def _builder() -> tantivy.TextAnalyzerBuilder:
         .filter(tantivy.Filter.lowercase())
         .filter(tantivy.Filter.ascii_fold())
     )
-
-
-@lru_cache(maxsize=4096)
-def _folded(run: str) -> str:
-    parts = unicodedata.normalize("NFKD", run.encode("utf-8", "replace").decode())
-    return unicodedata.normalize("NFC", "".join(c for c in parts if unicodedata.combining(c) in (0, _VOICING)))
-
-
-def _characters_and_pairs(run: str) -> str:
-    pairs = (run[at : at + 2] for at in range(len(run) - 1))
-    return f" {' '.join(run)} {' '.join(pairs)} "

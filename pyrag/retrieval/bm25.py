@@ -3,28 +3,39 @@
 A passage is indexed twice, as title and as title with text; the title alone counts `TITLE_WEIGHT`. Measured on training
 questions (recall@5, mean of HotpotQA, 2Wiki, MuSiQue, SQuAD): 0.5 72.4, 0.75 72.8, 1.0 72.6, without 70.4.
 
-A query is analysed into terms and becomes a disjunction of them: nothing in it is ever read as query syntax. Equal
-scores are ordered by id. The score is BM25's (k1 1.2, b 0.75). Files and versions of indexes are `index.py`.
+A query is analysed into terms and becomes a disjunction of them: nothing in it is ever read as query syntax. Terms
+whose order counts (of codes and quotations, and neighbours of numbers) score again where they stand in that order. If
+scores are equal, passages that have more of the query's words in its order come first, then those that come first in
+their source. The score is BM25's (k1 1.2, b 0.75). Files and versions of indexes are `index.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
-from pyrag.retrieval.analysis import Analysis, plain
+from pyrag.retrieval.analysis import Analysis, QueryTerms
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, SelectedPassages, key_of
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import FilterVerdict
+from pyrag.retrieval.languages import ENGLISH
+from pyrag.retrieval.protocol import best_first
+from pyrag.retrieval.word_forms import folded, further_forms, plain
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     import tantivy
 
 TITLE_WEIGHT = 0.75
+PHRASE_WEIGHT = 1.0
+PAIR_WEIGHT = 0.5
+MAX_IN_ORDER = 64  # words of a query
+ORDER_WEIGHT = 1e-4  # of pairs of neighbours in a query, among passages with equal scores
+
 INLINE_PASSAGES = 20_000
 """Up to here a search takes 0.1-0.4 ms and is done at once; a thread would add jitter and save nothing. Above, it can
 take milliseconds, in which the event loop would stand still. (Handing over costs 0.03 ms.)"""
@@ -32,7 +43,7 @@ take milliseconds, in which the event loop would stand still. (Handing over cost
 INLINE_TERMS = 500
 """Up to here a search among selected passages takes 2 ms longer than one without a filter."""
 
-_ANALYZER = "pyrag"
+_ANALYZER = "pyrag"  # of version 1; followed by a language since version 2
 _MAX_TIES = 1000
 _PAGE = 20_000
 _SEVEN = 0x97  # how msgpack opens a list of seven
@@ -41,7 +52,12 @@ _Stored = tuple[str, str, str, str, int | None, int | None]
 _StoredWithMetadata = tuple[str, str, str, str, int | None, int | None, dict[str, Any]]
 
 
-def schema() -> tantivy.Schema:
+def analyzer_of(language: str) -> str:
+    """Return the name of the analyzer of a language, by which an index knows its language."""
+    return f"{_ANALYZER}-{language}"
+
+
+def schema(analyzer: str) -> tantivy.Schema:
     """`id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack.
 
     `metadata` is a passage's metadata as one term, and `key` a hash of its id: see `filters.selection`.
@@ -51,8 +67,8 @@ def schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "source"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in ("title", "body"):
-        builder.add_text_field(name, tokenizer_name=_ANALYZER, index_option="freq")
+    builder.add_text_field("title", tokenizer_name=analyzer, index_option="freq")
+    builder.add_text_field("body", tokenizer_name=analyzer, index_option="position")
     builder.add_bytes_field("stored", stored=True)
     builder.add_text_field(METADATA, tokenizer_name="raw", index_option="basic")
     builder.add_integer_field(KEY, fast=True)
@@ -69,31 +85,47 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
     import msgspec
     import tantivy
 
-    title = plain(passage.title) if words else ""
     fields = (passage.id, passage.title, passage.text, passage.source, passage.start, passage.end)
     stored = msgspec.msgpack.encode((*fields, passage.metadata) if passage.metadata else fields)
-    body = f"{title}\n{plain(passage.text)}" if words else ""
-    made = tantivy.Document(id=passage.id, source=passage.source, title=title, body=body, stored=stored)
+    made = tantivy.Document(id=passage.id, source=passage.source, stored=stored)
+    if words:
+        text = folded(f"{passage.title}\n{passage.text}")
+        made.add_text("title", plain(passage.title))
+        made.add_text("body", plain(text))
+        if forms := further_forms(text):
+            made.add_text("body", forms)  # as another value, so that no phrase reaches into it
     made.add_text(METADATA, encoded(passage.metadata) or NO_METADATA)
     made.add_integer(KEY, key_of(passage.id))
     return made
 
 
-def register(index: tantivy.Index) -> None:
-    """Register our analyzer with an index, which stores only its name: needed in every process that opens the index."""
-    index.register_tokenizer(_ANALYZER, Analysis().stemming)
+def register(index: tantivy.Index, analyzer: str) -> Analysis:
+    """Register an analyzer with an index, which stores only its name: needed in every process that opens the index.
+
+    Args:
+        index: The index.
+        analyzer: The name, which its schema has.
+    """
+    analysis = Analysis(analyzer.partition("-")[2] or ENGLISH)
+    index.register_tokenizer(analyzer, analysis.stemming)
+    return analysis
 
 
 class Bm25Index:
-    """A searchable index, as it was when opened: what is built at its place later does not change it."""
+    """A searchable index, as it was when opened: what is built at its place later does not change it.
 
-    def __init__(self, index: tantivy.Index) -> None:
-        register(index)
+    Args:
+        index: The index.
+        analyzer: Name of its analyzer.
+    """
+
+    def __init__(self, index: tantivy.Index, analyzer: str) -> None:
+        self._analysis = register(index, analyzer)
         index.reload()
         self._schema = index.schema
         self._searcher = index.searcher()
+        self._knows_order = analyzer != _ANALYZER
         self.selector = PassageSelector(self._searcher, self._schema)
-        self._analysis = Analysis()
 
     def __len__(self) -> int:
         return self._searcher.num_docs
@@ -106,15 +138,36 @@ class Bm25Index:
             topk: Maximum number of passages.
             where: Passages to search among, or their filter; scores are those without it.
         """
-        parsed = self._query(query)
-        if parsed is not None and where is not None:
-            selected = where if isinstance(where, SelectedPassages) else self.selector.selection(where)
-            parsed = self.selector.restricted(parsed, selected)
-        if parsed is None or topk < 1:
+        if topk < 1:
             return []
-        passages = [self._passage(score, address) for score, address in self._hits(parsed, topk)]
-        passages.sort(key=lambda passage: (-passage.score, passage.id))
+        terms = self._analysis.query(query)
+        hits = self._found(self._query(terms), topk, where)
+        if self._knows_order and len(terms.sequence) > 1 and _has_ties(hits):
+            hits = self._found(self._query(terms, in_order=True), topk, where)
+        passages = [self._passage(score, address) for score, address in hits]
+        passages.sort(key=best_first)
         return passages[:topk]
+
+    def _found(
+        self, query: tantivy.Query | None, topk: int, where: Filter | SelectedPassages | None
+    ) -> list[tuple[float, tantivy.DocAddress]]:
+        if query is not None and where is not None:
+            selected = where if isinstance(where, SelectedPassages) else self.selector.selection(where)
+            query = self.selector.restricted(query, selected)
+        return [] if query is None else self._hits(query, topk)
+
+    def sample(self, count: int) -> list[Passage]:
+        """Return passages that do not depend on how the index was built.
+
+        Args:
+            count: Maximum number.
+        """
+        import tantivy
+
+        if not len(self):
+            return []
+        hits = self._searcher.search(tantivy.Query.all_query(), count, count=False, order_by_field=KEY).hits
+        return [self._passage(0.0, address) for _, address in hits]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages of those ids that exist, in no particular order."""
@@ -136,16 +189,27 @@ class Bm25Index:
             for _, address in self._searcher.search(everything, _PAGE, count=False, offset=offset).hits:
                 yield self._passage(0.0, address)
 
-    def _query(self, query: str) -> tantivy.Query | None:
+    def _query(self, query: QueryTerms, *, in_order: bool = False) -> tantivy.Query | None:
         import tantivy
 
-        parts: list[tuple[tantivy.Occur, tantivy.Query]] = []
-        for term in self._analysis.query_terms(query):
+        parts: list[tantivy.Query] = []
+        for term in query.terms:
             title = tantivy.Query.term_query(self._schema, "title", term, "freq")
-            body = tantivy.Query.term_query(self._schema, "body", term, "freq")
-            parts.append((tantivy.Occur.Should, tantivy.Query.boost_query(title, TITLE_WEIGHT)))
-            parts.append((tantivy.Occur.Should, body))
-        return tantivy.Query.boolean_query(parts) if parts else None
+            parts.append(tantivy.Query.boost_query(title, TITLE_WEIGHT))
+            parts.append(tantivy.Query.term_query(self._schema, "body", term, "freq"))
+        if self._knows_order:
+            parts += [self._phrase(phrase, PHRASE_WEIGHT) for phrase in query.phrases]
+            parts += [self._phrase(pair, PAIR_WEIGHT) for pair in query.pairs]
+        if in_order:
+            neighbours = dict.fromkeys(pairwise(query.sequence[:MAX_IN_ORDER]))
+            parts += [self._phrase(pair, ORDER_WEIGHT) for pair in neighbours]
+        return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts]) if parts else None
+
+    def _phrase(self, terms: Sequence[str], weight: float) -> tantivy.Query:
+        import tantivy
+
+        words: list[str | tuple[int, str]] = [*terms]
+        return tantivy.Query.boost_query(tantivy.Query.phrase_query(self._schema, "body", words), weight)
 
     def _hits(self, query: tantivy.Query, topk: int) -> list[tuple[float, tantivy.DocAddress]]:
         """The best hits and all that tie with the last of them (to a limit), as tantivy breaks ties by position."""
@@ -168,18 +232,28 @@ class Bm25Index:
         return Passage(key, title, text, score=score, source=source, start=start, end=end)
 
 
-def index_of(passages: Iterable[Passage]) -> Bm25Index:
-    """Return an index in memory, for corpora of some thousand passages."""
+def _has_ties(hits: Sequence[tuple[float, tantivy.DocAddress]]) -> bool:
+    return any(score == after for (score, _), (after, _) in pairwise(hits))
+
+
+def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
+    """Return an index in memory, for corpora of some thousand passages.
+
+    Args:
+        passages: Its passages.
+        language: Their language.
+    """
     import tantivy
 
-    index = tantivy.Index(schema())
-    register(index)
+    analyzer = analyzer_of(language)
+    index = tantivy.Index(schema(analyzer))
+    register(index, analyzer)
     writer = index.writer(15_000_000, 1)
     for passage in passages:
         writer.add_document(document(passage))
     writer.commit()
     writer.wait_merging_threads()
-    return Bm25Index(index)
+    return Bm25Index(index, analyzer)
 
 
 class Bm25Retriever:

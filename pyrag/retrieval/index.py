@@ -30,7 +30,7 @@ from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index
 from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
-from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25
+from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25, words_language
 from pyrag.retrieval.indexing.checksums import cut_files
 from pyrag.retrieval.indexing.sources import (
     IndexSource,
@@ -64,6 +64,8 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
         places: their real paths; empty for an index that was built before these were kept.
         excluded: real paths below them that were removed from the index.
         embedder: spec string; empty without vectors.
+        language: language of the words; empty without words, and in an index that was built before it was kept.
+        detected: the language was detected.
     """
 
     format: int = FORMAT
@@ -79,6 +81,8 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
     created: str
     analysis: int = analysis.VERSION
     embedder: str = ""
+    language: str = ""
+    detected: bool = True
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
@@ -132,7 +136,7 @@ def update_index(
         paths: Files, folders and globs.
         out: Folder of the index.
         progress: Called after each batch of passages.
-        parts: Parts of the index; by default BM25 alone.
+        parts: Parts of the index; by default only BM25, in the language that the index was given.
         columns: Columns of tables, and the encoding of text files.
         add: True to keep the paths that the index was built from.
         replace: False to raise `DataError` where the index was built from other paths only, which would leave it.
@@ -154,8 +158,8 @@ def update_index(
     if not named_paths:
         raise nothing_given()
     options = BuildOptions(
-        parts=parts or (Bm25Part(),), columns=columns or Columns(), rebuild=rebuild, check_contents=check_contents,
-        follow_links=follow_links, checkpoint=checkpoint,
+        parts=parts or (Bm25Part(language=language_of(out)),), columns=columns or Columns(), rebuild=rebuild,
+        check_contents=check_contents, follow_links=follow_links, checkpoint=checkpoint,
     )  # fmt: skip
     target = Path(os.path.realpath(out))
     _check_target(target, Path(out))
@@ -205,6 +209,8 @@ def published(
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         kind=_kind(options.parts),
         embedder=_embedder(options.parts),
+        language=words_language(work.live / KIND),
+        detected=not any(part.settings.get("language") for part in options.parts),
     )
     if before and not outcome.new and _origin(before) == _origin(info):
         return _built(before, outcome)
@@ -273,7 +279,7 @@ def read_info(path: str | Path) -> IndexInfo:
     try:
         data = (folder / MARK).read_bytes()
         made = msgspec.json.decode(data, type=_Versions)
-        if made.format not in READABLE or made.analysis != analysis.VERSION:
+        if made.format not in READABLE or made.analysis not in analysis.READABLE:
             has, reads = f"{made.format}.{made.analysis}", f"{FORMAT}.{analysis.VERSION}"
             raise DataError(f"the index {folder} has version {has} and this pyrag reads version {reads}: {again}")
         info = msgspec.json.decode(data, type=IndexInfo)
@@ -286,19 +292,30 @@ def read_info(path: str | Path) -> IndexInfo:
     return info
 
 
+def language_of(path: str | Path) -> str:
+    """Return the language that an index was given, from its settings if damaged; empty if it is detected."""
+    return _setting_of(path, KIND, "language")
+
+
 def embedder_of(path: str | Path) -> str:
     """Return the embedder spec of an index: empty without vectors or an index, from its settings if damaged."""
     try:
         return read_info(path).embedder
     except DataError:
-        noted = [made for one in Path(path).glob("gen-*/settings.json") if (made := _embedder_in(one))]
-        return noted[-1] if noted else ""
+        return _setting_of(path, VECTORS, "embedder")
 
 
-def _embedder_in(settings: Path) -> str:
+def _setting_of(path: str | Path, part: str, name: str) -> str:
+    values = [
+        value for settings in Path(path).glob("gen-*/settings.json") if (value := _setting_in(settings, part, name))
+    ]
+    return values[-1] if values else ""
+
+
+def _setting_in(settings: Path, part: str, name: str) -> str:
     try:
         parts = msgspec.json.decode(settings.read_bytes(), type=_Settings).parts
-        return str(parts.get(VECTORS, {}).get("embedder", ""))
+        return str(parts.get(part, {}).get(name, ""))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return ""
 

@@ -270,6 +270,11 @@ async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) ->
     return list(islice(given, max(topk, 0))) if isinstance(given, tuple | Iterator) else given
 
 
+def best_first(passage: Passage) -> tuple[float, str, int, str]:
+    """Return the key to sort passages by: best first, and those with equal scores as their sources have them."""
+    return -passage.score, passage.source, passage.start or 0, passage.id
+
+
 def _failed(name: str, said: str) -> ServiceError:
     return ServiceError(f"the retriever {name} failed ({said}): look into its code", service=name)
 

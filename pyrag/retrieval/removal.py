@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyrag.errors import DataError
-from pyrag.retrieval.index import Built, open_generation, published, read_info, sources_of, write_errors
+from pyrag.retrieval.index import Built, language_of, open_generation, published, read_info, sources_of, write_errors
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.records import Records
 from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
@@ -35,7 +35,7 @@ def remove_from_index(
     Args:
         out: Folder of the index.
         paths: Files and folders, which may be gone; names as the index has them will do.
-        parts: Parts of the index; by default BM25 alone.
+        parts: Parts of the index; by default only BM25.
         on_wait: Called before waiting for another build of the same folder.
 
     Raises:
@@ -50,7 +50,9 @@ def remove_from_index(
     with write_errors(Path(out)), staging_lock(target, on_wait) as work:
         before = read_info(out)
         base = target / before.generation
-        options = BuildOptions(parts=parts or (Bm25Part(),), columns=columns_of(base), resume=False)
+        options = BuildOptions(
+            parts=parts or (Bm25Part(language=language_of(out)),), columns=columns_of(base), resume=False
+        )
         if not options.fits(base):
             raise DataError(f"the index {out} was built by another version of pyrag: build it again with pyrag index")
         removal = Removal.of(paths, open_generation(out, _names), sources_of(before), Path(out))

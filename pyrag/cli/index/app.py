@@ -98,6 +98,15 @@ def build(
             help="Encoding of text files that are not UTF-8, such as windows-1252; auto detects it.", metavar="NAME"
         ),
     ] = "",
+    language: Annotated[
+        str | None,
+        typer.Option(
+            help="Language of the documents, such as german: stems words and leaves out common ones of queries. auto "
+            "detects it.",
+            metavar="NAME",
+            show_default="the index's own, or auto",
+        ),
+    ] = None,
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
@@ -109,6 +118,7 @@ def build(
     from pyrag.retrieval.documents.encodings import checked_encoding
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.embedders.embedding import BUNDLED
+    from pyrag.retrieval.languages import checked_language
 
     if dense and embedder not in (None, BUNDLED):
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
@@ -130,6 +140,7 @@ def build(
         rebuild=rebuild,
         check_contents=verify,
         follow_links=follow_links,
+        language=checked_language(language) if language else language,
         as_json=json,
     )
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable
 from pyrag.cli.views.words import counted
+from pyrag.retrieval.languages import ENGLISH
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.index import Built
+    from pyrag.retrieval.index import Built, IndexInfo
 
 _SHOWN = 20  # files, lines and rows that were left out
 _NAMED = 5  # files of one remark
@@ -67,16 +68,27 @@ def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
         "removed_files": [{"file": name, "passages": count} for name, count in built.removed_files],
         "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
         "unread": {kind: int(count) for kind, count in built.unread},
+        "language": built.info.language,
         "generation": built.info.generation,
         "seconds": seconds,
     }
 
 
+def language_words(info: IndexInfo) -> str:
+    """Return the language of an index, and what the embedded engine cannot do in it."""
+    language = f"{info.language}{' (detected)' if info.detected else ''}"
+    if info.language == ENGLISH:
+        return language
+    return f"{language}; the embedded engine answers in English only, so name a language model with --llm to ask"
+
+
 def print_notes(built: Built) -> None:
-    """Print what left the index, what was left out, and how files were read."""
+    """Print what left the index, its language, what was left out, and how files were read."""
     if built.removed_files:
         names = [name for name, _ in built.removed_files]
         print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
+    if built.info.language not in ("", ENGLISH) and built.info.passages:
+        print(f"language: {language_words(built.info)}", file=sys.stderr)
     print_unread(built.unread)
     print_left_out(built.problems, built.info.left_out, built.bad_records, built.info.bad_records)
     print_remarks(built.remarks)

@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyrag.cli.index.content import as_object, outcome, print_left_out, print_notes, print_remarks, print_unread
+from pyrag.cli.index.content import (
+    as_object,
+    language_words,
+    outcome,
+    print_left_out,
+    print_notes,
+    print_remarks,
+    print_unread,
+)
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
 from pyrag.cli.views.words import counted, field_words
@@ -61,6 +69,7 @@ def build(
     rebuild: bool,
     check_contents: bool,
     follow_links: bool,
+    language: str | None,
     as_json: bool,
 ) -> None:
     """Build or update an index.
@@ -75,12 +84,13 @@ def build(
         rebuild: Start from scratch.
         check_contents: Compare contents of files whose size and time did not change.
         follow_links: Follow symbolic links that lead out of the folders.
+        language: Language of the documents, empty to detect it; None keeps the index's own.
         as_json: Print the result as one JSON line.
 
     Raises:
         UsageError: An option of vectors was given for an index without vectors.
     """
-    with opened_parts(vectors, out) as parts:
+    with opened_parts(vectors, out, language) as parts:
         build_parts(
             paths, out, parts, as_json=as_json, columns=columns, add=add, replace=replace, rebuild=rebuild,
             check_contents=check_contents, follow_links=follow_links,
@@ -140,19 +150,22 @@ def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
 
 
 @contextmanager
-def opened_parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
+def opened_parts(vectors: Vectors, out: Path, language: str | None = None) -> Iterator[tuple[Part, ...]]:
     """Open the parts of an index, and close them at the end.
 
     Args:
         vectors: Options of vectors.
         out: Folder of the index.
+        language: Language of the documents, empty to detect it; None keeps the index's own.
 
     Raises:
         UsageError: An option of vectors was given for an index without vectors.
     """
     from pyrag.errors import UsageError
+    from pyrag.retrieval.index import language_of
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
 
+    language = language_of(out) if language is None else language
     embedder, layout = made_before(out)
     embedder = embedder if vectors.embedder is None else vectors.embedder
     named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
@@ -162,7 +175,7 @@ def opened_parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
         if named:
             option = "recall" if named[0] == "target" else named[0]
             raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
-        yield (Bm25Part(),)
+        yield (Bm25Part(language=language),)
         return
     from pyrag.retrieval.embedders.embedding import open_embedder
     from pyrag.retrieval.indexing.dense_part import DensePart
@@ -170,17 +183,18 @@ def opened_parts(vectors: Vectors, out: Path) -> Iterator[tuple[Part, ...]]:
     layout = vectors.layout(layout)
     dense = DensePart(open_embedder(embedder, timeout=300.0), layout, _on_ray(embedder, vectors))
     try:
-        yield passages_part(vectors, out), dense
+        yield passages_part(vectors, out, language), dense
     finally:
         dense.close()
 
 
-def passages_part(vectors: Vectors, out: Path) -> Bm25Part:
+def passages_part(vectors: Vectors, out: Path, language: str = "") -> Bm25Part:
     """Return the part that holds the passages, without their words if the options or an existing index say so.
 
     Args:
         vectors: Options of vectors.
         out: Folder of the index.
+        language: Language of the documents; empty to detect it.
     """
     from pyrag.errors import DataError
     from pyrag.retrieval.index import read_info
@@ -190,7 +204,7 @@ def passages_part(vectors: Vectors, out: Path) -> Bm25Part:
         before = read_info(out).kind
     except DataError:
         before = ""
-    return Bm25Part(words=not vectors.only and before != "dense")
+    return Bm25Part(words=not vectors.only and before != "dense", language=language)
 
 
 def made_before(out: Path) -> tuple[str, Layout]:
@@ -258,6 +272,8 @@ def info(folder: Path, *, as_json: bool) -> None:
     passages, files = counted(about.passages, "passage"), counted(about.files, "file")
     print(f"{folder}: {about.kind}, {passages} of {files}, built {about.created}")
     print(f"  from {', '.join(about.sources) or 'nothing any more'}")
+    if about.language:
+        print(f"  language: {language_words(about)}")
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
     if fields:

@@ -212,11 +212,14 @@ def build_index(source: Source, building: Callable[[str, Path], None] = lambda *
     """
     if source.index is None or not source.corpora:
         return
+    from pyrag.retrieval import analysis
     from pyrag.retrieval.index import read_info, update_index
 
     try:
-        read_info(source.index)
+        is_current = read_info(source.index).analysis == analysis.VERSION
     except DataError:
+        is_current = False
+    if not is_current:
         building(source.name.removesuffix(" (BM25)"), source.index.parent)
         update_index(source.corpora, source.index)
 

@@ -27,6 +27,7 @@ from pyrag.errors import ConfigError, install_extra
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.hybrid import DEPTH, fuse
+from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores import pgvector_statements as statements
 from pyrag.retrieval.stores.pgvector_filters import condition_of, encoded_facts
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
@@ -127,9 +128,9 @@ class PgvectorStore(Store):
             found = self._near(connection, asked, asked.topk) if near else self._worded(connection, asked, asked.topk)
         else:
             depth = max(DEPTH, asked.topk)
-            lists = {PART: self._near(connection, asked, depth), _SPARSE: self._worded(connection, asked, depth)}
-            found = fuse(lists, {PART: dense_weight, _SPARSE: 1 - dense_weight})
-        return sorted(found, key=lambda one: (-one.score, one.id))[: asked.topk]
+            lists = {_SPARSE: self._worded(connection, asked, depth), PART: self._near(connection, asked, depth)}
+            return fuse(lists, {PART: dense_weight, _SPARSE: 1 - dense_weight})[: asked.topk]
+        return sorted(found, key=best_first)[: asked.topk]
 
     def _near(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
         """Return the nearest passages. What a graph leaves short under a filter is compared one by one."""

@@ -28,6 +28,7 @@ from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores.qdrant_engines import Found, LocalEngine, Payload, Point, QdrantEngine, Query, RemoteEngine
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
@@ -168,4 +169,4 @@ def _passages(asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
     hits = [passage_of(payload, score, part) for payload, score in found]
     if asked.filter is not None:
         hits = [one for one in hits if asked.filter.matches(one.metadata)]
-    return sorted(hits, key=lambda passage: (-passage.score, passage.id))[: asked.topk]
+    return sorted(hits, key=best_first)[: asked.topk]

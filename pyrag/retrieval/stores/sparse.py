@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from pyrag.retrieval.analysis import Analysis, plain
+from pyrag.retrieval.analysis import Analysis
 
 K1 = 1.2
 B = 0.75
@@ -28,7 +28,7 @@ def passage_terms(title: str, text: str) -> Sparse:
         title: Title of the passage.
         text: Its text.
     """
-    terms = _analysis().stemming.analyze(plain(f"{title}\n{text}"))
+    terms = _analysis().passage_terms(f"{title}\n{text}")
     scale = K1 * (1 - B + B * len(terms) / USUAL)
     return _summed((term, count * (K1 + 1) / (count + scale)) for term, count in Counter(terms).items())
 

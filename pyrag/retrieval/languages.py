@@ -1,0 +1,133 @@
+"""Languages of indexes: which there are, and which one some passages are in.
+
+tantivy stems the endings of words and knows common words of most languages with an alphabet. Chinese, Hebrew, Japanese,
+Korean and Thai need no stemmer (`word_forms`); `other` is every language whose words are found as they are written.
+Detection compares letters and common words by hand: a library for it has megabytes of models for single sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from pyrag.errors import UsageError
+
+if TYPE_CHECKING:
+    import tantivy
+
+AUTO = "auto"
+ENGLISH, OTHER = "english", "other"
+WITH_STOP_WORDS = (
+    "danish", "dutch", "english", "finnish", "french", "german", "hungarian", "italian", "norwegian", "portuguese",
+    "russian", "spanish", "swedish",
+)  # fmt: skip
+STEMMED = frozenset({*WITH_STOP_WORDS, "arabic", "greek", "romanian", "turkish"})
+LANGUAGES = (*sorted({*STEMMED, "chinese", "hebrew", "japanese", "korean", "thai"}), OTHER)
+
+_MORE_STOP_WORDS = {
+    "romanian": """și să în cu la din pe nu este sunt care mai au fost prin pentru că ce lui sau dar între după către
+        fi o un al ale ei""",
+    "turkish": """ve bir bu da de için ile olarak olan çok daha gibi en ne kadar sonra her ise ancak olduğu oldu var
+        ya tarafından""",
+}
+_SCRIPTS = {
+    "korean": "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3",
+    "kana": "\u3040-\u30ff",
+    "han": "\u3400-\u4dbf\u4e00-\u9fff",
+    "hebrew": "\u05d0-\u05ea",
+    "arabic": "\u0620-\u06d3",
+    "persian": "\u067e\u0686\u0698\u06a9\u06af\u06cc\u06d2",  # of Persian and Urdu, and not of Arabic
+    "thai": "\u0e01-\u0e5b",
+    "greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "cyrillic": "\u0400-\u052f",
+    "latin": "A-Za-z\u00c0-\u024f\u1e00-\u1eff",
+}
+_LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _SCRIPTS.items()}
+_LETTER = re.compile(r"[^\W\d_]")
+_WORD = re.compile(r"[^\W\d_]+")
+_DENSE = 2.5  # letters of an alphabet that take the room of one character of Han or Hangul
+_COMMON_SHARE = 0.15  # of the words of a text that are common words of its language, at least
+_FEW_COMMON = 0.05  # of the words are common ones of English: it is not English
+_ACCENTED = re.compile("[\u00c0-\u024f]")
+_ACCENTED_SHARE = 0.02
+_KANA_SHARE = 0.05
+_PERSIAN_SHARE = 0.02
+_MAX_TEXT = 60_000  # characters
+
+
+def checked_language(name: str) -> str:
+    """Return a language by its name in any case; empty for `auto`. Raises `UsageError` for an unknown name."""
+    language = name.strip().lower()
+    if language == AUTO:
+        return ""
+    if language not in LANGUAGES:
+        raise UsageError(f"--language knows no {name!r}: it takes {', '.join(LANGUAGES)}, or {AUTO} to detect it")
+    return language
+
+
+def detected_language(texts: Iterable[str]) -> str:
+    """Return the language that most of some texts is in; English if nothing tells.
+
+    Args:
+        texts: Texts of passages; the first 60,000 characters count.
+    """
+    text = _beginning(texts)
+    letters = {name: len(pattern.findall(text)) for name, pattern in _LETTERS.items()}
+    asian = letters["han"] + letters["kana"]
+    weights: dict[str, float] = {
+        name: letters[name] for name in ("hebrew", "arabic", "thai", "greek", "cyrillic", "latin")
+    }
+    weights |= {"korean": _DENSE * letters["korean"], "asian": _DENSE * asian}
+    weights[OTHER] = len(_LETTER.findall(text)) - sum(letters.values()) + letters["persian"]
+    script = max(weights, key=lambda name: weights[name])
+    if not weights[script]:
+        return ENGLISH
+    if script == "asian":
+        return "japanese" if letters["kana"] > _KANA_SHARE * asian else "chinese"
+    if script == "arabic":
+        return OTHER if letters["persian"] > _PERSIAN_SHARE * letters["arabic"] else script
+    if script in ("latin", "cyrillic"):
+        return _by_common_words(text, ("russian",) if script == "cyrillic" else None)
+    return script
+
+
+def _beginning(texts: Iterable[str]) -> str:
+    parts: list[str] = []
+    left = _MAX_TEXT
+    for text in texts:
+        parts.append(text[:left])
+        left -= len(parts[-1])
+        if left <= 0:
+            break
+    return "\n".join(parts)
+
+
+def _by_common_words(text: str, languages: tuple[str, ...] | None) -> str:
+    counts = Counter(_WORD.findall(text.lower().encode("utf-8", "replace").decode()))
+    listed = list(counts)
+    shares = {
+        language: sum(counts[word] for word in _common_words(language, tuple(listed))) / counts.total()
+        for language in languages or (*(one for one in WITH_STOP_WORDS if one != "russian"), *_MORE_STOP_WORDS)
+    }
+    best = max(shares, key=lambda language: (shares[language], language == ENGLISH))
+    if shares[best] >= _COMMON_SHARE:
+        return best
+    accented = len(_ACCENTED.findall(text)) > _ACCENTED_SHARE * len(_LETTER.findall(text))
+    return OTHER if languages or (accented and shares[ENGLISH] < _FEW_COMMON) else ENGLISH
+
+
+@cache
+def _stopping(language: str) -> tantivy.TextAnalyzer:
+    import tantivy
+
+    builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
+    return builder.filter(tantivy.Filter.stopword(language)).build()
+
+
+def _common_words(language: str, words: tuple[str, ...]) -> set[str]:
+    if language in _MORE_STOP_WORDS:
+        return set(words).intersection(_MORE_STOP_WORDS[language].split())
+    return set(words).difference(_stopping(language).analyze(" ".join(words)))

@@ -1,0 +1,183 @@
+"""Text as the index analyses it, and further forms under which its words are found.
+
+Both are made of passages and of queries alike, so that either side may have either form: codes whole and in parts
+(`1.9.4`, `10.4.8.2`), numbers with and without thousands separators, `camelCase` in parts, characters and pairs of
+scripts without spaces, words of Korean, Hebrew and Arabic without what is glued to them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+
+from pyrag.retrieval.documents.blocks import UNSPACED
+
+MAX_LENGTH = 60  # characters; a longer word, such as a key or a hash, is indexed as its digest
+_JOINER = "\u02d1"  # a letter to the analyzer, which no text has between figures
+_BOUNDARY = "\u200c"  # in Persian, between the parts of a word
+_VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
+_BREVE = "\u0306"  # й is another letter than и
+
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\U000e0000-\U000e0fff]|\u200c(?![\u0600-\u06ff])|(?<![\u0600-\u06ff])\u200c"
+)
+_ARABIC_LETTERS = str.maketrans("ىیکةٱ", "ييكها", "ـ")
+_RUN = re.compile(f"[{UNSPACED}]+")
+_LONG = re.compile(rf"[^\W_]{{{MAX_LENGTH + 1},}}")
+
+_JOINT = re.compile(
+    r"[._:/@\\#?&=+~%\-,'’](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'’])|(?<=[0-9].)|(?=[0-9]))"
+)
+_CODE = re.compile(r"[^\W_]+(?:(?:[._:/@\\#?&=+~%\-]{1,4}|[,'’])[^\W_]+)+")
+_GROUPED = re.compile(
+    r"[0-9](?<![0-9][0-9])(?<![0-9][,.'’ ][0-9])[0-9]{0,2}([,.'’ ])"
+    r"((?:[0-9]{3}\1)*[0-9]{3}|(?:[0-9]{2}\1)+[0-9]{3})(?:(?!\1)[.,]([0-9]+))?(?![0-9]|\1[0-9])"
+)
+_HUMP = re.compile(r"[A-Z](?:(?<=[a-z].)|(?<=[A-Z]{2})(?=[a-z]{2}))")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]{2,}")
+_HEBREW = re.compile("[\u05d0-\u05ea]{3,}")
+_ARABIC = re.compile("[\u0620-\u064a\u066e-\u06d3]{3,}")
+_GLUED = re.compile(f"[\u05d0-\u06ff\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3{UNSPACED}]")
+_HEBREW_PREFIXES = tuple("והבלכמש")
+_PARTED = re.compile("[\u0600-\u06ff]+(?:\u200c[\u0600-\u06ff]+)+")
+_ARABIC_PREFIXES = ("ال", "لل", "و", "ف", "ب", "ك", "ل")
+_MAX_PREFIXES = 3
+
+
+def folded(text: str) -> str:
+    """Return a text without accents, compatibility forms and invisible characters (except `_BOUNDARY`).
+
+    Args:
+        text: Any text, lone surrogates included.
+    """
+    if text.isascii():
+        return text
+    return _FOREIGN.sub(lambda run: _folded(run[0]), _INVISIBLE.sub("", text))
+
+
+def plain(text: str) -> str:
+    """Return a text as the analyzer needs it: folded, scripts without spaces as single characters.
+
+    Args:
+        text: Any text, folded or not.
+    """
+    text = folded(text)
+    if not text.isascii() and _GLUED.search(text):
+        text = _RUN.sub(lambda run: f" {' '.join(run[0])} ", text.replace(_BOUNDARY, ""))
+    return _LONG.sub(lambda word: digest_of_word(word[0]), text) if _has_long_words(text) else text
+
+
+def _has_long_words(text: str) -> bool:
+    """Return whether more than `MAX_LENGTH` characters may be without a space."""
+    at, end = 0, len(text) - MAX_LENGTH
+    while at < end:
+        space = text.rfind(" ", at, at + MAX_LENGTH + 1)
+        if space < 0:
+            return True
+        at = space + 1
+    return False
+
+
+def digest_of_word(word: str) -> str:
+    return hashlib.blake2b(word.lower().encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def further_forms(text: str) -> str:
+    """Return the further forms of a text's words, as a text for the analyzer; empty if there are no others.
+
+    Args:
+        text: A folded text, letters in their case.
+    """
+    parts = [_whole(code) for code in codes(text)]
+    parts += _numbers(text)
+    parts += _humps(text)
+    if not text.isascii() and _GLUED.search(text):
+        parts += _glued_forms(text)
+    return " ".join(parts)
+
+
+def codes(text: str) -> Iterator[str]:
+    """Yield what is written in one piece and means something only in its order: versions, dates, addresses, numbers.
+
+    Args:
+        text: A folded text.
+    """
+    end = 0
+    for joint in _JOINT.finditer(text):
+        if joint.start() < end:
+            continue
+        code = _CODE.match(text, _start_of_word(text, joint.start()))
+        if code is not None:
+            end = code.end()
+            yield code[0]
+
+
+def _start_of_word(text: str, at: int) -> int:
+    while at > 0 and text[at - 1].isalnum():
+        at -= 1
+    return at
+
+
+def _whole(code: str) -> str:
+    """Return a code as one word, which does not depend on the marks between its parts."""
+    word = _JOINER.join(re.findall(r"[^\W_]+", code))
+    return digest_of_word(word) if len(word) > MAX_LENGTH else word
+
+
+def _numbers(text: str) -> Iterator[str]:
+    for number in _GROUPED.finditer(text):
+        integer = re.sub("[^0-9]", "", text[number.start() : number.end(2)])
+        yield f"{integer} {number[3]} {integer}{_JOINER}{number[3]}" if number[3] else integer
+
+
+def _humps(text: str) -> Iterator[str]:
+    end = 0
+    for hump in _HUMP.finditer(text):
+        if hump.start() < end:
+            continue
+        start, end = _start_of_word(text, hump.start()), hump.end()
+        while end < len(text) and text[end].isalnum():
+            end += 1
+        yield " ".join(_PIECE.findall(text[start:end]))
+
+
+def _glued_forms(text: str) -> list[str]:
+    parts = [pair for run in _RUN.findall(text) for pair in _pairs(run)]
+    parts += [word.replace(_BOUNDARY, " ") for word in _PARTED.findall(text)]
+    for word in _HANGUL.findall(text):
+        parts += [*word, *(_pairs(word) if len(word) > 2 else ())]
+    for word in _HEBREW.findall(text):
+        parts += _without_prefixes(word, _HEBREW_PREFIXES)
+    for word in _ARABIC.findall(text):
+        parts += _without_prefixes(word, _ARABIC_PREFIXES)
+    return parts
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+def _without_prefixes(word: str, prefixes: tuple[str, ...]) -> Iterator[str]:
+    """Yield a word without the articles, prepositions and conjunctions that may be glued to it, one less each time."""
+    for _ in range(_MAX_PREFIXES):
+        prefix = next((one for one in prefixes if word.startswith(one)), "")
+        word = word[len(prefix) :]
+        if not prefix or len(word) < 2:
+            return
+        yield word
+
+
+@lru_cache(maxsize=4096)
+def _folded(run: str) -> str:
+    parts = unicodedata.normalize("NFKD", run.encode("utf-8", "replace").decode())
+    bare = "".join(
+        c for at, c in enumerate(parts)
+        if unicodedata.combining(c) in (0, _VOICING) or (c == _BREVE and parts[at - 1 : at] in ("и", "И"))
+    )  # fmt: skip
+    return unicodedata.normalize("NFC", bare).translate(_ARABIC_LETTERS)
