@@ -9,6 +9,7 @@ query left out +0.8, possessives cut off +0.1 (not done).
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyrag.retrieval.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
-from pyrag.retrieval.word_forms import codes, folded, further_forms, plain
+from pyrag.retrieval.word_forms import analysed, codes, folded, further_forms, has_figure, humps, pieces, plain
 
 if TYPE_CHECKING:
     import tantivy
@@ -41,13 +42,17 @@ class QueryTerms:
 
     Attributes:
         terms: Distinct terms, in order.
-        phrases: Terms whose order counts, of codes and of quotations.
+        parts: Terms of the parts of words in camel case, by the word's term.
+        codes: Terms of each code with figures, whose order counts.
+        quotations: Terms of each quotation and of other codes, such as names of domains, whose order counts.
         pairs: Neighbours one of which is a number.
         sequence: Terms of the query's words in order, common words left out.
     """
 
     terms: list[str]
-    phrases: list[tuple[str, ...]]
+    parts: dict[str, tuple[str, ...]]
+    codes: list[tuple[str, ...]]
+    quotations: list[tuple[str, ...]]
     pairs: list[tuple[str, str]]
     sequence: list[str]
 
@@ -73,8 +78,8 @@ class Analysis:
 
     def passage_terms(self, text: str) -> list[str]:
         """Return the terms of a passage, further forms included."""
-        text = folded(text)
-        return self.stemming.analyze(plain(text)) + self.stemming.analyze(further_forms(text))
+        main, forms = analysed(text)
+        return self.stemming.analyze(main) + self.stemming.analyze(forms)
 
     def query(self, query: str) -> QueryTerms:
         """Return the terms of a query, and those whose order counts.
@@ -88,14 +93,19 @@ class Analysis:
         common = self._common(query, words)
         telling = [word for word in dict.fromkeys(words) if word not in common]
         main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
-        forms = self.stemming.analyze(further_forms(text))[:MAX_TERMS]
-        spans = dict.fromkeys(self._phrases([*codes(text), *_quotations(text)]))
+        forms = self.stemming.analyze(further_forms(text, camel_case=False))[:MAX_TERMS]
         return QueryTerms(
             list(dict.fromkeys([*main_terms, *forms])),
-            list(spans)[:MAX_PHRASES],
+            self._parts(text),
+            self._phrases(filter(has_figure, codes(text))),
+            self._phrases([*_quotations(text), *itertools.filterfalse(has_figure, codes(text))]),
             self._pairs(words[:MAX_TERMS], common),
             main_terms,
         )
+
+    def _parts(self, text: str) -> dict[str, tuple[str, ...]]:
+        parts = {word: tuple(self.stemming.analyze(" ".join(pieces(word)))) for word in humps(text)}
+        return {term: own for word, own in parts.items() for term in self.stemming.analyze(word) if len(own) > 1}
 
     def _common(self, query: str, words: list[str]) -> frozenset[str]:
         """Return the common words of a query; none if it has no other words."""
@@ -120,8 +130,8 @@ class Analysis:
         return builder.filter(tantivy.Filter.stopword(self._language)).build()
 
     def _phrases(self, texts: Iterable[str]) -> list[tuple[str, ...]]:
-        phrases = [tuple(self.stemming.analyze(plain(text))[:MAX_TERMS]) for text in texts]
-        return [phrase for phrase in phrases if len(phrase) > 1]
+        phrases = (tuple(self.stemming.analyze(plain(text))[:MAX_TERMS]) for text in texts)
+        return list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))[:MAX_PHRASES]
 
     def _pairs(self, words: list[str], common: frozenset[str]) -> list[tuple[str, str]]:
         terms = self.stemming.analyze(" ".join(words))

@@ -24,15 +24,16 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.retrieval.languages import ENGLISH
 from pyrag.retrieval.protocol import best_first
-from pyrag.retrieval.word_forms import folded, further_forms, plain
+from pyrag.retrieval.word_forms import analysed, plain
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     import tantivy
 
 TITLE_WEIGHT = 0.75
-PHRASE_WEIGHT = 1.0
-PAIR_WEIGHT = 0.5
+CODE_WEIGHT = 0.5
+QUOTATION_WEIGHT = 0.3
+PAIR_WEIGHT = 0.2
 MAX_IN_ORDER = 64  # words of a query
 ORDER_WEIGHT = 1e-4  # of pairs of neighbours in a query, among passages with equal scores
 
@@ -89,10 +90,11 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
     stored = msgspec.msgpack.encode((*fields, passage.metadata) if passage.metadata else fields)
     made = tantivy.Document(id=passage.id, source=passage.source, stored=stored)
     if words:
-        text = folded(f"{passage.title}\n{passage.text}")
-        made.add_text("title", plain(passage.title))
-        made.add_text("body", plain(text))
-        if forms := further_forms(text):
+        body, forms = analysed(f"{passage.title}\n{passage.text}")
+        title = body.partition("\n")[0] if "\n" not in passage.title else plain(passage.title)
+        made.add_text("title", title)
+        made.add_text("body", body)
+        if forms:
             made.add_text("body", forms)  # as another value, so that no phrase reaches into it
     made.add_text(METADATA, encoded(passage.metadata) or NO_METADATA)
     made.add_integer(KEY, key_of(passage.id))
@@ -196,9 +198,13 @@ class Bm25Index:
         for term in query.terms:
             title = tantivy.Query.term_query(self._schema, "title", term, "freq")
             parts.append(tantivy.Query.boost_query(title, TITLE_WEIGHT))
-            parts.append(tantivy.Query.term_query(self._schema, "body", term, "freq"))
+            body = tantivy.Query.term_query(self._schema, "body", term, "freq")
+            if self._knows_order and (own := query.parts.get(term)):
+                body = tantivy.Query.disjunction_max_query([body, self._phrase(own, 1.0)])
+            parts.append(body)
         if self._knows_order:
-            parts += [self._phrase(phrase, PHRASE_WEIGHT) for phrase in query.phrases]
+            parts += [self._phrase(code, CODE_WEIGHT) for code in query.codes]
+            parts += [self._phrase(quotation, QUOTATION_WEIGHT) for quotation in query.quotations]
             parts += [self._phrase(pair, PAIR_WEIGHT) for pair in query.pairs]
         if in_order:
             neighbours = dict.fromkeys(pairwise(query.sequence[:MAX_IN_ORDER]))

@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from string import ascii_lowercase, ascii_uppercase, digits
 
 from pyrag.retrieval.documents.blocks import UNSPACED
 
@@ -30,14 +31,23 @@ _ARABIC_LETTERS = str.maketrans("ىیکةٱ", "ييكها", "ـ")
 _RUN = re.compile(f"[{UNSPACED}]+")
 _LONG = re.compile(rf"[^\W_]{{{MAX_LENGTH + 1},}}")
 
-_JOINT = re.compile(
-    r"[._:/@\\#?&=+~%\-,'’](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'’])|(?<=[0-9].)|(?=[0-9]))"
+_MARKS = b"._:/@\\#&=+~%", b"-,'"
+_KINDS = bytes.maketrans(
+    b"".join((ascii_lowercase.encode(), ascii_uppercase.encode(), digits.encode(), b"?", *_MARKS)),
+    b"a" * 26 + b"A" * 26 + b"0" * 10 + b"a" + b"_" * len(_MARKS[0]) + b"-" * len(_MARKS[1]),
 )
-_CODE = re.compile(r"[^\W_]+(?:(?:[._:/@\\#?&=+~%\-]{1,4}|[,'’])[^\W_]+)+")
+"""Letters, figures and marks by kind, to see quickly whether a text may have a form; `?` may be any letter."""
+_MAY_BE_GROUPED = re.compile(rb"0[-_ a]00")
+_MAY_BE_HUMP = re.compile(rb"A(?:(?<=a.)|Aaa)")
+_JOINT = re.compile(
+    r"[._:/@\\#&=+~%\-,'](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'])|(?<=[0-9].)|(?=[0-9]))"
+)
+_CODE = re.compile(r"[^\W_]+(?:(?:[._:/@\\#?&=+~%\-]{1,4}|[,'])[^\W_]+)+")
 _GROUPED = re.compile(
     r"[0-9](?<![0-9][0-9])(?<![0-9][,.'’ ][0-9])[0-9]{0,2}([,.'’ ])"
     r"((?:[0-9]{3}\1)*[0-9]{3}|(?:[0-9]{2}\1)+[0-9]{3})(?:(?!\1)[.,]([0-9]+))?(?![0-9]|\1[0-9])"
 )
+_WORD = re.compile(r"[^\W_]+")
 _HUMP = re.compile(r"[A-Z](?:(?<=[a-z].)|(?<=[A-Z]{2})(?=[a-z]{2}))")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]{2,}")
@@ -58,7 +68,7 @@ def folded(text: str) -> str:
     """
     if text.isascii():
         return text
-    return _FOREIGN.sub(lambda run: _folded(run[0]), _INVISIBLE.sub("", text))
+    return _FOREIGN.sub(lambda run: _folded(run[0]), text)
 
 
 def plain(text: str) -> str:
@@ -68,7 +78,22 @@ def plain(text: str) -> str:
         text: Any text, folded or not.
     """
     text = folded(text)
-    if not text.isascii() and _GLUED.search(text):
+    return _split(text, glued=_is_glued(text))
+
+
+def analysed(text: str) -> tuple[str, str]:
+    """Return a text as the analyzer needs it, and the further forms of its words.
+
+    Args:
+        text: Any text.
+    """
+    text = folded(text)
+    glued = _is_glued(text)
+    return _split(text, glued=glued), _forms(text, glued=glued)
+
+
+def _split(text: str, *, glued: bool) -> str:
+    if glued:
         text = _RUN.sub(lambda run: f" {' '.join(run[0])} ", text.replace(_BOUNDARY, ""))
     return _LONG.sub(lambda word: digest_of_word(word[0]), text) if _has_long_words(text) else text
 
@@ -88,18 +113,34 @@ def digest_of_word(word: str) -> str:
     return hashlib.blake2b(word.lower().encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def further_forms(text: str) -> str:
+def further_forms(text: str, *, camel_case: bool = True) -> str:
     """Return the further forms of a text's words, as a text for the analyzer; empty if there are no others.
 
     Args:
         text: A folded text, letters in their case.
+        camel_case: True to add the parts of words in camel case.
     """
-    parts = [_whole(code) for code in codes(text)]
-    parts += _numbers(text)
-    parts += _humps(text)
-    if not text.isascii() and _GLUED.search(text):
+    return _forms(text, glued=_is_glued(text), camel_case=camel_case)
+
+
+def _forms(text: str, *, glued: bool, camel_case: bool = True) -> str:
+    kinds = text.encode("ascii", "replace").translate(_KINDS)
+    parts: list[str] = []
+    if b"0" in kinds:
+        parts += [_whole(code) for code in codes(text) if has_figure(code)]
+    if _MAY_BE_GROUPED.search(kinds):
+        parts += _numbers(text)
+    if camel_case and _MAY_BE_HUMP.search(kinds):
+        for word in humps(text):
+            parts += pieces(word)
+    if glued:
         parts += _glued_forms(text)
     return " ".join(parts)
+
+
+def _is_glued(text: str) -> bool:
+    """Return whether a text has words of a script that glues or joins them."""
+    return not text.isascii() and bool(_GLUED.search("".join(_FOREIGN.findall(text))))
 
 
 def codes(text: str) -> Iterator[str]:
@@ -112,7 +153,7 @@ def codes(text: str) -> Iterator[str]:
     for joint in _JOINT.finditer(text):
         if joint.start() < end:
             continue
-        code = _CODE.match(text, _start_of_word(text, joint.start()))
+        code = _CODE.search(text, max(end, text.rfind(" ", 0, joint.start()) + 1))
         if code is not None:
             end = code.end()
             yield code[0]
@@ -124,9 +165,14 @@ def _start_of_word(text: str, at: int) -> int:
     return at
 
 
+def has_figure(code: str) -> bool:
+    """Return whether a code has a figure."""
+    return any(map(str.isdigit, code))
+
+
 def _whole(code: str) -> str:
     """Return a code as one word, which does not depend on the marks between its parts."""
-    word = _JOINER.join(re.findall(r"[^\W_]+", code))
+    word = _JOINER.join(_WORD.findall(code))
     return digest_of_word(word) if len(word) > MAX_LENGTH else word
 
 
@@ -136,15 +182,22 @@ def _numbers(text: str) -> Iterator[str]:
         yield f"{integer} {number[3]} {integer}{_JOINER}{number[3]}" if number[3] else integer
 
 
-def _humps(text: str) -> Iterator[str]:
+def humps(text: str) -> Iterator[str]:
+    """Yield the words in camel case.
+
+    Args:
+        text: A folded text.
+    """
     end = 0
     for hump in _HUMP.finditer(text):
-        if hump.start() < end:
-            continue
-        start, end = _start_of_word(text, hump.start()), hump.end()
-        while end < len(text) and text[end].isalnum():
-            end += 1
-        yield " ".join(_PIECE.findall(text[start:end]))
+        if hump.start() >= end and (word := _WORD.search(text, _start_of_word(text, hump.start()))):
+            end = word.end()
+            yield word[0]
+
+
+def pieces(word: str) -> list[str]:
+    """Return the parts of a word in camel case."""
+    return _PIECE.findall(word)
 
 
 def _glued_forms(text: str) -> list[str]:
@@ -175,7 +228,7 @@ def _without_prefixes(word: str, prefixes: tuple[str, ...]) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _folded(run: str) -> str:
-    parts = unicodedata.normalize("NFKD", run.encode("utf-8", "replace").decode())
+    parts = unicodedata.normalize("NFKD", _INVISIBLE.sub("", run).encode("utf-8", "replace").decode())
     bare = "".join(
         c for at, c in enumerate(parts)
         if unicodedata.combining(c) in (0, _VOICING) or (c == _BREVE and parts[at - 1 : at] in ("и", "И"))
