@@ -17,7 +17,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from pyrag.retrieval.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
-from pyrag.retrieval.word_forms import analysed, codes, folded, further_forms, has_figure, humps, pieces, plain
+from pyrag.retrieval.word_forms import (
+    analysed,
+    codes,
+    folded,
+    further_forms,
+    has_figure,
+    humps,
+    pieces,
+    plain,
+    without_separators,
+)
 
 if TYPE_CHECKING:
     import tantivy
@@ -43,7 +53,7 @@ class QueryTerms:
     Attributes:
         terms: Distinct terms, in order.
         parts: Terms of the parts of words in camel case, by the word's term.
-        codes: Terms of each code with figures, whose order counts.
+        codes: Terms of each code with figures, and pairs of them, whose order counts.
         quotations: Terms of each quotation and of other codes, such as names of domains, whose order counts.
         pairs: Neighbours one of which is a number.
         sequence: Terms of the query's words in order, common words left out.
@@ -88,17 +98,18 @@ class Analysis:
             query: Any text.
         """
         text = folded(query)
-        main = plain(text)
+        main = plain(without_separators(text))
         words = self._splitting.analyze(main)
         common = self._common(query, words)
         telling = [word for word in dict.fromkeys(words) if word not in common]
         main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
-        forms = self.stemming.analyze(further_forms(text, camel_case=False))[:MAX_TERMS]
+        forms = self.stemming.analyze(further)[:MAX_TERMS] if (further := further_forms(text, camel_case=False)) else []
+        whole = list(codes(text))
         return QueryTerms(
             list(dict.fromkeys([*main_terms, *forms])),
             self._parts(text),
-            self._phrases(filter(has_figure, codes(text))),
-            self._phrases([*_quotations(text), *itertools.filterfalse(has_figure, codes(text))]),
+            _with_pairs(self._phrases(filter(has_figure, whole))),
+            self._phrases([*_quotations(text), *itertools.filterfalse(has_figure, whole)]),
             self._pairs(words[:MAX_TERMS], common),
             main_terms,
         )
@@ -134,6 +145,8 @@ class Analysis:
         return list(dict.fromkeys(phrase for phrase in phrases if len(phrase) > 1))[:MAX_PHRASES]
 
     def _pairs(self, words: list[str], common: frozenset[str]) -> list[tuple[str, str]]:
+        if not any(map(str.isdecimal, words)):
+            return []
         terms = self.stemming.analyze(" ".join(words))
         pairs = [
             (terms[at], terms[at + 1])
@@ -141,6 +154,12 @@ class Analysis:
             if (words[at].isdecimal() or words[at + 1].isdecimal()) and not common.intersection(words[at : at + 2])
         ]
         return list(dict.fromkeys(pairs))[:MAX_PHRASES]
+
+
+def _with_pairs(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return phrases, and pairs of neighbours in the longer ones: a text may have a part of a code."""
+    pairs = [pair for phrase in phrases if len(phrase) > 2 for pair in itertools.pairwise(phrase)]
+    return list(dict.fromkeys([*phrases, *pairs]))[:MAX_PHRASES]
 
 
 def _quotations(text: str) -> list[str]:

@@ -144,11 +144,16 @@ class Bm25Index:
             return []
         terms = self._analysis.query(query)
         hits = self._found(self._query(terms), topk, where)
+        places: dict[tuple[int, int], float] = {}
         if self._knows_order and len(terms.sequence) > 1 and _has_ties(hits):
-            hits = self._found(self._query(terms, in_order=True), topk, where)
-        passages = [self._passage(score, address) for score, address in hits]
-        passages.sort(key=best_first)
-        return passages[:topk]
+            ordered = self._found(self._query(terms, in_order=True), topk, where)
+            places = {(address.segment_ord, address.doc): -score for score, address in ordered}
+        found = [
+            (-score, places.get((address.segment_ord, address.doc), 0.0), self._passage(score, address))
+            for score, address in hits
+        ]
+        found.sort(key=lambda hit: (*hit[:2], best_first(hit[2])))
+        return [passage for _, _, passage in found[:topk]]
 
     def _found(
         self, query: tantivy.Query | None, topk: int, where: Filter | SelectedPassages | None

@@ -176,10 +176,25 @@ def _whole(code: str) -> str:
     return digest_of_word(word) if len(word) > MAX_LENGTH else word
 
 
+def without_separators(text: str) -> str:
+    """Return a text whose numbers have no thousands separators; numbers parted by spaces may be several, and stay.
+
+    Args:
+        text: A folded text.
+    """
+    return _GROUPED.sub(lambda number: number[0] if number[1] == " " else ".".join(_digits(number)), text)
+
+
 def _numbers(text: str) -> Iterator[str]:
     for number in _GROUPED.finditer(text):
-        integer = re.sub("[^0-9]", "", text[number.start() : number.end(2)])
-        yield f"{integer} {number[3]} {integer}{_JOINER}{number[3]}" if number[3] else integer
+        parts = _digits(number)
+        yield parts[0] if len(parts) == 1 else f"{' '.join(parts)} {_JOINER.join(parts)}"
+
+
+def _digits(number: re.Match[str]) -> list[str]:
+    """Return the digits of a number without separators, and those of its fraction if it has one."""
+    integer = "".join(filter(str.isdigit, number.string[number.start() : number.end(2)]))
+    return [integer, number[3]] if number[3] else [integer]
 
 
 def humps(text: str) -> Iterator[str]:

@@ -36,7 +36,8 @@ def test_fusion_is_the_sum_of_reciprocal_ranks(one: list[str], two: list[str], k
     fused = fuse({"x": listed(*one), "y": listed(*two)}, {"x": 1.0, "y": weight}, k)
     assert {passage.id: passage.score for passage in fused} == pytest.approx({a: float(b) for a, b in expected.items()})
     assert [passage.score for passage in fused] == sorted((passage.score for passage in fused), reverse=True)
-    assert [p.id for p in fused] == [p.id for p in sorted(fused, key=lambda p: (-p.score, p.id))]
+    listed_first = list(dict.fromkeys([*one, *two]))
+    assert [p.id for p in fused] == [p.id for p in sorted(fused, key=lambda p: (-p.score, listed_first.index(p.id)))]
     for passage in fused:
         parts = {key: 10.0 - found.index(passage.id) for key, found in (("x", one), ("y", two)) if passage.id in found}
         assert passage.parts == parts

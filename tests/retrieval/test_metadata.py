@@ -18,6 +18,7 @@ from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.filters.metadata import MAX_FIELDS, MAX_SIZE, MAX_VALUE, metadata_of, value_of_text
 from pyrag.retrieval.index import open_index, update_index
+from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.trace.model import Passage
 
 YAML = """---
@@ -146,10 +147,11 @@ def test_an_index_of_before_opens_and_finds_nothing_under_filters(
     with monkeypatch.context() as before:
         before.setattr("pyrag.retrieval.indexing.bm25_part.schema", schema_before)
         before.setattr("pyrag.retrieval.indexing.bm25_part.document", document_before)
+        before.setattr("pyrag.retrieval.indexing.bm25_part.analyzer_of", lambda _: "pyrag")
         before.setattr("pyrag.retrieval.indexing.build.VERSION", 1)
-        update_index([corpus], index)
+        update_index([corpus], index, parts=(Bm25Part(language="english"),))
     about = json.loads((index / "pyrag-index.json").read_text())
-    (index / "pyrag-index.json").write_text(json.dumps({**about, "format": 2}))
+    (index / "pyrag-index.json").write_text(json.dumps({**about, "format": 2, "analysis": 1, "language": ""}))
     opened = open_index(index)
     assert [(one.id, one.metadata) for one in opened.search("mill", 5)] == [("1", {})]
     assert opened.selector.fields == {}
@@ -162,7 +164,7 @@ def test_an_index_of_before_opens_and_finds_nothing_under_filters(
     assert open_index(index).search("mill", 5, parsed("team = 'ops'"))[0].metadata == {"team": "ops"}
 
 
-def schema_before() -> tantivy.Schema:
+def schema_before(_: str) -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     for name in ("id", "source"):
         builder.add_text_field(name, tokenizer_name="raw", index_option="basic")

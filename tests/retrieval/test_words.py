@@ -1,0 +1,124 @@
+"""Words as people have them: codes, numbers, camel case, invisible characters, glued words, and order."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyrag.retrieval.bm25 import index_of
+from pyrag.retrieval.word_forms import analysed, folded, plain
+from pyrag.trace.model import Passage
+
+SHA = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
+JOINED = "a\u00adb"
+
+
+def first(query: str, *texts: str, language: str = "english") -> str:
+    """Return the text that is found first; ids and places favour the earlier ones."""
+    found = index_of([Passage(f"{n}", "", text) for n, text in enumerate(texts)], language).search(query, 5)
+    return found[0].text if found else ""
+
+
+@pytest.mark.parametrize(
+    ("query", "other", "right"),
+    [
+        ("Marlo 1.9.4", "Marlo 4.1.9 is out.", "Marlo 1.9.4 is out."),
+        ("Marlo 1.9", "Marlo 9.1 is out.", "Marlo 1.9.4 is out."),
+        ("Marlo 1.9", "Marlo 1.9.4 is out.", "Marlo 1.9 is out."),
+        ("Bericht 03.11.2022", "Bericht vom 11.03.2022.", "Bericht vom 03.11.2022."),
+        ("log of 2022-11-03", "The log of 2022-03-11.", "The log of 2022-11-03."),
+        ("10.4.8.2", "The host 10.8.4.2 runs.", "The host 10.4.8.2 runs."),
+        ("http://10.4.8.2:80/", "The host 10.8.4.2 runs.", "The host 10.4.8.2 runs."),
+        ("harbour 555-12-77", "Harbour 555-77-12.", "Harbour 555-12-77."),
+        ("ferry 08:21", "The ferry leaves at 21:08.", "The ferry leaves at 08:21."),
+        ("section 4 paragraph 2", "See section 2, paragraph 4.", "See section 4, paragraph 2."),
+        ("room 7 house 5", "House 7, room 5.", "House 5, room 7."),
+        ("example.org", "The org and an example.", "Go to example.org now."),
+        ('the sign "stone over water"', "The sign: water over stone.", "The sign: stone over water."),
+        ("das Schild „Stein über Wasser“", "Das Schild: Wasser über Stein.", "Das Schild: Stein über Wasser."),
+        ("the dog bites the man", "The man bites the dog.", "The dog bites the man."),
+    ],
+)
+def test_order_counts(query: str, other: str, right: str) -> None:
+    assert first(query, other, right) == right
+
+
+@pytest.mark.parametrize("one", ["14,500", "14.500", "14 500", "14'500", "14’500", "14\u202f500", "14500"])
+@pytest.mark.parametrize("other", ["14,500", "14 500", "14\u00a0500", "14500"])
+def test_thousands_separators_match_both_ways(one: str, other: str) -> None:
+    text = f"The load is {other} kg."
+    assert first(one, "The load is 145 kg.", text) == text
+    assert " " in folded(one) or first(one, "The load is 500 of 14 kg.", text) == text
+
+
+@pytest.mark.parametrize(
+    ("query", "text"),
+    [
+        ("1234567.89", "It costs 1,234,567.89 euros."),
+        ("1.234.567,89", "It costs 1234567.89 euros."),
+        ("1234567", "It costs 12,34,567 rupees."),
+        ("getUserName", "Call get_user_name first."),
+        ("get user name", "Call getUserName first."),
+        ("user name", "Call getUserName first."),
+        ("http server", "The HTTPServer waits."),
+        ("HTTPServer", "The http server waits."),
+        ("youtube", "A film on YouTube."),
+        ("Waldarbeiterverband", "Der Wald\u00adarbeiter\u00adverband tagt."),
+        ("Wald\u00adarbeiter\u00adverband", "Der Waldarbeiterverband tagt."),
+        ("hydrodynamic", "It is hydro\u200bdynamic."),
+        ("hydrodynamic", "It is hydro\u2060dynamic, \ufeffoften."),
+        ("often", "It is hydro\u2060dynamic, \ufeffoften."),
+        (SHA, f"The mark {SHA} is old."),
+        (SHA.upper(), f"The mark {SHA} is old."),
+        ("x" * 5000, f"Data {'x' * 5000} ends."),
+        (f"https://a.example/f/{SHA}?v=2", f"Load https://a.example/f/{SHA}?v=2 now."),
+        ("대구", "대구에는 섬유 박물관이 있다."),
+        ("박물관", "대구에는 섬유 박물관이 있다."),
+        ("물", "물은 차다."),
+        ("대구에서", "대구의 시장."),
+        ("מגדל", "המגדל בעכו נבנה."),
+        ("עכו", "המגדל בעכו נבנה."),
+        ("והמגדל", "מגדל ישן."),
+        ("متحف", "المتحف في طنجة مغلق."),
+        ("متحف", "ذهبت للمتحف امس."),
+        ("بالمتحف", "متحف في طنجة."),
+        ("احمد", "أحمد في البيت."),
+        ("کتاب", "کتاب\u200cها اینجاست."),
+        ("کتابها", "کتاب\u200cها اینجاست."),
+        ("東京の首都", "東京は日本の首都だ。"),
+    ],
+)
+def test_either_form_finds_the_other(query: str, text: str) -> None:
+    assert first(query, "Another text of no use here, with words.", text) == text
+
+
+def test_a_long_word_is_not_another_one() -> None:
+    assert first(SHA[:-1] + "0", f"The mark {SHA} is old.") == ""
+
+
+def test_forms_do_not_part_the_words_of_a_text() -> None:
+    assert analysed("An old getUserName of 1.9.4") == ("An old getUserName of 1.9.4", "1ˑ9ˑ4 get User Name")
+    assert analysed("well-known, and so on. Then.") == ("well-known, and so on. Then.", "")
+
+
+def test_another_letter_is_not_an_accent() -> None:
+    assert plain("й ё é が") == "й е e  が "
+
+
+@pytest.mark.parametrize(
+    ("language", "query", "text"),
+    [
+        ("german", "Häuser", "Das Haus ist alt."),
+        ("german", "hauser", "Das Haus ist alt."),
+        ("french", "généraux", "Un général parle."),
+        ("russian", "новый музей", "Новые музеи."),
+        ("finnish", "talo", "Taloissa on lämmin."),
+        ("arabic", "متاحف", "المتاحف مغلقة."),
+    ],
+)
+def test_endings_are_of_the_language(language: str, query: str, text: str) -> None:
+    assert first(query, "Kein x.", text, language=language) == text
+
+
+def test_common_words_of_the_language_do_not_count() -> None:
+    texts = ("Wie und wo und wann der war.", "Der Müller hat eine lange und alte Mühle am Bach hinter dem Dorf.")
+    assert first("wo war der Müller", *texts, language="german") == texts[1]
