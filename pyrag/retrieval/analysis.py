@@ -12,9 +12,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from pyrag.retrieval.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
 from pyrag.retrieval.word_forms import (
@@ -46,8 +45,7 @@ COMMON = frozenset(_COMMON.split())
 _QUOTED = re.compile('"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』|《([^》]+)》')
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """A query as the index searches for it.
 
     Attributes:
@@ -104,18 +102,22 @@ class Analysis:
         telling = [word for word in dict.fromkeys(words) if word not in common]
         main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
         forms = self.stemming.analyze(further)[:MAX_TERMS] if (further := further_forms(text, camel_case=False)) else []
-        whole = list(codes(text))
+        whole, quoted = list(codes(text)), _quotations(text)
+        figures = [code for code in whole if has_figure(code)]
+        names = [code for code in whole if code not in figures]
         return QueryTerms(
             list(dict.fromkeys([*main_terms, *forms])),
             self._parts(text),
-            _with_pairs(self._phrases(filter(has_figure, whole))),
-            self._phrases([*_quotations(text), *itertools.filterfalse(has_figure, whole)]),
+            _with_pairs(self._phrases(figures)) if figures else [],
+            self._phrases([*quoted, *names]) if quoted or names else [],
             self._pairs(words[:MAX_TERMS], common),
             main_terms,
         )
 
     def _parts(self, text: str) -> dict[str, tuple[str, ...]]:
-        parts = {word: tuple(self.stemming.analyze(" ".join(pieces(word)))) for word in humps(text)}
+        if not (words := list(humps(text))):
+            return {}
+        parts = {word: tuple(self.stemming.analyze(" ".join(pieces(word)))) for word in words}
         return {term: own for word, own in parts.items() for term in self.stemming.analyze(word) if len(own) > 1}
 
     def _common(self, query: str, words: list[str]) -> frozenset[str]:

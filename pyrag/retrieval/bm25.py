@@ -144,16 +144,24 @@ class Bm25Index:
             return []
         terms = self._analysis.query(query)
         hits = self._found(self._query(terms), topk, where)
-        places: dict[tuple[int, int], float] = {}
-        if self._knows_order and len(terms.sequence) > 1 and _has_ties(hits):
-            ordered = self._found(self._query(terms, in_order=True), topk, where)
-            places = {(address.segment_ord, address.doc): -score for score, address in ordered}
+        if not _has_ties(hits):
+            return [self._passage(score, address) for score, address in hits[:topk]]
+        order = self._order(terms, topk, where)
         found = [
-            (-score, places.get((address.segment_ord, address.doc), 0.0), self._passage(score, address))
+            (-score, order.get((address.segment_ord, address.doc), 0.0), self._passage(score, address))
             for score, address in hits
         ]
         found.sort(key=lambda hit: (*hit[:2], best_first(hit[2])))
         return [passage for _, _, passage in found[:topk]]
+
+    def _order(
+        self, terms: QueryTerms, topk: int, where: Filter | SelectedPassages | None
+    ) -> dict[tuple[int, int], float]:
+        """Return by address which passages have more of the query's words in its order: the lower, the more."""
+        if not self._knows_order or len(terms.sequence) < 2:
+            return {}
+        ordered = self._found(self._query(terms, in_order=True), topk, where)
+        return {(address.segment_ord, address.doc): -score for score, address in ordered}
 
     def _found(
         self, query: tantivy.Query | None, topk: int, where: Filter | SelectedPassages | None

@@ -184,3 +184,19 @@ def test_a_filter_that_finds_nothing_is_explained(pyrag: Run, notes: Path) -> No
         assert any(says in warning for warning in reply["warnings"])
     done = pyrag("ask", "Who founded the mill?", "--index", "ix", "--where", "year = 1999")
     assert (done.stdout, done.stderr) == ("Ann Lee\n", "")
+
+
+def test_the_language_is_taken_shown_and_explained(pyrag: Run, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Das Haus ist alt und steht in der Stadt, und der Müller ist nicht da.")
+    detected = "language: german (detected); the embedded engine answers in English only, so name a language model"
+    assert detected in pyrag("index", "a.txt", "--out", "ix").stderr
+    assert detected in pyrag("index", "info", "ix").stdout
+    assert json.loads(pyrag("index", "info", "ix", "--json").stdout)["language"] == "german"
+    assert "a.txt" in pyrag("index", "search", "ix", "Häuser").stdout
+    assert pyrag("index", "a.txt", "--out", "ix", "--language", "English").stderr == ""
+    assert pyrag("index", "a.txt", "--out", "ix").stderr == ""  # it stays
+    assert "language: english\n" in pyrag("index", "info", "ix").stdout
+    assert detected in pyrag("index", "a.txt", "--out", "ix", "--language", "auto").stderr
+    wrong = pyrag("index", "a.txt", "--out", "ix", "--language", "klingon")
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert "--language knows no 'klingon': it takes arabic, chinese, " in wrong.stderr
