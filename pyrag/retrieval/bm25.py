@@ -17,14 +17,14 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
-from pyrag.retrieval.analysis import Analysis, QueryTerms
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, SelectedPassages, key_of
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import FilterVerdict
-from pyrag.retrieval.languages import ENGLISH
 from pyrag.retrieval.protocol import best_first
-from pyrag.retrieval.word_forms import analysed, plain
+from pyrag.retrieval.words.analysis import Analysis, QueryTerms
+from pyrag.retrieval.words.forms import analysed, plain
+from pyrag.retrieval.words.languages import ENGLISH
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pyrag.errors import DataError, PyRAGError
-from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index
 from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25, words_language
@@ -40,6 +39,7 @@ from pyrag.retrieval.indexing.sources import (
     named_sources,
     wanted_sources,
 )
+from pyrag.retrieval.words import analysis
 
 if TYPE_CHECKING:
     from pyrag.retrieval.indexing.build import BuildOptions, BuildOutcome

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyrag.errors import ServiceError
 from pyrag.retrieval import bm25
 from pyrag.retrieval.bm25 import Bm25Index, Bm25Retriever, index_of
-from pyrag.retrieval.word_forms import plain
+from pyrag.retrieval.words.forms import plain
 from pyrag.trace.model import Passage
 
 PASSAGES = [

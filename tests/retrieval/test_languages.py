@@ -10,8 +10,8 @@ import pytest
 from pyrag.errors import UsageError
 from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
-from pyrag.retrieval.languages import LANGUAGES, checked_language, detected_language
 from pyrag.retrieval.removal import remove_from_index
+from pyrag.retrieval.words.languages import LANGUAGES, checked_language, detected_language
 
 GERMAN = "Das Haus ist alt und steht in der Stadt. Die Mühle war eine Stunde zu, und der Müller ist nicht da. "
 ENGLISH = "The house is old and it stands in the town. The mill was shut for an hour, and they are not here. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrag.retrieval.bm25 import index_of
-from pyrag.retrieval.word_forms import analysed, folded, plain
+from pyrag.retrieval.words.forms import analysed, folded, plain
 from pyrag.trace.model import Passage
 
 SHA = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"

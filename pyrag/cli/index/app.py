@@ -118,7 +118,7 @@ def build(
     from pyrag.retrieval.documents.encodings import checked_encoding
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.embedders.embedding import BUNDLED
-    from pyrag.retrieval.languages import checked_language
+    from pyrag.retrieval.words.languages import checked_language
 
     if dense and embedder not in (None, BUNDLED):
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")

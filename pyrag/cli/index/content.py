@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable
 from pyrag.cli.views.words import counted
-from pyrag.retrieval.languages import ENGLISH
+from pyrag.retrieval.words.languages import ENGLISH
 
 if TYPE_CHECKING:
     from pyrag.retrieval.index import Built, IndexInfo
+    from pyrag.retrieval.vectors.faiss_index import VectorInfo
 
 _SHOWN = 20  # files, lines and rows that were left out
 _NAMED = 5  # files of one remark
@@ -144,6 +145,23 @@ def print_remarks(remarks: Sequence[tuple[str, str]]) -> None:
         by_remark.setdefault(remark, []).append(name)
     for remark, names in by_remark.items():
         print(printable(f"{remark}: {_listed(names)}"), file=sys.stderr)
+
+
+def described(vectors: VectorInfo) -> str:
+    """Describe the segments of vectors, grouped by kind."""
+    kinds: dict[str, list[int]] = {}
+    for one in vectors.segments:
+        kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
+    some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
+    found = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
+    return f"{', '.join(some)}; {found}"
+
+
+def shortfall(vectors: VectorInfo) -> str:
+    """Return a note where the vectors miss the requested recall, else an empty text."""
+    if vectors.recall >= vectors.target:
+        return ""
+    return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
 
 
 def _listed(names: Sequence[str]) -> str:

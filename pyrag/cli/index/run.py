@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.index.content import (
     as_object,
+    described,
     language_words,
     outcome,
     print_left_out,
     print_notes,
     print_remarks,
     print_unread,
+    shortfall,
 )
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.parts import Part
     from pyrag.retrieval.indexing.ray_workers import RayWorkers
     from pyrag.retrieval.indexing.update import IndexProgress
-    from pyrag.retrieval.vectors.faiss_index import Layout, VectorInfo
+    from pyrag.retrieval.vectors.faiss_index import Layout
 
 _FIELDS = 30
 _MAX_TEXT = 200  # characters of a passage that was found
@@ -232,7 +234,7 @@ def _print_shortfall(out: Path, built: Built) -> None:
     from pyrag.retrieval.index import vectors_folder
     from pyrag.retrieval.vectors.faiss_index import read_vector_info
 
-    if built.info.embedder and (short := _shortfall(read_vector_info(vectors_folder(out, built.info)))):
+    if built.info.embedder and (short := shortfall(read_vector_info(vectors_folder(out, built.info)))):
         print(f"the vectors: {short}", file=sys.stderr)
 
 
@@ -281,29 +283,12 @@ def info(folder: Path, *, as_json: bool) -> None:
         more = f" and {len(fields) - _FIELDS} more" if len(fields) > _FIELDS else ""
         print(printable(f"  metadata: {', '.join(shown)}{more}"))
     if vectors:
-        print(f"  vectors of {about.embedder}: {_described(vectors)}")
-        if short := _shortfall(vectors):
+        print(f"  vectors of {about.embedder}: {described(vectors)}")
+        if short := shortfall(vectors):
             print(f"  {short}")
     print_unread(unread)
     print_remarks(remarks)
     print_left_out(problems, len(problems), bad, about.bad_records)
-
-
-def _described(vectors: VectorInfo) -> str:
-    """Describe the segments of vectors, grouped by kind."""
-    kinds: dict[str, list[int]] = {}
-    for one in vectors.segments:
-        kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
-    some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
-    found = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
-    return f"{', '.join(some)}; {found}"
-
-
-def _shortfall(vectors: VectorInfo) -> str:
-    """Return a note where the vectors miss the requested recall, else an empty text."""
-    if vectors.recall >= vectors.target:
-        return ""
-    return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"
 
 
 def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: bool) -> None:

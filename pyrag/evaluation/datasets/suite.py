@@ -212,8 +212,8 @@ def build_index(source: Source, building: Callable[[str, Path], None] = lambda *
     """
     if source.index is None or not source.corpora:
         return
-    from pyrag.retrieval import analysis
     from pyrag.retrieval.index import read_info, update_index
+    from pyrag.retrieval.words import analysis
 
     try:
         is_current = read_info(source.index).analysis == analysis.VERSION

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pyrag.retrieval import analysis
 from pyrag.retrieval.bm25 import Bm25Index, analyzer_of, document, register, schema
 from pyrag.retrieval.indexing.parts import Settings
-from pyrag.retrieval.languages import ENGLISH, detected_language
+from pyrag.retrieval.words import analysis
+from pyrag.retrieval.words.languages import ENGLISH, detected_language
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:

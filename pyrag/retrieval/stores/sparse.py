@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 
-from pyrag.retrieval.analysis import Analysis
+from pyrag.retrieval.words.analysis import Analysis
 
 K1 = 1.2
 B = 0.75

@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from pyrag.methods.hera.experience.entry import Experience
 from pyrag.methods.hera.topology import Characterisation
-from pyrag.retrieval.analysis import Analysis
+from pyrag.retrieval.words.analysis import Analysis
 
 SHOWN = 5  # maximum number of insights shown to an orchestrator
 UTILITY_WEIGHT = 0.7  # λ

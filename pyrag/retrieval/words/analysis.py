@@ -1,6 +1,6 @@
 """Analysis of text into terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
 
-A text is folded and split (`word_forms`); case is dropped, and endings of the index's language are stemmed. Further
+A text is folded and split (`forms`); case is dropped, and endings of the index's language are stemmed. Further
 forms of words are indexed behind the text, so that they do not part its words: order counts in codes, around numbers
 and in quotation marks. The index keeps every word; only a query leaves out its common words, unless it has no others
 ("The Who"). Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, common words of the
@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyrag.retrieval.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
-from pyrag.retrieval.word_forms import (
+from pyrag.retrieval.words.forms import (
     analysed,
     codes,
     folded,
@@ -27,13 +26,14 @@ from pyrag.retrieval.word_forms import (
     plain,
     without_separators,
 )
+from pyrag.retrieval.words.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
 
 if TYPE_CHECKING:
     import tantivy
 
 VERSION = 2
 READABLE = (1, VERSION)  # 1 has no positions and no further forms
-MAX_WORD = 250  # bytes; more than a word of `word_forms.MAX_LENGTH` characters has
+MAX_WORD = 250  # bytes; more than a word of `forms.MAX_LENGTH` characters has
 MAX_TERMS = 512  # of a query
 MAX_PHRASES = 32  # of a query
 
@@ -69,7 +69,7 @@ class Analysis:
     """The terms of texts and of queries. Texts are analysed inside the index, by `stemming`.
 
     Args:
-        language: Language of the texts; see `pyrag.retrieval.languages`.
+        language: Language of the texts; see `pyrag.retrieval.words.languages`.
     """
 
     def __init__(self, language: str = ENGLISH) -> None:

@@ -1,7 +1,7 @@
 """Languages of indexes: which there are, and which one some passages are in.
 
 tantivy stems the endings of words and knows common words of most languages with an alphabet. Chinese, Hebrew, Japanese,
-Korean and Thai need no stemmer (`word_forms`); `other` is every language whose words are found as they are written.
+Korean and Thai need no stemmer (`forms`); `other` is every language whose words are found as they are written.
 Detection compares letters and common words by hand: a library for it has megabytes of models for single sentences.
 """
 
@@ -49,12 +49,12 @@ _LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _SCRIPTS.items
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
 _DENSE = 2.5  # letters of an alphabet that take the room of one character of Han or Hangul
-_COMMON_SHARE = 0.15  # of the words of a text that are common words of its language, at least
-_FEW_COMMON = 0.05  # of the words are common ones of English: it is not English
+_MIN_COMMON = 0.15  # of the words of a text that are common words of its language, at least
+_MIN_ENGLISH = 0.05  # of the words are common ones of English: it is not English
 _ACCENTED = re.compile("[\u00c0-\u024f]")
-_ACCENTED_SHARE = 0.02
-_KANA_SHARE = 0.05
-_PERSIAN_SHARE = 0.02
+_MIN_ACCENTED = 0.02
+_MIN_KANA = 0.05
+_MIN_PERSIAN = 0.02
 _MAX_TEXT = 60_000  # characters
 
 
@@ -86,9 +86,9 @@ def detected_language(texts: Iterable[str]) -> str:
     if not weights[script]:
         return ENGLISH
     if script == "asian":
-        return "japanese" if letters["kana"] > _KANA_SHARE * asian else "chinese"
+        return "japanese" if letters["kana"] > _MIN_KANA * asian else "chinese"
     if script == "arabic":
-        return OTHER if letters["persian"] > _PERSIAN_SHARE * letters["arabic"] else script
+        return OTHER if letters["persian"] > _MIN_PERSIAN * letters["arabic"] else script
     if script in ("latin", "cyrillic"):
         return _by_common_words(text, ("russian",) if script == "cyrillic" else None)
     return script
@@ -113,10 +113,10 @@ def _by_common_words(text: str, languages: tuple[str, ...] | None) -> str:
         for language in languages or (*(one for one in WITH_STOP_WORDS if one != "russian"), *_MORE_STOP_WORDS)
     }
     best = max(shares, key=lambda language: (shares[language], language == ENGLISH))
-    if shares[best] >= _COMMON_SHARE:
+    if shares[best] >= _MIN_COMMON:
         return best
-    accented = len(_ACCENTED.findall(text)) > _ACCENTED_SHARE * len(_LETTER.findall(text))
-    return OTHER if languages or (accented and shares[ENGLISH] < _FEW_COMMON) else ENGLISH
+    accented = len(_ACCENTED.findall(text)) > _MIN_ACCENTED * len(_LETTER.findall(text))
+    return OTHER if languages or (accented and shares[ENGLISH] < _MIN_ENGLISH) else ENGLISH
 
 
 @cache

@@ -1,0 +1,1 @@
+"""Words: terms of texts and queries, their further forms, and languages."""
