@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
-import weakref
 from collections.abc import (
     AsyncGenerator,
     AsyncIterable,
@@ -19,31 +16,28 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from pyrag._io import forks
-from pyrag._io.loop_thread import LoopThread, Report
+from pyrag._io.loop_thread import Report
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import UsageError
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
-from pyrag.runtime.own_parts import OwnParts, functions_and_specs
+from pyrag.runtime.engine_owner import EngineOwner, OwnParts, functions_and_specs
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
 from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 if TYPE_CHECKING:
     from pyrag.agents.protocol import Answerer
-    from pyrag.episode.ledger import Recording
     from pyrag.llm.protocol import ChatModel, Message
     from pyrag.runtime.chat import Chat
-    from pyrag.runtime.engines import Engines
     from pyrag.runtime.own_program import Budget
 
 T = TypeVar("T")
 Where = str | Mapping[str, Any]
 
 
-class PyRAG:
+class PyRAG(EngineOwner):
     """Question answering by programs over `retrieve` and `answer`.
 
     One object serves any number of threads and event loops. `ask` works in every thread, in notebooks and in
@@ -110,34 +104,6 @@ class PyRAG:
         self = cls.__new__(cls)
         self._start(settings, OwnParts())
         return self
-
-    def _start(self, settings: Settings, objects: OwnParts) -> None:
-        self.settings = settings
-        self._objects = objects
-        self._lock = threading.Lock()
-        self._thread: LoopThread | None = None
-        self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._opened: tuple[Engines, Recording | None] | None = self._open()
-        forks.watch(self)
-
-    def _open(self) -> tuple[Engines, Recording | None]:
-        from pyrag.episode.ledger import Recording
-        from pyrag.runtime.engines import open_engines
-
-        own = self._objects
-        engines = open_engines(self.settings, own.retriever, tools=own.tools, llm=own.llm, answerer=own.answerer)
-        return engines, None if engines.recording is None else Recording.load(engines.recording)
-
-    def _engines_here(self) -> tuple[Engines, Recording | None]:
-        if self._opened is None:  # in the child of a fork, which opens its own
-            with self._lock:
-                self._opened = self._opened or self._open()
-        return self._opened
-
-    @property
-    def engines(self) -> Engines:
-        """Engines that answer: agents, retriever and sandbox."""
-        return self._engines_here()[0]
 
     async def aask(
         self,
@@ -229,7 +195,21 @@ class PyRAG:
         """Run a program of your own in the running event loop.
 
         Args:
-            source: See `run`, also for the other arguments.
+            source: Python over `retrieve` and `answer`, which sets `final_answer` (see `program_reference`).
+            inputs: Values that the program finds under these names: texts, numbers, lists, dicts.
+            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            budget: Limits on what the program may spend.
+            tools: Typed functions that the program may call besides the object's own tools.
+            observer: Called with each event (`pyrag.trace.events`) as it happens.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+
+        Returns:
+            The trace, as `run` returns it.
+
+        Raises:
+            UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown
+                limit.
+            FilterError: The filter cannot be parsed.
         """
         from pyrag.runtime.own_program import run_source
 
@@ -331,70 +311,3 @@ class PyRAG:
         async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
-
-    async def aclose(self) -> None:
-        """Close the object inside an event loop. Connections that other loops opened are closed there."""
-        thread = self._take_thread()
-        if thread is not None:
-            thread.stop()
-            await asyncio.to_thread(thread.join)
-        await self.engines.aclose()
-
-    def close(self) -> None:
-        """End worker processes and connections. The object can be used again afterwards."""
-        self._loop_thread()  # the thread closes the engines before it ends
-        thread = self._take_thread()
-        if thread is not None:
-            thread.stop()
-            thread.join()
-            if thread.close_error is not None:
-                raise thread.close_error
-
-    def _loop_thread(self) -> LoopThread:
-        engines = self.engines
-        with self._lock:
-            if self._thread is None or not self._thread.alive:
-                self._thread = LoopThread(engines.aclose)
-                self._finalizer = weakref.finalize(self, self._thread.stop)
-                self._finalizer.atexit = False  # the thread handles exit itself
-            return self._thread
-
-    def _take_thread(self) -> LoopThread | None:
-        with self._lock:
-            thread, self._thread = self._thread, None
-            if self._finalizer is not None:
-                self._finalizer.detach()
-            return thread
-
-    def after_fork(self) -> None:
-        """Drop the parent's loop and engines in the child of a fork, where no other thread runs."""
-        if self._finalizer is not None:
-            self._finalizer.detach()
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # otherwise the library warns of the fork on stderr
-        if self._thread is not None:
-            self._thread.disown()
-        if self._opened is not None:
-            self._opened[0].sandbox.close()
-        forks.keep((self._thread, self._opened))
-        self._lock, self._thread, self._opened = threading.Lock(), None, None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.settings, self._objects)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-
-def _reopened(kind: type[PyRAG], settings: Settings, objects: OwnParts) -> PyRAG:
-    made = kind.__new__(kind)
-    made._start(settings, objects)
-    return made

@@ -174,7 +174,8 @@ def plugin_of(module: str) -> str:
 
 def imports_of_plugins() -> set[tuple[str, str, str, str]]:
     """Return importing module and its plug-in, imported module and its plug-in, where the plug-ins differ."""
-    pairs = ((module, name) for module, names in import_graph().items() for name in names)
+    graph = {module: names for module, names in import_graph().items() if not module.startswith("recipes")}
+    pairs = ((module, name) for module, names in graph.items() for name in names)
     found = {(module, plugin_of(module), name, plugin_of(name)) for module, name in pairs}
     return {one for one in found if one[3] and one[1] != one[3]}
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
-from pyrag.episode.call_results import CallResults
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
+    CallResults,
     answer_text,
     check_query,
     check_topk,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from pyrag.agents.parsing.answers import is_unknown
 from pyrag.errors import FilterError
@@ -61,6 +62,7 @@ def _without_handles(value: Any) -> Any:
 
 
 UNKNOWN_ERROR = UnknownAnswerError.__name__
+T = TypeVar("T")
 _MAX_TEXT = 200  # characters; a longer text in a program is a prompt
 _WORD = re.compile(r"[a-z/']+")
 # Texts that mean "nothing" if a program compares an answer with them. A real answer may consist of these words.
@@ -177,3 +179,25 @@ def check_where(where: Any, retriever: object) -> Filter:
 
 def kind_of(value: Any) -> str:
     return "str" if isinstance(value, Text) else "a passage" if isinstance(value, Record) else type(value).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class CallResults:
+    """Texts and passages that calls returned. The sandbox gives the same objects back in the program's values."""
+
+    _calls: dict[int, tuple[int, Any]] = field(default_factory=dict)  # the objects are kept, so their ids stay theirs
+
+    def keep(self, call: int, values: list[T]) -> list[T]:
+        """Return the values, and remember the call that returned them.
+
+        Args:
+            call: Id of the call.
+            values: Objects that the program receives.
+        """
+        self._calls.update({id(value): (call, value) for value in values})
+        return values
+
+    def call_of(self, value: object) -> int | None:
+        """Return the id of the call that returned this object; None for other objects."""
+        call, known = self._calls.get(id(value), (None, None))
+        return call if known is value else None

@@ -21,7 +21,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.cli.commands import PackageCommands
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.spec import open_chat_model
-from pyrag.methods.registry import MODULES, check_writer
+from pyrag.methods.registry import MODULES, check_writer, get_method
 from pyrag.retrieval.documents.model import SUFFIXES
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -238,7 +238,7 @@ def test_an_engine_of_a_package_needs_no_model(tmp_path: Path, monkeypatch: pyte
         with pytest.raises(ConfigError, match="empty of fixed-engine returned a NoneType: let its open return"):
             PyRAG("empty")
         with pytest.raises(ConfigError, match="method direct needs a language model"):
-            check_writer("direct", can_write=can_write("fixed"))
+            check_writer(get_method("direct"), can_write=can_write("fixed"))
     finally:
         monkeypatch.undo()
         plugins.forget()

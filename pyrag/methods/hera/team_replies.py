@@ -1,6 +1,6 @@
 """Parsers of the replies of HERA's agents, and of their words for agents, types and difficulties.
 
-All replies are a JSON object. Answers are read by `pyrag.methods.opera.judgements`, rewritten queries by
+All replies are a JSON object. Answers are read by `pyrag.agents.parsing.judgements`, rewritten queries by
 `pyrag.agents.rewriter`.
 """
 
