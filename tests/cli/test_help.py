@@ -67,7 +67,8 @@ def test_a_documented_command_exists(document: str, line: str) -> None:
     known = {name for one in command.params for name in (*one.opts, *one.secondary_opts)} | {"--help", "--debug"}
     used = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert used <= known, f"{document}: {line}"
-    assert command is not COMMANDS or used or not words, f"{document}: there is no command in {line!r}"
+    of_example = words[:1] == ["inhabitants"]  # of examples/pyrag-plugin
+    assert command is not COMMANDS or used or not words or of_example, f"{document}: there is no command in {line!r}"
 
 
 def test_there_are_documented_commands() -> None:

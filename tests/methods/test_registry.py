@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_each_method_carries_its_registered_name() -> None:
 
 
 def test_a_missing_registration_asks_for_an_installation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: EntryPoints())
     plugins.forget()
     with pytest.raises(ConfigError, match=r"method opera is not registered, .* run pip install"):
         registry.get_method("opera")

@@ -156,8 +156,8 @@ def test_sft_has_its_own_packaged_values() -> None:
     assert not made.runtime
 
 
-def test_the_embedded_model_has_no_supervised_config() -> None:
-    with pytest.raises(ConfigError, match="no packaged config sft-embedded"):
+def test_the_embedded_model_is_trained_by_a_recipe() -> None:
+    with pytest.raises(ConfigError, match="recipe of the checkout"):
         load_config("answer", "sft", model="embedded")
 
 
