@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from pyrag.methods.method import Method
     from pyrag.methods.program_result import Result
     from pyrag.methods.step_recorder import StepRecorder
+    from pyrag.retrieval.catalogue.protocol import Catalogue
     from pyrag.retrieval.documents.protocol import DocumentReader, DocumentRecord
     from pyrag.retrieval.embedders.embedding import open_embedder
     from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -53,6 +54,7 @@ __all__ = [
     "AgentCounts",
     "Agents",
     "Answerer",
+    "Catalogue",
     "ChatModel",
     "Decomposer",
     "Decomposition",
@@ -137,6 +139,7 @@ _MODULES = {
     "pyrag.methods.method": ("Method",),
     "pyrag.methods.program_result": ("Result",),
     "pyrag.methods.step_recorder": ("StepRecorder",),
+    "pyrag.retrieval.catalogue.protocol": ("Catalogue", "CatalogueDocument"),
     "pyrag.retrieval.documents.protocol": (
         "DocumentReader",
         "DocumentRecord",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from tests.cli.conftest import environment
 DOCUMENT = Path(__file__).parent.parent / "docs/extending.md"
 FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 ENTRY_POINTS = re.compile(r"```toml\n\[project\.entry-points\.\"([\w.]+)\"\]\n(.*?)```", re.DOTALL)
-COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|tool) .*)$", re.MULTILINE)
+COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|catalogue|tool) .*)$", re.MULTILINE)
 MAX_LINES = 30
 
 
@@ -35,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "catalogue.py",
         "filtering.py",
         "first_passage.py",
+        "listing.py",
         "my_tools.py",
         "progress.py",
         "test_answers.py",
@@ -84,6 +86,10 @@ def test_retriever_with_filters_answers(folder: Path) -> None:
     assert run(folder, "filtering.py") == "Ada Berg\n"
 
 
+def test_retriever_that_lists_documents_serves_programs(folder: Path) -> None:
+    assert run(folder, "listing.py") == "['ops', 'hr']\n"
+
+
 def test_method_is_found_by_its_name(folder: Path) -> None:
     asked = ["ask", "When was Jed Hoyer born?", "--method", "first-passage", "--json"]
     found = json.loads(run(folder, "-m", "pyrag", *asked))
@@ -95,9 +101,8 @@ def test_checks_run_in_pytest_and_without(folder: Path) -> None:
     options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "--rootdir", str(folder)]
     assert "3 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py", "test_answers.py")
     commands = COMMAND.findall(DOCUMENT.read_text(encoding="utf-8"))
-    assert len(commands) == 2
+    assert len(commands) == 3
     for command in commands:
-        arguments = [one.strip("'\"") for one in re.findall(r"'[^']*'|\"[^\"]*\"|\S+", command)]
-        said = run(folder, *arguments)
+        said = run(folder, *shlex.split(command))
         assert "FAIL" not in said
         assert said.count("ok ") >= 5

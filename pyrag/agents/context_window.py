@@ -18,12 +18,17 @@ from statistics import median
 from typing import Any, TypeVar
 
 from pyrag.agents.protocol import Answerer, Reading, Rewriter, Rewritten
+from pyrag.agents.returns import Returns
 from pyrag.errors import ContextLengthError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.trace.model import Passage
 
 T = TypeVar("T")
 SHOWN = 5  # passages that a Rewrite agent sees
+DEFAULT_ROOM = 8_000
+"""Tokens of passages that an answerer with an unknown window is given at once."""
+
+_A_QUERY = 256  # tokens of a query, where it is not known yet
 _A_PASSAGE = 8  # tokens of a passage's number and the blank lines around it
 _MIN_TOKENS = 32  # minimum tokens of a cut passage; a shorter text is useless
 _MARGIN = 64  # tokens of the chat template
@@ -119,6 +124,32 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
     return replace(passage, text=_WORD_END.sub("", text) + " …")
 
 
+async def reading_sections(answerer: object, passages: Sequence[Passage]) -> list[list[Passage]]:
+    """Return passages in parts that an answerer reads at once, in their order.
+
+    Args:
+        answerer: The Answer agent; one with an unknown window is taken to read `DEFAULT_ROOM` tokens.
+        passages: Passages in reading order.
+
+    Returns:
+        At least one part. A passage that is too long is a part of its own.
+    """
+    while not isinstance(answerer, WindowedAnswerer) and hasattr(answerer, "answerer"):
+        answerer = answerer.answerer
+    window = answerer.window if isinstance(answerer, WindowedAnswerer) else ContextWindow()
+    room = await window.room()
+    sections: list[list[Passage]] = [[]]
+    used = 0
+    for passage in passages:
+        length = _length(passage, window.count)
+        if sections[-1] and used + length > room:
+            sections.append([])
+            used = 0
+        sections[-1].append(passage)
+        used += length
+    return sections
+
+
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
     """Limit that fits the passages of an agent's prompts into its model's window.
@@ -162,6 +193,14 @@ class ContextWindow:
             half = fit_passages(passages, total // 2, self.count)
             return await ask(half.passages), half.noted(self.agent, "the server said that the prompt was too long")
 
+    async def room(self) -> int:
+        """Return the number of tokens of passages that fit beside a query of usual length."""
+        overhead = self.count(self.prompt())
+        window = await self._window(_UNUSUAL + 1)
+        if window is None:
+            return DEFAULT_ROOM
+        return max(window - overhead - self.reply_tokens - _MARGIN - _A_QUERY, window // 2 - overhead, _MIN_TOKENS)
+
     async def _fitted(self, query: str, passages: Sequence[Passage]) -> Fitted:
         overhead = self.count(self.prompt())
         around = overhead + self.count(query) + self.reply_tokens + _MARGIN
@@ -195,6 +234,14 @@ class WindowedAnswerer:
         """Return this answerer for the queries of one question, if it takes the question into account."""
         about = getattr(self.inner, "about", None)
         return self if about is None else replace(self, inner=about(question), question=question)
+
+    def returning(self, returns: Returns) -> WindowedAnswerer | None:
+        """Return this answerer for values of a type; None if the inner answerer has none."""
+        make = getattr(self.inner, "returning", None)
+        if make is None:
+            return None
+        inner = make(returns)
+        return replace(self, inner=inner, window=replace(self.window, prompt=inner.prompt))
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return the answer; its citations are positions in `passages`.

@@ -26,8 +26,10 @@ from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompted_agent import PromptedEngine
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngines
+from pyrag.agents.returns import Returns
 from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER, asks_for
+from pyrag.agents.typed_answer import LLMTypedAnswerer
 from pyrag.agents.writer import LLMFollowUp, LLMWriter
 from pyrag.errors import BadOutputError, BudgetExceededError
 from pyrag.llm.context import CountTokens, about_tokens
@@ -247,6 +249,10 @@ class LLMAnswerer:
     model: ChatModel
     prompts: Prompts
     sampling: Sampling = Sampling()
+
+    def returning(self, returns: Returns) -> LLMTypedAnswerer:
+        """Return the Answer agent whose replies are values of a type."""
+        return LLMTypedAnswerer(self.model, self.prompts, returns, self.sampling)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return an answer; unknown if the list of passages is empty.

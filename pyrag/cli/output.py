@@ -49,7 +49,13 @@ def _value_of(trace: Trace) -> dict[str, Any]:
     if trace.method != "program":
         return {}
     output = trace.programs[-1].output if trace.programs else ""
-    return {"value": trace.value, "item_citations": trace.item_citations, "output": output}
+    return {
+        "value": trace.value,
+        "item_citations": trace.item_citations,
+        "coverage": trace.coverage,
+        "complete": trace.complete,
+        "output": output,
+    }
 
 
 def print_json(value: Any) -> None:

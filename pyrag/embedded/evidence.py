@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.agents.protocol import Answerer, Reading
+from pyrag.agents.returns import Returns
+from pyrag.agents.typed_answer import typed_answerer
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.neural.answerer import COMPUTED, NeuralAnswerer
 from pyrag.trace.model import NOT_BELIEVED, UNKNOWN, Passage
@@ -24,6 +26,10 @@ class CheckedAnswerer:
     answerer: Answerer
     least: float
     reader: NeuralAnswerer = field(default_factory=NeuralAnswerer)
+
+    def returning(self, returns: Returns) -> CheckedAnswerer:
+        """Return this answerer for values of a type."""
+        return replace(self, answerer=typed_answerer(self.answerer, returns))
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
         """Return the inner answerer's reading, as unknown where the passages' evidence is below `least`.

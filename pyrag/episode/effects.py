@@ -7,6 +7,8 @@ call. Only a tool declared `repeatable` runs then; for any other tool, the quest
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -119,3 +121,16 @@ class Effects:
 def _listed(calls: list[EffectCall]) -> str:
     more = f"; and {len(calls) - _SHOWN} more" if len(calls) > _SHOWN else ""
     return "; ".join(map(str, calls[:_SHOWN])) + more
+
+
+def has_effects(source: str, tools: Mapping[str, bool]) -> bool:
+    """Return True if a program may call a tool with effects: its calls then run in order, and none is made early.
+
+    Args:
+        source: Source code of the program.
+        tools: Names of tools, mapped to True if the tool has effects.
+    """
+    if not any(tools.values()):
+        return False
+    names = unicodedata.normalize("NFKC", source)  # as Python reads names
+    return any(effects and name in names for name, effects in tools.items())

@@ -54,6 +54,9 @@ class Episode:
         more: Primitives added by the method and by tools; each is called with the program's run and the call.
         tools: Names of the tools among `more`, mapped to True if the tool has effects.
         effects: Record of the calls of tools with effects.
+        in_order: Names of primitives; the calls of a program that names one of them run one after the other.
+        value_bytes: Maximum size of a value that crosses between a program and its primitives.
+        partial: Rows of the last incomplete `each`, as JSON, which become the value if the question fails.
         inputs: Values that programs find under these names.
         where: The caller's filter, which applies to every search. A program's own filter only narrows it.
         user_message: The user's last message, if the question was derived from a conversation.
@@ -79,6 +82,9 @@ class Episode:
     more: Mapping[str, Callable[[Any, Call], Awaitable[Any]]] = field(default_factory=dict)
     tools: Mapping[str, bool] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
+    in_order: tuple[str, ...] = ()
+    value_bytes: int = 1 << 20
+    partial: Any = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
@@ -150,7 +156,7 @@ class Episode:
     @property
     def primitives(self) -> tuple[str, ...]:
         """Names of all functions that programs may call."""
-        return ("retrieve", "answer", *self.more)
+        return tuple(dict.fromkeys(("retrieve", "answer", *self.more)))
 
     async def aclose(self) -> None:
         """Cancel all requests in flight."""
@@ -184,6 +190,19 @@ class Episode:
     async def fetch(
         self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
     ) -> tuple[list[Passage], bool]:
+        """Return the passages that match best as passages of the question. Args: as in `search`."""
+        passages, memo = await self.search(query, topk, where, step)
+        return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
+
+    async def search(
+        self,
+        query: str,
+        topk: int,
+        where: Filter | None = None,
+        step: AskingStep | None = None,
+        *,
+        keep: bool = True,
+    ) -> tuple[list[Passage], bool]:
         """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
@@ -191,6 +210,7 @@ class Episode:
             topk: Maximum number of passages.
             where: The program's filter, which narrows the caller's.
             step: Step that searches.
+            keep: Whether the passages stay in the memo.
 
         Raises:
             FilterError: There is a filter but the retriever takes none, or the program's filter names fields or
@@ -201,17 +221,20 @@ class Episode:
 
         async def run() -> list[Passage]:
             if where is not None:
-                await self._judge(where)
+                await self.judge(where)
             return await passages_of(self.retriever, query, topk, where=bound)
 
         passages, memo = await self.ask("retrieve", request, run, list[Passage], step)
+        if not keep:
+            self.memo.forget("retrieve", request)
         for note in getattr(passages, "notes", ()):  # also when the search was made ahead of time, or is replayed
             self.warn(f"the retriever {name_of(self.retriever)}: {note}")
         if bound is not None:  # checked here as well, since a recording or journal may have been edited
             passages = [passage for passage in passages if bound.matches(passage.metadata)]
-        return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
+        return passages, memo
 
-    async def _judge(self, where: Filter) -> None:
+    async def judge(self, where: Filter) -> None:
+        """Warn of a program's filter that finds nothing. Raises `FilterError` if it cannot find anything."""
         verdict = await filter_verdict(self.retriever, where, self.where)
         if verdict.mismatched:
             raise FilterError("; ".join(verdict.sentences))
@@ -249,6 +272,7 @@ class Episode:
         role: str = "answer",
         agent: Answerer | None = None,
         step: AskingStep | None = None,
+        returns: str = "",
     ) -> tuple[Reading, bool]:
         """Return an agent's answer to a query, and True if it came from the memo.
 
@@ -258,11 +282,13 @@ class Episode:
             role: Role under which the request is counted.
             agent: Agent to ask; None for the Answer agent.
             step: Step that asks.
+            returns: Type of the answer, `Returns.key`, if `agent` answers with values of a type.
         """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
         answerer = agent or self.agents.answerer
-        request = {"query": query, "passages": None if passages is None else [passage.id for passage in passages]}
+        ids = None if passages is None else [passage.id for passage in passages]
+        request = {"query": query, "passages": ids, **({"returns": returns} if returns else {})}
         return await self.ask(role, request, lambda: answerer.answer(query, passages), Reading, step)
 
     async def rewrite(

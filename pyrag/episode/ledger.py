@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from pyrag.episode.recordings import Journal, Recording, as_failure, failure_of, raise_again, spent_of
-from pyrag.episode.requests import TOOL, AskingStep, cost_of, lost_on, request_key, spent_on
+from pyrag.episode.requests import CATALOGUE, TOOL, AskingStep, cost_of, lost_on, request_key, spent_on
 from pyrag.errors import BudgetExceededError, ReplayError
 from pyrag.llm.spending import Spending, spending
 from pyrag.retrieval.checked import Passages
@@ -198,9 +198,9 @@ class Ledger:
     def _report(self, role: str, request: dict[str, Any], step: AskingStep | None) -> Callable[[Any, _Ended], None]:
         """Report the start of a request, and return a function that reports its end.
 
-        A tool's step reports its calls.
+        A tool's step reports its calls, and a step of the catalogue its requests.
         """
-        if role.startswith(TOOL):
+        if role.startswith((TOOL, CATALOGUE)):
             return lambda reply, ended: None
         number = self._calls
         self._calls += 1

@@ -6,7 +6,6 @@ A step with an unknown answer is recovered before anything uses the answer.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -15,6 +14,7 @@ from typing import Any
 
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
+from pyrag.episode.effects import has_effects
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
@@ -27,7 +27,7 @@ from pyrag.episode.program_values import (
     plain,
     record,
 )
-from pyrag.episode.recovery import RecoveryRunner, Search, attempt, ids_of, merge
+from pyrag.episode.recovery import RecoveryContext, RecoveryRunner, Search, attempt, ids_of, merge
 from pyrag.episode.synthesis import facts_in
 from pyrag.errors import FilterError, PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
@@ -36,6 +36,7 @@ from pyrag_helpers import MODULE
 from pyrag_sandbox import Call, Limits, Outcome, PrimitiveError, Record, Text, WorkerLostError, bind
 
 ReadAnswer = Callable[[str], Answer | None]
+Desk = RecoveryContext | None
 _RUNS_AGAIN = 3  # repetitions of a program whose process was killed from outside
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
@@ -95,7 +96,9 @@ class ProgramRun:
         """Serve `answer(query, docs)`, which answers from passages, and `answer(query)`, which aggregates facts."""
         return await self.answered(call, "answer", recover=not self.without_recovery)
 
-    async def answered(self, call: Call, role: str, *, agent: Answerer | None = None, recover: bool = False) -> Text:
+    async def answered(
+        self, call: Call, role: str, *, agent: Answerer | None = None, recover: bool = False, desk: Desk = None
+    ) -> Text:
         """Return an agent's answer as a step: from passages, or from the facts in the query.
 
         Args:
@@ -103,6 +106,7 @@ class ProgramRun:
             role: Name of the primitive that was called.
             agent: Agent to ask; None for the Answer agent.
             recover: Whether an unknown answer goes through the recovery ladder.
+            desk: Replaces the episode for reading and recovery.
         """
         values = bind(call, ("query", "docs"), {"docs": None})
         query, docs = check_query(values["query"], role), values["docs"]
@@ -114,10 +118,15 @@ class ProgramRun:
         if passages is None and self._rests_on_unknown(call, query):
             reading, memo = Reading(UNKNOWN, known=False), False
         else:
-            reading, memo = await self.watched(step, self.episode.read(query, passages, role, agent, step))
+            work = (
+                self.episode.read(query, passages, role, agent, step)
+                if desk is None
+                else desk.read(query, passages, step=step)
+            )
+            reading, memo = await self.watched(step, work)
         attempts = [attempt("first", query, passages or (), reading)]
         if docs is not None and not reading.known and recover:
-            attempts += await self.watched(step, self._recover(call, step, query, passages or [], reading))
+            attempts += await self.watched(step, self._recover(call, step, query, passages or [], reading, desk))
         last = attempts[-1]
         assert last.answer is not None
         self._answers[call.id] = last.answer
@@ -161,13 +170,14 @@ class ProgramRun:
         return written
 
     async def _recover(
-        self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading
+        self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading, desk: Desk
     ) -> list[Attempt]:
         """Go through the recovery ladder until the answer is known, beginning with this step's searches."""
         searches = dict(self.retrieved[key][:2] for key in self.sources(call, passages))
         if not searches:
             return []
-        return await RecoveryRunner(self.episode, step, query, searches, passages, reading).up(self.episode.ladder)
+        runner = RecoveryRunner(desk or self.episode, step, query, searches, passages, reading)
+        return await runner.up(self.episode.ladder)
 
     def sources(self, call: Call, passages: Sequence[Passage]) -> list[int]:
         """Return the call ids of the retrievals of this run that the passages came from.
@@ -297,6 +307,10 @@ class ProgramRun:
             step.id = numbers.get(call_id)
         return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
 
+    def mark_unknown(self, call: Call) -> None:
+        """Have queries refused that show an unknown value of this call."""
+        self._answers[call.id] = Answer(UNKNOWN, known=False)
+
     def answer_of(self, call_id: int) -> Answer:
         """Return the answer of an `answer` call of this run."""
         return self._answers[call_id]
@@ -340,7 +354,7 @@ async def run_program(episode: Episode, program: Program) -> tuple[Outcome, Prog
         else:
             if outcome.reason != "lost":
                 return outcome, program_run
-            lost = outcome.error.message if outcome.error else outcome.reason
+            lost = outcome.error.message if outcome.error else ""
         episode.programs[-1] = replace(episode.programs[-1], error=lost)
         episode.warn(f"a program was run again: {lost}")
     outcome, program_run = await _run_once(episode, program)
@@ -361,8 +375,10 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     }
     # The sandbox's limit on calls guards against floods; the ledger enforces the budget that users set.
     budget = episode.ledger.budget
-    limits = Limits(calls=max(100, budget.calls + budget.retrievals + budget.tool_calls))
-    parallel = episode.parallel and not _has_effects(program.source, episode.tools)
+    calls = max(100, budget.calls + budget.retrievals + budget.tool_calls)
+    limits = Limits(calls=calls, value_bytes=episode.value_bytes)
+    in_order = {**episode.tools, **dict.fromkeys(episode.in_order, True)}
+    parallel = episode.parallel and not has_effects(program.source, in_order)
     try:
         outcome = await episode.sandbox.run(
             program.source, primitives, limits=limits, concurrent=parallel, helpers=MODULE, inputs=episode.inputs
@@ -378,14 +394,6 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     if outcome.output:
         episode.programs[-1] = replace(program, output=outcome.output)
     return outcome, program_run
-
-
-def _has_effects(source: str, tools: Mapping[str, bool]) -> bool:
-    """Return True if a program may call a tool with effects: its calls then run in order, and none is made early."""
-    if not any(tools.values()):
-        return False
-    names = unicodedata.normalize("NFKC", source)  # as Python reads names
-    return any(effects and name in names for name, effects in tools.items())
 
 
 def _renumbered(step: Step, number: int, numbers: Mapping[int, int]) -> Step:

@@ -41,6 +41,11 @@ def record(passage: Passage) -> Record:
     return Record(fields)
 
 
+def is_passage(value: Record) -> bool:
+    """Return True for a passage, False for a record of another kind."""
+    return "id" in value.fields and "text" in value.fields
+
+
 def plain(value: Any) -> Any:
     """Return a program's value as JSON, in the forms of `pyrag.trace.plain`."""
     if type(value) is list and all(type(item) is Record and "id" in item.fields for item in value):
@@ -53,7 +58,9 @@ def _without_handles(value: Any) -> Any:
     if isinstance(value, Text):
         return value.text
     if isinstance(value, Record):
-        return {"passage": value.fields["id"]} if "id" in value.fields else dict(value.fields)
+        if is_passage(value):
+            return {"passage": value.fields["id"]}
+        return {name: _without_handles(item) for name, item in value.fields.items()}
     if isinstance(value, list | tuple):
         return [_without_handles(item) for item in value]
     if isinstance(value, dict):

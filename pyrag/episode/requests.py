@@ -14,6 +14,8 @@ from pyrag.trace.plain import jsonable
 
 _NOTHING = Usage()
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
+CATALOGUE = "catalogue."  # prefix of the roles of a retriever's catalogue
+FREE = "catalogue.free."  # those of them that cost nothing, since a model call follows each
 TOOL = "tool."  # prefix of the role of a tool's calls
 
 
@@ -28,7 +30,9 @@ def cost_of(role: str) -> Usage:
     """Return the minimum cost of a request."""
     if role.startswith(TOOL):
         return _TOOL_CALL
-    return _RETRIEVAL if role == "retrieve" else _MODEL_CALL
+    if role.startswith(FREE):
+        return Usage()
+    return _RETRIEVAL if role == "retrieve" or role.startswith(CATALOGUE) else _MODEL_CALL
 
 
 def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from pyrag.episode.corpus.primitives import offer_corpus
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import run_program
-from pyrag.episode.program_values import is_no_answer, plain
+from pyrag.episode.program_values import is_no_answer, is_passage, plain
 from pyrag.errors import ProgramFailedError, UsageError
 from pyrag.methods.method import Method
 from pyrag.methods.program_faults import fault_of, syntax_fault, undefined_name
@@ -68,7 +69,7 @@ class OwnProgram:
         return Method(name=NAME, answer=partial(_run, self), calls_tools=True, plans=False)
 
 
-async def _run(own: OwnProgram, episode: Episode, _: Settings) -> Result:
+async def _run(own: OwnProgram, episode: Episode, settings: Settings) -> Result:
     """Return the program's value.
 
     Raises:
@@ -76,6 +77,7 @@ async def _run(own: OwnProgram, episode: Episode, _: Settings) -> Result:
     """
     program = Program(own.source, planner="caller", origin="caller")
     episode.inputs = own.inputs
+    offer_corpus(episode, settings.max_in_flight, own.source)
     _check_names(episode)
     episode.observer(Planned(program))
     if (fault := syntax_fault(own.source)) is None:
@@ -95,8 +97,10 @@ async def _run(own: OwnProgram, episode: Episode, _: Settings) -> Result:
 
 def _answer(value: Any) -> Answer:
     """Return a program's value as an answer: containers as JSON, everything else as for planned programs."""
+    if isinstance(value, Record) and is_passage(value):
+        return Answer(str(value.fields["text"]) or UNKNOWN)
     if isinstance(value, Record):
-        return Answer(str(value.fields.get("text", "")) or UNKNOWN)
+        return _answer(value.fields["value"] if "value" in value.fields else plain(value))
     if isinstance(value, list | tuple | dict):
         known = any(map(_is_known, _leaves(value)))
         return Answer(json.dumps(plain(value), ensure_ascii=False) if known else UNKNOWN, known)
@@ -115,6 +119,8 @@ def _leaves(value: Any) -> list[Any]:
 def _is_known(value: Any) -> bool:
     if isinstance(value, Text):
         return value.absent is None
+    if isinstance(value, Record):
+        return value.fields.get("known") is not False
     return value is not None and not (isinstance(value, str) and is_no_answer(value))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun
-from pyrag.episode.program_values import plain
+from pyrag.episode.program_values import is_passage, plain
 from pyrag.trace.plain import jsonable
 from pyrag_helpers import HELPERS
 from pyrag_sandbox import Outcome, Record, Text
@@ -51,7 +51,7 @@ def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict
     sources: dict[str, ItemSources] = {}
     for position, (key, item) in enumerate(pairs):
         leaves = list(_leaves(item))
-        passages = tuple(str(leaf.fields["id"]) for leaf in leaves if isinstance(leaf, Record) and "id" in leaf.fields)
+        passages = tuple(passage for leaf in leaves for passage in _held(leaf))
         if exact is not None and not passages:
             calls = set(exact[position])
         elif leaves:
@@ -85,6 +85,13 @@ def _leaves(value: Any) -> Iterator[Any]:
             yield from _leaves(item)
     elif isinstance(value, Text | Record):
         yield value
+
+
+def _held(leaf: Text | Record) -> tuple[str, ...]:
+    """Return the id of a passage, or of the passages that a row of `each` cites."""
+    if not isinstance(leaf, Record):
+        return ()
+    return (str(leaf.fields["id"]),) if is_passage(leaf) else tuple(leaf.fields.get("citations", ()))
 
 
 def _closure(calls: Sequence[int | None], outcome: Outcome) -> set[int]:

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ServiceError
+from pyrag.retrieval.catalogue.delegating import IndexDocuments
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.retrieval.filters.selection import KEY, METADATA, NO_METADATA, PassageSelector, SelectedPassages, key_of
 from pyrag.retrieval.filters.tree import Filter
@@ -29,6 +31,8 @@ from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
     import tantivy
+
+    from pyrag.retrieval.catalogue.folder import IndexCatalogue
 
 TITLE_WEIGHT = 0.75
 CODE_WEIGHT = 0.5
@@ -131,6 +135,13 @@ class Bm25Index:
 
     def __len__(self) -> int:
         return self._searcher.num_docs
+
+    @cached_property
+    def catalogue(self) -> IndexCatalogue:
+        """The documents of the index."""
+        from pyrag.retrieval.catalogue.folder import IndexCatalogue
+
+        return IndexCatalogue(self._searcher, self._schema, self.selector, lambda address: self._passage(0.0, address))
 
     def search(self, query: str, topk: int, where: Filter | SelectedPassages | None = None) -> list[Passage]:
         """Return the best passages, best first; none for a query without a word.
@@ -275,7 +286,7 @@ def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
     return Bm25Index(index, analyzer)
 
 
-class Bm25Retriever:
+class Bm25Retriever(IndexDocuments):
     """A `Retriever` over an opened index."""
 
     def __init__(self, index: Bm25Index, name: str = "bm25", searched: SearchedIndex | None = None) -> None:
@@ -286,6 +297,11 @@ class Bm25Retriever:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def catalogue(self) -> IndexCatalogue:
+        """The documents of the index."""
+        return self._index.catalogue
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages; searches of large indexes run in a thread.

@@ -8,6 +8,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.trace.model import BUNDLED_CORPUS, Passage, SearchedIndex
@@ -29,7 +30,7 @@ def _corpus() -> bytes:
     return (files("pyrag") / "data" / "corpus.jsonl").read_bytes()
 
 
-class BundledRetriever:
+class BundledRetriever(WrappedDocuments):
     """A `Retriever` over the bundled corpus."""
 
     name = NAME
@@ -39,6 +40,10 @@ class BundledRetriever:
         from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 
         return Bm25Retriever(index_of(bundled_passages()), NAME)
+
+    @property
+    def wrapped(self) -> tuple[Bm25Retriever]:
+        return (self._retriever,)
 
     @cached_property
     def searched(self) -> SearchedIndex:

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag._io.threads import Stop, cores, in_stoppable_thread, in_thread
 from pyrag.errors import FilterError, ServiceError
+from pyrag.retrieval.catalogue.delegating import IndexDocuments
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
+    from pyrag.retrieval.catalogue.folder import IndexCatalogue
     from pyrag.retrieval.embedders.protocol import Embedder
     from pyrag.retrieval.filters.selection import SelectedPassages
     from pyrag.retrieval.vectors.faiss_index import Hit, VectorIndex
@@ -58,11 +60,11 @@ class DenseQuery:
         return cls(query, topk, vector, "" if where is None else str(where), where, selection)
 
 
-class DenseRetriever:
+class DenseRetriever(IndexDocuments):
     """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own.
 
     `select` says which passages a filter selects, and `judge` what can be said of it, such as `selected` and `judged`
-    of the `Bm25Index.selector` of the same folder.
+    of the `Bm25Index.selector` of the same folder. `catalogue` has its documents.
     """
 
     def __init__(
@@ -74,12 +76,14 @@ class DenseRetriever:
         searched: SearchedIndex | None = None,
         select: Callable[[Filter, Stop], SelectedPassages] | None = None,
         judge: Callable[[Filter, Filter | None], Awaitable[FilterVerdict]] | None = None,
+        catalogue: IndexCatalogue | None = None,
     ) -> None:
         self.index = index
         self._embedder = embedder
         self.passages = passages
         self._select = select
         self._judge = judge
+        self._catalogue = catalogue
         self._name = name
         self.searched = searched or SearchedIndex(name, "dense")
         self._checked = False
@@ -88,6 +92,11 @@ class DenseRetriever:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def catalogue(self) -> IndexCatalogue | None:
+        """The documents of the index; None for vectors of unknown passages."""
+        return self._catalogue
 
     async def check(self) -> None:
         """Raise `ConfigError` unless the index was built with this embedder."""

@@ -14,6 +14,7 @@ from threading import Lock
 
 from pyrag._io.threads import in_own_thread
 from pyrag.errors import PyRAGError
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import FilterVerdict
@@ -26,7 +27,7 @@ Open = Callable[[], Retriever]
 _Mark = tuple[int, int, int, int]
 
 
-class FollowingRetriever:
+class FollowingRetriever(WrappedDocuments):
     """A retriever over the generation in use of a folder; searches that have begun keep the one that they began with.
 
     Each search first looks at the file that names the generation, which takes one `stat`, and waits until a new one is
@@ -90,6 +91,11 @@ class FollowingRetriever:
         """Return the passages of those ids that exist in the newest generation."""
         async with self.use() as retriever:
             return await fetch_passages(retriever, ids)
+
+    @contextlib.asynccontextmanager
+    async def _catalogued(self) -> AsyncIterator[Retriever]:
+        async with self.use() as retriever:
+            yield retriever
 
     @contextlib.asynccontextmanager
     async def use(self) -> AsyncIterator[Retriever]:

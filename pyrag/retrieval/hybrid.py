@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.protocol import has_catalogue
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
@@ -31,7 +33,7 @@ class WeightedRetriever:
     weight: float = 1.0
 
 
-class HybridRetriever:
+class HybridRetriever(WrappedDocuments):
     """A `Retriever` over named parts. A part that fails fails the query: half an answer must not look like a whole."""
 
     def __init__(
@@ -86,6 +88,10 @@ class HybridRetriever:
             if (found := await fetch_passages(retriever, ids)) is not None:
                 return found
         return None
+
+    def _documents_of(self) -> Retriever | None:
+        """Return the first part with a catalogue, whatever its weight."""
+        return next((retriever for retriever in self._all if has_catalogue(retriever)), None)
 
     async def aclose(self) -> None:
         for retriever in self._all:

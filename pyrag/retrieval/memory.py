@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from pyrag.retrieval.catalogue.protocol import CatalogueDocument
+from pyrag.retrieval.catalogue.scanned import ScannedCatalogue
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage
 
@@ -22,6 +24,9 @@ class InMemoryRetriever:
         self._script = dict(passages) if isinstance(passages, Mapping) else None
         self._passages = [] if isinstance(passages, Mapping) else [(p, _words(f"{p.title} {p.text}")) for p in passages]
         self._name = name
+        scripted = [passage for some in (self._script or {}).values() for passage in some]
+        distinct = {passage.id: passage for passage in (*scripted, *(passage for passage, _ in self._passages))}
+        self._catalogue = ScannedCatalogue(lambda _: distinct.values())
         self.queries: list[tuple[str, int]] = []
 
     @property
@@ -45,6 +50,18 @@ class InMemoryRetriever:
         held = [one for one in self._passages if where is None or where.matches(one[0].metadata)]
         scored = [replace(p, score=len(wanted & words) / len(wanted)) for p, words in held if wanted & words]
         return sorted(scored, key=lambda passage: -passage.score)[: max(topk, 0)]
+
+    async def count_documents(self, where: Filter | None) -> int:
+        """Return the number of documents."""
+        return self._catalogue.count(where)
+
+    async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
+        """Return a page of the documents. Args: those of `Catalogue.list_documents`."""
+        return self._catalogue.page(where, offset, limit)
+
+    async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
+        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        return self._catalogue.passages(document, where)
 
     async def aclose(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -188,6 +188,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
         searched(f"dense:{shown}"),
         bm25.selector.selected,
         bm25.selector.judged,
+        bm25.catalogue,
     )
     if info.kind == "dense" or options.dense_weight >= 1:
         return dense

@@ -26,8 +26,8 @@ class Retriever(Protocol):
     `matches(passage.metadata)` says of a passage if it may be returned, `str(where)` is its text, and the best `topk`
     of those that may be are wanted. A question with a filter is refused by any other retriever.
 
-    class Catalogue:
-        name = "catalogue"
+    class Bookshelf:
+        name = "bookshelf"
 
         async def retrieve(self, query: str, topk: int) -> list[Passage]:
             rows = await self.database.search(query, limit=topk)
@@ -36,7 +36,7 @@ class Retriever(Protocol):
         async def aclose(self) -> None:
             await self.database.close()
 
-    PyRAG("embedded", retriever=Catalogue())
+    PyRAG("embedded", retriever=Bookshelf())
     """
 
     @property

@@ -22,6 +22,7 @@ from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
 from pyrag.agents.engine import default_engine
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError, install_extra
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
@@ -43,7 +44,7 @@ _MAX_TOKENS = 512  # of query and passage together
 _MAX_WORDS = 200  # of the query: the passage is what is cut to fit
 
 
-class RerankingRetriever:
+class RerankingRetriever(WrappedDocuments):
     """A `Retriever` that asks `inner` for `depth` passages and keeps those that `scorer` likes best."""
 
     def __init__(self, inner: Retriever, scorer: Scorer, *, name: str = "rerank", depth: int = DEPTH) -> None:

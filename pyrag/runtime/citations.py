@@ -7,6 +7,8 @@ from dataclasses import replace
 from pyrag.methods.program_result import Result
 from pyrag.trace.model import UNKNOWN, Citation, Step
 
+_RETRIEVING = ("retrieve", "open_document", "each")
+
 
 def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False) -> tuple[Citation, ...]:
     """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
@@ -22,7 +24,7 @@ def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False)
     wanted = [step for step in steps if step.id in set(sources)]
     read = {source for step in wanted for source in step.depends_on}
     for step in wanted:
-        is_cited = step.mode == "data" or (searches and step.id not in read)
+        is_cited = step.mode in ("data", "each") or (searches and step.id not in read)
         for passage in step.answer.citations if step.answer else step.passages if is_cited else ():
             numbers.setdefault(passage, Citation(len(numbers) + 1, passage, step.id))
     return tuple(numbers.values())
@@ -51,4 +53,4 @@ def citations_of(steps: list[Step], result: Result) -> tuple[tuple[Citation, ...
 
 def _step_of(steps: list[Step], passage: str) -> int:
     """Return the id of the step that retrieved a passage."""
-    return next((step.id for step in steps if step.primitive == "retrieve" and passage in step.passages), 0)
+    return next((step.id for step in steps if step.primitive in _RETRIEVING and passage in step.passages), 0)

@@ -127,8 +127,10 @@ def budget_of(settings: Settings, method: Method | None = None) -> QuestionBudge
         settings: The settings.
         method: Method that replaces the settings' method.
     """
+    calls = calls_allowed(settings, method)
     return QuestionBudget(
-        calls=calls_allowed(settings, method),
+        calls=calls,
+        retrievals=max(QuestionBudget().retrievals, calls),
         tokens=settings.max_tokens,
         seconds=settings.deadline,
         cost=settings.max_cost,
@@ -183,7 +185,7 @@ async def _result(
         error = _as_trace_error(failure)
     finally:
         await episode.aclose()
-    if error and error.kind in (BudgetExceededError.kind, "deadline"):
+    if error and (error.kind in (BudgetExceededError.kind, "deadline") or episode.partial is not None):
         result = _partial(episode)
     return result, error
 
@@ -334,6 +336,9 @@ def _waiting_for(episode: Episode) -> str:
 
 def _partial(episode: Episode) -> Result:
     """Return the last answered step as the result when the budget ends a question, marked as not known."""
+    if episode.partial is not None:
+        episode.warn("partial value: the rows of each() so far")
+        return Result(Answer(UNKNOWN, known=False), value=episode.partial)
     for step in reversed(episode.steps):
         if step.answer and step.answer.known:
             episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")

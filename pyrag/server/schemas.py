@@ -147,6 +147,19 @@ class AskReply(BaseModel):
     trace: dict[str, Any] | None = None
 
 
+class CoverageReply(BaseModel):
+    """Coverage of a call of `each`."""
+
+    total: int
+    answered: int
+    unknown: int = Field(description="Items whose answer is unknown.")
+    missing: int = Field(description="Items that a limit left out.")
+    what: str = Field(description="Word for the items.", examples=["documents"])
+    reason: str = Field(description="Reason why items are missing.")
+    unknown_items: list[str] = Field(description="Names of the first 50 of them.")
+    missing_items: list[str] = Field(description="Names of the first 50 of them.")
+
+
 class ProgramReply(AskReply):
     """The value of a program. A program that failed has `error` with `line` and `source_line`."""
 
@@ -154,6 +167,8 @@ class ProgramReply(AskReply):
     item_citations: dict[str, list[int]] = Field(
         description="Numbers of the citations of each item: by position for a list, by key for an object."
     )
+    coverage: list[CoverageReply] = Field(description="Coverage of each call of each(), in order.")
+    complete: bool = Field(description="False if a limit kept a call of each() from some of its items.")
     output: str = Field(description="What the program printed, at most 64 KiB.")
 
 

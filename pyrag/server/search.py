@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import PyRAGError
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
@@ -29,7 +30,7 @@ RETRY_AFTER = 2  # seconds
 _FIRST = "who wrote this"  # searched before any request, to load the models or report what is wrong with them
 
 
-class PublicRetriever:
+class PublicRetriever(WrappedDocuments):
     """Retriever whose passages name their sources without the server's folders.
 
     Args:
@@ -77,6 +78,10 @@ class PublicRetriever:
         """Return the passages that have these ids; None if the retriever cannot look up ids."""
         passages = await fetch_passages(self._inner, ids)
         return None if passages is None else list(map(self._public, passages))
+
+    async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
+        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        return list(map(self._public, await super().document_passages(document, where)))
 
     def _public(self, passage: Passage) -> Passage:
         return public_passage(passage, self._roots, self._inner.name)

@@ -167,7 +167,13 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
         "index": index,
     }
     if trace.method == OWN_PROGRAM:
-        shown |= {"value": trace.value, "item_citations": trace.item_citations, "output": output_of(trace)}
+        shown |= {
+            "value": trace.value,
+            "item_citations": trace.item_citations,
+            "coverage": trace.coverage,
+            "complete": trace.complete,
+            "output": output_of(trace),
+        }
     return {**shown, "trace": trace} if whole else shown
 
 

@@ -1,13 +1,14 @@
 """Command that runs the checks without pytest. It prints a line per check, and exits with 1 if there is a problem.
 
     python -m pyrag.testing retriever my_package.search:catalogue --query "grain mill" --finds mill-1
+    python -m pyrag.testing catalogue my_package.search:catalogue --where 'team = "ops"'
     python -m pyrag.testing model openai:MODEL@http://127.0.0.1:8000/v1
     python -m pyrag.testing tool my_tools:population --call '{"city": "Alpha"}'
     python -m pyrag.testing store my_package.store:make
 
 OBJECT is MODULE:NAME of an object, or of a function or class without parameters that makes it (for a store, it is
-called for each check). A retriever may also be an index folder or any spec of `--retriever`, and a model any spec of
-`--llm`, including specs of installed packages.
+called for each check). A retriever or catalogue may also be an index folder or any spec of `--retriever`, and a model
+any spec of `--llm`, including specs of installed packages.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from typing import Any
 
 from pyrag._io import plugins
 from pyrag.errors import ConfigError, PyRAGError
+from pyrag.testing.catalogues import CATALOGUE_CHECKS, CatalogueCase
 from pyrag.testing.checks import CheckResult, findings
 from pyrag.testing.models import MODEL_CHECKS, ModelCase
 from pyrag.testing.retrievers import RETRIEVER_CHECKS, RetrieverCase
@@ -47,16 +49,17 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m pyrag.testing", description="Check a part for pyrag.")
-    parser.add_argument("kind", choices=("retriever", "model", "store", "tool"))
+    parser.add_argument("kind", choices=("retriever", "catalogue", "model", "store", "tool"))
     parser.add_argument("object", help="MODULE:NAME, or a spec of pyrag")
     parser.add_argument("--query", default="", help="a query that finds something (retriever)")
     parser.add_argument("--finds", default="", help="id of a passage that it finds (retriever)")
+    parser.add_argument("--where", default="", help="a filter that some documents pass (catalogue)")
     parser.add_argument("--call", action="append", default=[], help="keyword arguments as JSON (tool); repeatable")
     return parser
 
 
 async def _checked(options: argparse.Namespace) -> list[CheckResult]:
-    if options.kind == "retriever":
+    if options.kind in ("retriever", "catalogue"):
         return await _checked_retriever(options)
     if options.kind == "model":
         model = _model(options.object)
@@ -78,11 +81,13 @@ async def _checked_retriever(options: argparse.Namespace) -> list[CheckResult]:
     from pyrag.retrieval import open_retriever
     from pyrag.retrieval.open import is_remote
 
-    if not options.query:
+    if options.kind == "retriever" and not options.query:
         raise ConfigError("a retriever needs --query with words that find something")
     named = "/" not in options.object and ":" in options.object and not is_remote(options.object)
-    retriever = _made(_imported(options.object)) if named else open_retriever(options.object)
+    retriever: Any = _made(_imported(options.object)) if named else open_retriever(options.object)
     try:
+        if options.kind == "catalogue":
+            return await findings(CATALOGUE_CHECKS, CatalogueCase(retriever, options.where))
         return await findings(RETRIEVER_CHECKS, RetrieverCase(retriever, options.query, options.finds))
     finally:
         await retriever.aclose()

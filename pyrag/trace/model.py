@@ -22,6 +22,7 @@ NOT_BELIEVED = "not believed"  # beginning of the rationale of an answer without
 MIN_CONFIDENCE = 0.5
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
 _MAX_TEXT = 80  # characters of a text on one line of a REPL
+_SHOWN_ITEMS = 5  # names of missing items in a sentence
 _MAX_CARD = 600  # characters of a passage in a notebook
 
 
@@ -165,6 +166,42 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
+class Coverage:
+    """Coverage of a call of `each`: how many of its items have an answer.
+
+    Attributes:
+        unknown: Number of items whose answer is unknown.
+        missing: Number of items that a limit left out.
+        what: Word for the items: "documents" or "items".
+        reason: Reason why items are missing.
+        unknown_items: Names of the first items with an unknown answer.
+        missing_items: Names of the first missing items.
+    """
+
+    total: int
+    answered: int
+    unknown: int = 0
+    missing: int = 0
+    what: str = "items"
+    reason: str = ""
+    unknown_items: tuple[str, ...] = ()
+    missing_items: tuple[str, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """True if no item is missing."""
+        return not self.missing
+
+    def __str__(self) -> str:
+        text = f"{self.answered:,} of {self.total:,} {self.what} answered, {self.unknown:,} unknown"
+        if not self.missing:
+            return text
+        names = ", ".join(self.missing_items[:_SHOWN_ITEMS])
+        more = f" and {self.missing - _SHOWN_ITEMS:,} more" if self.missing > _SHOWN_ITEMS else ""
+        return f"{text}, {self.missing:,} not reached ({self.reason}): {names}{more}"
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """Call of a primitive as it happened. Times are seconds since the question was asked."""
 
@@ -176,9 +213,8 @@ class Step:
     topk: int | None = None
     where: str = ""  # for retrieve: the program's own filter, which narrows the caller's
     passages: tuple[str, ...] = ()  # ids of the passages retrieved, or passed to `answer` or `write`
-    mode: str = (
-        ""  # for answer: "evidence" or "aggregation"; for write: the template; for a tool: "data" or "documents"
-    )
+    # For answer: "evidence" or "aggregation"; for write: the template; for a tool: "data" or "documents"; "each".
+    mode: str = ""
     output: str = ""  # for write: the text; for a tool: the result as JSON
     answer: Answer | None = None
     attempts: tuple[Attempt, ...] = ()
@@ -189,6 +225,7 @@ class Step:
     memo: bool = False  # True if the result of an equal step of this question was reused, at no cost
     error: str = ""
     rationale: str = ""  # for answer: reason of its last attempt
+    coverage: Coverage | None = None  # for each
 
     @property
     def tries(self) -> tuple[Attempt, ...]:
@@ -318,6 +355,16 @@ class Trace:
         lines = lines_of(self.program) if step.round == len(self.programs) - 1 else []
         assignment = _ASSIGNED.match(lines[step.line - 1]) if 0 < step.line <= len(lines) else None
         return assignment[1] if assignment else ""
+
+    @property
+    def coverage(self) -> tuple[Coverage, ...]:
+        """Coverage of each call of `each`, in the order of the steps."""
+        return tuple(step.coverage for step in self.steps if step.coverage is not None)
+
+    @property
+    def complete(self) -> bool:
+        """False if a limit kept a call of `each` from some of its items."""
+        return all(coverage.complete for coverage in self.coverage)
 
     @property
     def repairs(self) -> int:

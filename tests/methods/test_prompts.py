@@ -60,7 +60,7 @@ def test_every_template_of_the_folder_is_used() -> None:
             "rewrite.retry",
         )
     }
-    others = ("evolve.", "guidance.", "hera.", "standalone.")  # their agents' tests see to these
+    others = ("evolve.", "guidance.", "hera.", "standalone.", "typed.")  # their agents' tests see to these
     for path in (PACKAGE / "methods").glob("*.txt"):
         if path.name.startswith(others):
             continue

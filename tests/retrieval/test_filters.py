@@ -84,7 +84,9 @@ async def dense(passages: list[Passage], folder: Path) -> Retriever:
                 writer.add([one.id for one in half], await embedder.embed_passages(texts))
             writer.commit()
     select = bm25_index.selector.selected
-    return DenseRetriever(open_vectors(folder / "vectors"), embedder, bm25_index.passages, select=select)
+    catalogue = bm25_index.catalogue
+    index = open_vectors(folder / "vectors")
+    return DenseRetriever(index, embedder, bm25_index.passages, select=select, catalogue=catalogue)
 
 
 async def hybrid(passages: list[Passage], folder: Path) -> Retriever:

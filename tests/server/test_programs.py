@@ -107,6 +107,59 @@ async def test_keys_and_filters_hold_for_programs(index: str, tmp_path: Path) ->
         assert reply["value"] == []
 
 
+ENUMERATION = """
+wider = 'team = "law" or team = "ops"'
+opened = []
+for name in ["acme", "blix"]:
+    try:
+        opened += [p.id for p in open_document(name)]
+    except ValueError:
+        pass
+rows = each(documents(wider), "Who founded it?")
+ids = [d.id for d in documents()]
+final_answer = {"ids": ids, "n": [count(), count(wider)], "opened": opened, "rows": [r.item for r in rows]}
+"""
+
+
+async def test_keys_hold_for_enumeration(index: str, tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text(f"{KEY}\n{OPS} firms where team = 'ops'\n")
+    config = ServerConfig(indexes={"firms": index}, keys=read_keys(tmp_path / "keys", {}))
+    async with running(config) as client:
+        body = {"source": ENUMERATION}
+        _, every = await client.post("/v1/programs", body, Authorization=f"Bearer {KEY}")
+        assert every["value"] == {
+            "ids": ["acme", "blix"], "n": [2, 2], "opened": ["acme", "blix"], "rows": ["Acme", "Blix"]
+        }  # fmt: skip
+        _, reply = await client.post("/v1/programs", {**body, "include_trace": True}, Authorization=f"Bearer {OPS}")
+        assert reply["value"] == {"ids": ["acme"], "n": [1, 1], "opened": ["acme"], "rows": ["Acme"]}
+        assert "Blix" not in json.dumps(reply).replace(json.dumps(ENUMERATION), "")
+
+
+async def test_coverage_is_in_replies_without_paths(index: str, tmp_path: Path) -> None:
+    source = "docs = documents()\nfinal_answer = [each(docs, 'Who founded it?'), [d.source for d in docs]]"
+    async with running(ServerConfig(indexes={"firms": index})) as client:
+        _, reply = await client.post("/v1/programs", {"source": source})
+        (coverage,) = reply["coverage"]
+        assert (coverage["total"], coverage["answered"], coverage["what"], reply["complete"]) == (
+            2,
+            2,
+            "documents",
+            True,
+        )
+        assert str(tmp_path) not in json.dumps(reply)
+        assert reply["value"][1] == ["rows.jsonl", "rows.jsonl"]
+        _, short = await client.post("/v1/programs", {"source": source, "budget": {"calls": 1}})
+        assert (short["complete"], short["coverage"][0]["missing_items"]) == (False, ["Blix"])
+        tools = Tools(client.service)
+
+        async def report(number: int, line: str) -> None:
+            pass
+
+        result = await tools.run_program(ProgramArguments(source=source), Access(), report)
+        assert (result.coverage, result.complete) == (["2 of 2 documents answered, 0 unknown"], True)
+        assert "Coverage: 2 of 2 documents answered" in value_text(result)
+
+
 async def test_budget_is_lowered_to_the_server_limits(index: str) -> None:
     async with running(ServerConfig(indexes={"firms": index}), max_calls=1) as client:
         _, reply = await client.post("/v1/programs", {**BODY, "budget": {"calls": 50}})

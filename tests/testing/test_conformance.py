@@ -16,13 +16,18 @@ from pyrag.embedded import embedded_agents
 from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.clients.scripted import DEFAULT_SAMPLING
 from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.retrieval.bundled import BundledRetriever
+from pyrag.retrieval.catalogue.protocol import CatalogueDocument
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.stores.qdrant import QdrantStore
 from pyrag.testing import (
+    CATALOGUE_CHECKS,
     MODEL_CHECKS,
     RETRIEVER_CHECKS,
     STORE_CHECKS,
     TOOL_CHECKS,
+    CatalogueCase,
     InMemoryRetriever,
     ModelCase,
     RetrieverCase,
@@ -50,6 +55,53 @@ async def problems_of(checks: Sequence[Any], case: Any, seconds: float = 30.0) -
 async def test_retrievers_of_the_package_pass() -> None:
     await assert_all(RETRIEVER_CHECKS, RetrieverCase(InMemoryRetriever(PASSAGES), "grain mill", finds="p3"))
     await assert_all(RETRIEVER_CHECKS, RetrieverCase(BundledRetriever(), "Jed Hoyer"))
+
+
+DOCUMENTS = [
+    *(Passage(f"r{n}", f"Row {n}", f"row {n}", source="/d/rows.jsonl", start=n, metadata={"n": n}) for n in range(4)),
+    *(Passage(f"m#{n}", "Mill > Part", f"part {n}", source="/d/mill.md", start=n, metadata={"n": n}) for n in range(3)),
+    Passage("alone", "Alone", "text"),
+]
+
+
+async def test_catalogues_of_the_package_pass(tmp_path: Path) -> None:
+    await assert_all(CATALOGUE_CHECKS, CatalogueCase(InMemoryRetriever(DOCUMENTS), "n > 1"))
+    await assert_all(CATALOGUE_CHECKS, CatalogueCase(Bm25Retriever(index_of(DOCUMENTS)), "n > 1"))
+    await assert_all(CATALOGUE_CHECKS, CatalogueCase(BundledRetriever()))
+
+
+class FaultyCatalogue(InMemoryRetriever):
+    """Has one fault, by name."""
+
+    fault = ""
+
+    async def count_documents(self, where: Filter | None) -> int:
+        return await super().count_documents(None if self.fault == "counts_what_it_lists" else where)
+
+    async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
+        listed = await super().list_documents(where, 0, 100)
+        match self.fault:
+            case "returns_document_records":
+                return [one.id for one in listed]  # type: ignore[misc]
+            case "lists_each_document_once":
+                return ([listed[0], *listed[1:-1], listed[0]] if listed else [])[offset : offset + limit]
+            case "pages_join_to_the_whole":
+                return (listed[::-1] if offset else listed)[offset : offset + limit]
+            case "opens_what_it_lists":
+                return [replace(one, passages=one.passages + 1) for one in listed][offset : offset + limit]
+        return listed[offset : offset + limit]
+
+    async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
+        if self.fault == "opens_nothing_for_unknown_ids" and not document.isalnum() and "#" not in document:
+            raise KeyError(document)
+        return await super().document_passages(document, None if self.fault == "obeys_filters" else where)
+
+
+@pytest.mark.parametrize("check", [check.__name__ for check in CATALOGUE_CHECKS])
+async def test_each_fault_of_a_catalogue_is_named(check: str) -> None:
+    retriever = FaultyCatalogue([one for one in DOCUMENTS if "mill" not in one.source or check == "obeys_filters"])
+    retriever.fault = check
+    assert check in await problems_of(CATALOGUE_CHECKS, CatalogueCase(retriever, "n > 1"))
 
 
 async def test_models_of_the_package_pass(server: ModelServer) -> None:

@@ -106,5 +106,6 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         text = trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False, indent=2)
         print(printable(text), flush=True)
     if not form.quiet:
-        for sentence in filter(None, (*trace.warnings, remark(trace))):
+        covered = [str(coverage) for coverage in trace.coverage if coverage.complete]  # the others are warnings
+        for sentence in filter(None, (*covered, *trace.warnings, remark(trace))):
             tell(sentence)

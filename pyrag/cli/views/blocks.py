@@ -80,8 +80,8 @@ def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
     if step.answer:
         tried = f", {counted(len(step.attempts), 'attempt')}" if step.attempts else ""
         return line + Text.assemble("→ ", (shorten(step.answer.text), "bold"), (f"  ({took}{tried})", "dim"))
-    if step.output:
-        return line + Text.assemble(f"→ {shorten(step.output)}", (f"  ({took})", "dim"))
+    if output := str(step.coverage or step.output):
+        return line + Text.assemble(f"→ {shorten(output)}", (f"  ({took})", "dim"))
     titles = ", ".join(dict.fromkeys(passages[one].title for one in step.passages)) if passages else ""
     found = f"→ {counted(len(step.passages), 'passage')}" + (f": {shorten(titles, 90)}" if titles else "")
     return line + Text.assemble(found, (f"  ({took})", "dim"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyrag.retrieval.catalogue.delegating import WrappedDocuments
 from pyrag.retrieval.filters.tree import Conjunction, Filter, all_of
 from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.retrieval.protocol import (
@@ -18,7 +19,7 @@ from pyrag.retrieval.protocol import (
 from pyrag.trace.model import Passage, SearchedIndex
 
 
-class BoundRetriever:
+class BoundRetriever(WrappedDocuments):
     """A `Retriever` that finds what another one finds and a filter passes. Raises `FilterError` if that takes none.
 
     Args:
@@ -31,6 +32,7 @@ class BoundRetriever:
     def __init__(self, inner: Retriever, where: Filter, *, own: bool = False) -> None:
         check_filters(inner)
         self._inner = inner
+        self._checks = True
         self.wrapped = (inner,)
         self._where = where
         self._own = own
@@ -67,6 +69,9 @@ class BoundRetriever:
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages of those ids that exist and pass the filter."""
         return await fetch_passages(self._inner, ids, self._where)
+
+    def _bound(self, where: Filter | None) -> Filter | None:
+        return all_of(self._where, where)
 
     async def aclose(self) -> None:
         await self._inner.aclose()

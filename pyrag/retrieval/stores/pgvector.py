@@ -26,6 +26,7 @@ from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError, install_extra
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.hybrid import DEPTH, fuse
 from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores import pgvector_statements as statements
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 256
+_SCANNED = 2_000  # rows that a scan fetches at once
 _MAX_IDLE = 8  # connections kept for the next call
 _SPARSE = "sparse"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
@@ -153,6 +155,18 @@ class PgvectorStore(Store):
         values = (list(terms), list(terms.values()), list(terms), *condition.values, limit)
         rows = connection.execute(statement, values).fetchall() if terms else []
         return [passage_of(payload, score, _SPARSE) for payload, score in rows]
+
+    def scan(self, where: Filter | None) -> Iterator[Passage]:
+        """Yield all passages that a filter passes, from a cursor of the server's."""
+        condition = condition_of(where)
+        statement = self._composed(statements.SCAN, condition=condition.text)
+        with self._connection("read") as connection, connection.transaction():
+            connection.execute(statements.WITHOUT_LIMIT)
+            with connection.cursor(name="pyrag_scan") as cursor:
+                cursor.itersize = _SCANNED
+                cursor.execute(statement, condition.values)
+                for (payload,) in cursor:
+                    yield passage_of(payload, 0.0, PART)
 
     def optimise(self) -> None:
         """Build the graph of vectors, which searches use from then on; passages added later join it."""

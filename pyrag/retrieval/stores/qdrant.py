@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
+from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores.qdrant_engines import Found, LocalEngine, Payload, Point, QdrantEngine, Query, RemoteEngine
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
@@ -123,6 +124,13 @@ class QdrantStore(Store):
             query = replace(query, limit=4 * query.limit)
             (found,) = self._engine.search([query])
         return _passages(asked, query, found)
+
+    def scan(self, where: Filter | None) -> Iterator[Passage]:
+        """Yield all passages that the engine's idea of a filter passes, which may be too many."""
+        with self._errors("read"):
+            for payload in self._engine.scan(where):
+                if _MARK not in payload:
+                    yield passage_of(payload, 0.0, PART)
 
     def optimise(self) -> None:
         """Build the graph now; a server does so by itself."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,6 +19,7 @@ from pyrag.retrieval.stores.sparse import Sparse
 _K = K + 1  # Qdrant counts ranks from 0
 _DENSE, _SPARSE = "dense", "sparse"
 OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
+_SCANNED = 1_000  # points that a scan fetches at once
 _SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
 
 Payload = dict[str, Any]
@@ -62,6 +63,7 @@ class QdrantEngine(Protocol):
     def upsert(self, points: Sequence[Point]) -> None: ...
     def delete(self, keys: Sequence[str]) -> None: ...
     def search(self, queries: Sequence[Query]) -> list[Found]: ...
+    def scan(self, where: Filter | None) -> Iterator[Payload]: ...
     def payload(self, key: str) -> Payload | None: ...
     def count(self) -> int: ...
     def optimise(self) -> None: ...
@@ -127,6 +129,20 @@ class RemoteEngine:
                 "query": models.RrfQuery(rrf=models.Rrf(k=_K, weights=list(asked.weights))),
             }
         return models.QueryRequest(limit=asked.limit, with_payload=True, **how)
+
+    def scan(self, where: Filter | None) -> Iterator[Payload]:
+        """Yield the payloads of all points that the filter passes."""
+        from qdrant_client import models
+
+        passing = None if where is None else QdrantWords(models, models.Range).filter(where)
+        offset: Any = None
+        while True:
+            records, offset = self._client.scroll(
+                self._name, scroll_filter=passing, limit=_SCANNED, offset=offset, with_payload=True
+            )
+            yield from (record.payload or {} for record in records)
+            if offset is None:
+                return
 
     def payload(self, key: str) -> Payload | None:
         if not self._client.collection_exists(self._name):
@@ -203,6 +219,17 @@ class LocalEngine:
         prefetches = [edge.Prefetch(limit=limit, query=half, filter=passing) for half in halves]
         query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
         return edge.QueryRequest(limit=asked.limit, query=query, prefetches=prefetches, with_payload=True)
+
+    def scan(self, where: Filter | None) -> Iterator[Payload]:
+        """Yield the payloads of all points that the filter passes."""
+        passing = None if where is None else QdrantWords(self._edge, self._edge.RangeFloat).filter(where)
+        offset: Any = None
+        while True:
+            request = self._edge.ScrollRequest(offset=offset, limit=_SCANNED, filter=passing, with_payload=True)
+            records, offset = self._shard.scroll(request)
+            yield from (record.payload or {} for record in records)
+            if offset is None:
+                return
 
     def payload(self, key: str) -> Payload | None:
         records = [] if self._shard is None else self._shard.retrieve([key], True, False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,6 +11,8 @@ import msgspec
 from pyrag._io.excerpts import excerpt
 from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, ServiceError
+from pyrag.retrieval.catalogue.protocol import CatalogueDocument
+from pyrag.retrieval.catalogue.scanned import ScannedCatalogue
 from pyrag.retrieval.dense import DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -58,6 +60,10 @@ class Store(ABC):
         """
 
     @abstractmethod
+    def scan(self, where: Filter | None) -> Iterator[Passage]:
+        """Yield all passages that a filter passes, and perhaps more, in any order."""
+
+    @abstractmethod
     def close(self) -> None:
         """Release connections and files."""
 
@@ -92,6 +98,7 @@ class StoreRetriever:
         self._embedder = embedder
         self._dense_weight = dense_weight
         self._checked = False
+        self._catalogue = ScannedCatalogue(store.scan)
         self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
 
     @property
@@ -123,6 +130,18 @@ class StoreRetriever:
             await in_thread(self.store.check, await self._embedder.fingerprint())
             self._checked = True
         return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
+
+    async def count_documents(self, where: Filter | None) -> int:
+        """Return the number of documents. Every passage that the filter passes is read."""
+        return await in_thread(self._catalogue.count, where)
+
+    async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
+        """Return a page of the documents. Args: those of `Catalogue.list_documents`."""
+        return await in_thread(self._catalogue.page, where, offset, limit)
+
+    async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
+        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        return await in_thread(self._catalogue.passages, document, where)
 
     async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
         return await in_thread(self.store.search_all, asked, self._dense_weight)

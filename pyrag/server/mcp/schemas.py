@@ -85,8 +85,9 @@ class ProgramArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         str,
         Meta(
             description="Python that assigns its result to final_answer. It may call retrieve(query, topk=5) and "
-            "answer(question, passages) any number of times; the resource pyrag://reference/programs lists everything "
-            "that programs may call.",
+            "answer(question, passages) any number of times, and documents(), count(), open_document(doc) and "
+            "each(items, question) for questions about all documents; the resource pyrag://reference/programs lists "
+            "everything that programs may call.",
             min_length=1,
             max_length=MAX_SOURCE,
         ),
@@ -158,6 +159,11 @@ class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):
         dict[str, list[int]],
         Meta(description="Numbers of the citations of each item: by position for a list, by key for an object."),
     ]
+    coverage: Annotated[
+        list[str],
+        Meta(description="Sentence on each call of each(), such as: 412 of 415 documents answered, 3 unknown."),
+    ]
+    complete: Annotated[bool, Meta(description="False if a limit kept a call of each() from some of its items.")]
     output: Annotated[str, Meta(description="Text that the program printed.")]
     warnings: list[str]
     index: str

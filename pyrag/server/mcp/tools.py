@@ -192,6 +192,7 @@ def value_text(result: ProgramResult) -> str:
     """Return a program's value for clients that show only text: output, value as JSON, then its numbered sources."""
     parts = [f"Output:\n{result.output.rstrip()}"] if result.output else []
     parts.append(msgspec.json.format(msgspec.json.encode(result.value), indent=2).decode())
+    parts += [f"Coverage: {sentence}" for sentence in result.coverage]
     parts += [f"Note: {result.remark}"] if result.remark else []
     parts += [f"[{citation.number}] {_headed(citation)}" for citation in result.citations]
     parts += [f"Note: {warning}" for warning in result.warnings]
@@ -225,6 +226,8 @@ def _value(done: FinishedQuestion) -> ProgramResult:
         remark=trace.remark,
         citations=_citations(done),
         item_citations={key: list(numbers) for key, numbers in trace.item_citations.items()},
+        coverage=list(map(str, trace.coverage)),
+        complete=trace.complete,
         output=output_of(trace),
         warnings=list(trace.warnings),
         index=done.index,

@@ -1,0 +1,253 @@
+"""`each`: one question asked of every item, in parallel in the host, within the budget, with its coverage."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
+from typing import Any
+
+import msgspec
+
+from pyrag.agents.typed_answer import as_value
+from pyrag.episode.corpus.catalogue import opened
+from pyrag.episode.corpus.items import CorpusItem, Template, items_of
+from pyrag.episode.corpus.typed import TypedDesk, desk_of, returns_of
+from pyrag.episode.episode import Episode
+from pyrag.episode.program_run import OpenStep, ProgramRun
+from pyrag.episode.program_values import absent_answer, plain
+from pyrag.episode.recovery import RecoveryRunner, Search, attempt
+from pyrag.errors import BadOutputError, BudgetExceededError, ContextLengthError
+from pyrag.trace.model import UNKNOWN, Attempt, Coverage, Passage, Usage, shorten
+from pyrag_sandbox import Call, Record, Text, bind
+
+NOT_REACHED = "not reached"
+_MAX_NAMED = 50  # items that a coverage names
+_MAX_OUTPUT = 2_000  # characters of rows that a step shows
+_MARGIN = 0.05  # share of the deadline that stays for the rest of the program ...
+_MIN_MARGIN, _MAX_MARGIN = 0.5, 2.0  # ... within these seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Answer for one item. `note` is the reason for an unknown answer; `reached` is False if a limit came first."""
+
+    text: str
+    known: bool
+    citations: tuple[str, ...] = ()
+    confidence: float | None = None
+    note: str = ""
+    reached: bool = True
+    usage: Usage = Usage()
+
+
+async def each(slots: asyncio.Semaphore, width: int, program_run: ProgramRun, call: Call) -> list[Record]:
+    """Serve `each(items, question, returns=None)`: return one row per item.
+
+    Args:
+        slots: Bound on the items under way, over all calls of the question.
+        width: Number of `slots`.
+        program_run: The run of the program.
+        call: The program's call.
+    """
+    values = bind(call, ("items", "question", "returns"), {"returns": None})
+    returns, template = returns_of(values["returns"]), Template.of(values["question"])
+    items = items_of(program_run, values["items"])
+    questions = template.filled(items)
+    episode = program_run.episode
+    desk = desk_of(episode, returns, keeps=False)
+    step = program_run.start(call, shorten(str(plain(values["question"])), 500), mode="each")
+    fan_out = FanOut(desk, step, items, questions, slots, width)
+    rows = await program_run.watched(step, fan_out.run())
+    records = fan_out.records(rows, program_run.source)
+    if not all(row.known for row in rows):
+        program_run.mark_unknown(call)
+    cited = dict.fromkeys(passage for row in rows for passage in row.citations)
+    program_run.finish(
+        step,
+        output=shorten(msgspec.json.encode(plain(records[:_MAX_NAMED])).decode(), _MAX_OUTPUT),
+        passages=tuple(cited),
+        usage=reduce(add, (row.usage for row in rows), Usage()),
+    )
+    program_run.results.keep(call.id, [record.fields["value"] for record in records])
+    return program_run.results.keep(call.id, records)
+
+
+def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -> Coverage:
+    """Return how many items were answered, and which were not.
+
+    Args:
+        items: All items.
+        rows: Their rows.
+        reason: Reason why some were not reached; empty if all were.
+    """
+    unknown = [item.name for item, row in zip(items, rows, strict=True) if row.reached and not row.known]
+    missing = [item.name for item, row in zip(items, rows, strict=True) if not row.reached]
+    documents = all(item.document for item in items)
+    return Coverage(
+        total=len(items),
+        answered=len(items) - len(unknown) - len(missing),
+        unknown=len(unknown),
+        missing=len(missing),
+        what="documents" if documents else "items",
+        reason=reason if missing else "",
+        unknown_items=tuple(unknown[:_MAX_NAMED]),
+        missing_items=tuple(missing[:_MAX_NAMED]),
+    )
+
+
+@dataclass(slots=True)
+class FanOut:
+    """Questions of one call under way. Equal questions about the same text are asked once.
+
+    Attributes:
+        reason: Reason why some items were not reached; empty if all were.
+    """
+
+    desk: TypedDesk
+    step: OpenStep
+    items: Sequence[CorpusItem]
+    questions: Sequence[str]
+    slots: asyncio.Semaphore
+    width: int
+    reason: str = ""
+    _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
+
+    async def run(self) -> list[Row]:
+        """Return the rows of all items; those that a limit left out are marked."""
+        first: dict[tuple[Any, ...], int] = {}
+        for number in range(len(self.items)):
+            first.setdefault(self._key(number), number)
+        queue = iter(first.values())
+        workers = [asyncio.ensure_future(self._work(queue)) for _ in range(min(self.width, len(first)))]
+        try:
+            if workers:
+                done, late = await asyncio.wait(workers, timeout=self._seconds(), return_when=asyncio.FIRST_EXCEPTION)
+                for worker in done:
+                    worker.result()
+                if late:
+                    self.reason = self.reason or f"the deadline of {self.episode.ledger.budget.seconds:g} s was near"
+        except BaseException:
+            self.reason = self.reason or "the question ended"
+            self._ended()
+            raise
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+        return self._ended()
+
+    def _ended(self) -> list[Row]:
+        """Return all rows, and note how many items they answer; the rows stay if the question ends before its value."""
+        rows = self._all()
+        coverage = self.step.fields["coverage"] = coverage_of(self.items, rows, self.reason)
+        if coverage.missing:
+            self.episode.partial = plain(self.records(rows, ""))
+            self.episode.warn(f"incomplete: {coverage}")
+        return rows
+
+    @property
+    def episode(self) -> Episode:
+        return self.desk.episode
+
+    def records(self, rows: Sequence[Row], source: str) -> list[Record]:
+        """Return rows as a program sees them.
+
+        Args:
+            rows: Rows of all items, in order.
+            source: Source code of the program.
+        """
+        return [
+            self._record(item, row, question, source)
+            for item, row, question in zip(self.items, rows, self.questions, strict=True)
+        ]
+
+    def _record(self, item: CorpusItem, row: Row, question: str, source: str) -> Record:
+        value: Any = Text(
+            row.text, {"known": row.known, "citations": list(row.citations), "confidence": row.confidence}
+        )
+        if not row.known:
+            value = Text(UNKNOWN, value.fields, absent_answer(source, question))
+        elif self.desk.returns is not None and self.desk.returns.name != "date":
+            value = as_value(self.desk.returns, row.text)
+        fields = {"item": item.name, **({"document": item.document} if item.document else {}), "value": value}
+        fields |= {"known": row.known, "citations": list(row.citations), "reached": row.reached, "note": row.note}
+        return Record(fields, "value")
+
+    def _all(self) -> list[Row]:
+        missing = Row(UNKNOWN, False, note=f"{NOT_REACHED}: {self.reason}", reached=False)
+        return [self._rows.get(self._key(number), missing) for number in range(len(self.items))]
+
+    def _key(self, number: int) -> tuple[Any, ...]:
+        item = self.items[number]
+        return item.document, tuple(passage.id for passage in item.passages or ()), self.questions[number]
+
+    def _seconds(self) -> float | None:
+        """Return the seconds after which the rows so far are returned; None without a deadline."""
+        limit = self.episode.ledger.budget.seconds
+        if limit is None or self.episode.ledger.recording is not None:
+            return None
+        margin = min(max(_MARGIN * limit, _MIN_MARGIN), _MAX_MARGIN, limit / 2)
+        return max(limit - self.episode.ledger.elapsed() - margin, 0.0)
+
+    async def _work(self, queue: Any) -> None:
+        """Answer one item after the other, until none is left or a limit is reached."""
+        for number in queue:
+            async with self.slots:
+                if self.reason:
+                    return
+                try:
+                    row = await self._row(self.items[number], self.questions[number])
+                except BudgetExceededError as error:
+                    self.reason = self.reason or str(error)
+                    return
+            self._rows[self._key(number)] = row
+
+    async def _row(self, item: CorpusItem, question: str) -> Row:
+        try:
+            if item.passages is not None:
+                return await self._read(question, list(item.passages))
+            return await (self._of_document(item, question) if item.document else self._of_search(question))
+        except (BadOutputError, ContextLengthError) as error:
+            return Row(UNKNOWN, False, note=str(error))
+
+    async def _of_document(self, item: CorpusItem, question: str) -> Row:
+        """Answer from a document's passages, one section after the other until the answer is known."""
+        section, row = 1, Row(UNKNOWN, False)
+        while True:
+            part, _ = await opened(self.episode, item.document, section, keep=False)
+            if part.problem:  # the index changed meanwhile
+                return Row(UNKNOWN, False, note=part.problem)
+            last = await self._read(question, part.passages)
+            row = Row(last.text, last.known, last.citations, last.confidence, last.note, usage=row.usage + last.usage)
+            if row.known or section >= part.sections:
+                return row
+            section += 1
+
+    async def _of_search(self, question: str) -> Row:
+        """Answer from a search, and recover an unknown answer as `answer` does."""
+        passages, _ = await self.desk.fetch(question, self.episode.topk, step=self.step)
+        reading, _ = await self.desk.read(question, passages, step=self.step)
+        attempts = [attempt("first", question, passages, reading)]
+        if not reading.known and self.episode.ladder:
+            searches = {Search(question): self.episode.topk}
+            runner = RecoveryRunner(self.desk, self.step, question, searches, passages, reading)
+            attempts += await runner.up(self.episode.ladder)
+            passages = runner.passages
+        usage = reduce(add, (item.usage for item in attempts))
+        return self._kept(attempts[-1], passages, usage)
+
+    async def _read(self, question: str, passages: list[Passage]) -> Row:
+        reading, _ = await self.desk.read(question, passages, step=self.step)
+        return self._kept(attempt("first", question, passages, reading), passages, reading.usage)
+
+    def _kept(self, last: Attempt, passages: Sequence[Passage], usage: Usage) -> Row:
+        """Return the row of an attempt; of the passages, only the cited ones stay in the question."""
+        assert last.answer is not None
+        answer = last.answer
+        cited = [passage for passage in passages if passage.id in set(answer.citations)]
+        ids = [passage.id for passage in self.episode.keep_passages(cited, "each")]
+        note = "" if answer.known else shorten(last.rationale, 200)
+        return Row(answer.text, answer.known, tuple(ids), answer.confidence, note, usage=usage)

@@ -1,0 +1,1 @@
+"""Catalogues: the documents behind a retriever, counted, listed and opened."""

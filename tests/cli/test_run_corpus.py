@@ -1,0 +1,62 @@
+"""`pyrag run` over a whole index: values, coverage, recordings and limits on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Run
+
+PROGRAM = """
+rows = each(documents('kind = "firm"'), "Who founded it?")
+final_answer = {r.item: r.value for r in rows}
+"""
+
+
+@pytest.fixture
+def index(pyrag: Run, tmp_path: Path) -> str:
+    firms = {"Acme": "Ann Lee", "Blix": "Bo Chan", "Corvo": "Cy Diaz"}
+    for name, founder in firms.items():
+        (tmp_path / "docs").mkdir(exist_ok=True)
+        (tmp_path / f"docs/{name}.md").write_text(
+            f"---\nkind: firm\n---\n# {name}\n\n{name} was founded by {founder}.\n\n## Part\n\nMore on {name}."
+        )
+    (tmp_path / "docs/zebra.txt").write_text("A zebra has stripes.")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    assert pyrag("index", "docs", "--out", "ix").returncode == 0
+    return "ix"
+
+
+def test_coverage_is_printed_beside_the_value(pyrag: Run, index: str) -> None:
+    done = pyrag("run", "program.py", "--index", index)
+    assert json.loads(done.stdout) == {"Acme": "Ann Lee", "Blix": "Bo Chan", "Corvo": "Cy Diaz"}
+    assert "pyrag: 3 of 3 documents answered, 0 unknown" in done.stderr
+
+
+def test_limits_give_marked_rows_in_json(pyrag: Run, index: str) -> None:
+    done = pyrag("run", "program.py", "--index", index, "--max-calls", "1", "--json")
+    shown = json.loads(done.stdout)
+    assert (done.returncode, shown["complete"]) == (0, False)
+    assert shown["value"] == {"Acme": "Ann Lee", "Blix": "unknown", "Corvo": "unknown"}
+    (coverage,) = shown["coverage"]
+    assert (coverage["answered"], coverage["missing"], coverage["missing_items"]) == (1, 2, ["Blix", "Corvo"])
+    assert any(warning.startswith("incomplete: 1 of 3 documents answered") for warning in shown["warnings"])
+
+
+def test_recorded_program_replays_without_its_index(pyrag: Run, index: str, tmp_path: Path) -> None:
+    first = pyrag("run", "program.py", "--index", index, "--record", "calls.jsonl", "--json")
+    (tmp_path / "docs/other.txt").write_text("Other.")
+    assert pyrag("index", "docs/other.txt", "--out", "other").returncode == 0
+    again = pyrag("run", "program.py", "--index", "other", "--llm", "replay:calls.jsonl", "--json")
+    assert json.loads(again.stdout)["value"] == json.loads(first.stdout)["value"]
+    assert json.loads(again.stdout)["coverage"] == json.loads(first.stdout)["coverage"]
+
+
+def test_traces_show_what_each_call_did(pyrag: Run, index: str) -> None:
+    assert pyrag("run", "program.py", "--index", index, "--trace", "trace.jsonl").returncode == 0
+    shown = pyrag("trace", "show", "trace.jsonl")
+    assert shown.returncode == 0
+    assert "documents" in shown.stdout
+    assert "3 of 3 documents answered, 0 unknown" in shown.stdout
