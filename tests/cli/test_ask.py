@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from pyrag.cli.doctor import PURPOSES
 from tests.cli.conftest import COMMAND, Run, environment
 
 QUESTION = "Who is older, Jed Hoyer or John William Henry II?"
@@ -257,6 +260,22 @@ def test_doctor_tells_of_this_platform_and_a_healthy_index(pyrag: Run, tmp_path:
     assert "ok   retriever: bm25:ix answers; it holds 1 passage\n" in done.stdout
     foreign = "seatbelt" if sys.platform == "linux" else "seccomp"
     assert (foreign in done.stdout, "OFF" in done.stdout) == (False, False)
+    assert re.fullmatch(r"pyrag is ready: \d+ checks passed", done.stdout.splitlines()[-1])
+    failed = pyrag("doctor", "--retriever", f"http://127.0.0.1:{unused_port()}", "--tools", "os:getcwd").stdout
+    assert re.search(r"^\d of \d+ checks failed: \w+", failed, re.MULTILINE)
+
+
+def test_doctor_says_how_to_get_what_is_missing(pyrag: Run) -> None:
+    """The extras are those of pyproject.toml; their packages are looked for, not imported."""
+    extras = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert PURPOSES.keys() == extras.keys()
+    line = next(line for line in pyrag("doctor").stdout.splitlines() if line.startswith("ok   extras: "))
+    present, _, missing = line.removeprefix("ok   extras: ").partition("missing: ")
+    named = {*re.findall(r"\w+", present), *re.findall(r"(\w+) \(", missing)}
+    assert named >= extras.keys() - (set() if sys.platform == "linux" else {"rl", "vllm"})
+    assert not missing or "pip install '.[NAME]'" in line
 
 
 def test_ctrl_c_says_so_and_leaves_no_process(tmp_path: Path) -> None:

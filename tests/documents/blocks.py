@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LANGUAGES = {"python", "console", "json", "toml", "ini", "text"}
 _FENCE = re.compile(
     r"(?:^<!-- not run: (?P<reason>[^\n]*?) -->\n)?^(?P<fence>```|~~~)(?P<language>\w*)\n(?P<text>.*?)^(?P=fence)$",
@@ -34,11 +34,16 @@ class Block:
         return f"{self.page}:{self.line}"
 
 
+def name_of(page: Path) -> str:
+    """Return the name of a page: its place below docs."""
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
 def blocks_of(page: Path) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
         Block(
-            page.name,
+            name_of(page),
             text.count("\n", 0, match.start("language")) + 1,
             match["language"],
             match["text"],
@@ -71,6 +76,18 @@ def commands_of(block: Block) -> list[str]:
             commands[-1] += f"\n{line}"
         joined = line.endswith("\\")
     return commands
+
+
+def shown_output(block: Block, number: int) -> str:
+    """Return the output that a console block shows below one of its commands.
+
+    Args:
+        block: The block.
+        number: Number of the command, from 0.
+    """
+    commands = re.split(r"^\$ ", block.text, flags=re.M)[1:]
+    _, _, output = re.sub(r"\\\n", " ", commands[number]).partition("\n")
+    return output
 
 
 def expected_prints(source: str) -> list[str]:

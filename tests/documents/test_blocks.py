@@ -35,6 +35,8 @@ from .blocks import (
     filled_in,
     indented_commands,
     marks_in,
+    name_of,
+    shown_output,
 )
 from .servers import serving
 
@@ -90,10 +92,10 @@ class Reader:
     def run(self, block: Block) -> None:
         if block.language == "python":
             self._run_python(block)
-        elif block.language == "toml" and block.text.startswith("[tool."):
+        elif block.language == "toml" and block.text.startswith(("[tool.", "# pyproject.toml")):
             (self.folder / "pyproject.toml").write_text(block.text, encoding="utf-8")
-        for command in commands_of(block) if block.language == "console" else []:
-            self._run_command(command, block)
+        for number, command in enumerate(commands_of(block) if block.language == "console" else []):
+            self._run_command(command, number, block)
 
     def stop(self) -> None:
         if self._server is not None:
@@ -109,20 +111,24 @@ class Reader:
         if file.name.startswith("test_"):
             self._finish([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file.name], block)
             return
-        printed = self._finish([sys.executable, file.name], block)
+        printed = self._finish([sys.executable, file.name], block).stdout
         expected = expected_prints(source)
         assert printed.splitlines()[: len(expected)] == expected, block.name
 
-    def _run_command(self, command: str, block: Block) -> None:
+    def _run_command(self, command: str, number: int, block: Block) -> None:
         command = filled_in(command, self._servers, self._port)
         if exported := re.match(r"export (\w+)=(\S+)", command):
             self.variables[exported[1]] = exported[2]
         elif SERVER.match(command):
             self._serve(command, block)
         else:
-            printed = self._finish(["bash", "-c", command], block)
+            shown = shown_output(block, number)
+            done = self._finish(["bash", "-c", command], block, fails=shown.startswith("pyrag: "))
             asked = re.match(r"(?:\w+=\S+ )*pyrag ask ", command) and "--json" not in command
-            assert not asked or printed.strip() not in ("", "unknown"), f"{block.name}: {command} answers {printed!r}"
+            assert not asked or done.stdout.strip() not in ("", "unknown"), f"{block.name}: {command} answers nothing"
+            printed = done.stdout + done.stderr
+            missing = [line for line in shown.splitlines() if line.strip() and line.strip() not in printed]
+            assert missing == [], f"{block.name}: {command} prints {printed}"
 
     def _serve(self, command: str, block: Block) -> None:
         self.stop()
@@ -143,7 +149,7 @@ class Reader:
             time.sleep(0.1)
         pytest.fail(f"{block.name}: {line} serves nothing: {log.read_text(errors='replace')}")
 
-    def _finish(self, line: list[str], block: Block) -> str:
+    def _finish(self, line: list[str], block: Block, *, fails: bool = False) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
             line,
             cwd=self.folder,
@@ -153,17 +159,26 @@ class Reader:
             text=True,
             timeout=SECONDS,
         )
-        assert done.returncode == 0, f"{block.name}: {line[-1]}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
-        return done.stdout
+        assert (done.returncode != 0) == fails, f"{block.name}: {line[-1]}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
+        return done
+
+    def _add_program(self, file: Path, line: str) -> None:
+        file.write_text(f"#!/bin/sh\n{line}\n")
+        file.chmod(0o755)
 
     def _prepare(self, programs: Path) -> None:
         programs.mkdir(parents=True)
         for name, module in (("pyrag", " -m pyrag"), ("python", "")):
-            (programs / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n')
-            (programs / name).chmod(0o755)
+            self._add_program(programs / name, f'exec "{sys.executable}"{module} "$@"')
+        # `pip install .` installs beside the pages' modules and downloads nothing.
+        options = (
+            f'--quiet --disable-pip-version-check --no-build-isolation --no-deps --target "{self.folder}/installed"'
+        )
+        self._add_program(programs / "pip", f'exec "{sys.executable}" -m pip "$@" {options}')
         self.folder.mkdir()
         self.variables["PATH"] = f"{programs}{os.pathsep}{self.variables['PATH']}"
-        self.variables["PYTHONPATH"] = f"{self.folder}{os.pathsep}{self.variables['PYTHONPATH']}"
+        paths = [str(self.folder), f"{self.folder}/installed", self.variables["PYTHONPATH"]]
+        self.variables["PYTHONPATH"] = os.pathsep.join(paths)
         notes = self.folder / "notes"
         notes.mkdir()
         for name, text in NOTES.items():
@@ -191,14 +206,14 @@ class Reader:
 RUNNABLE = [page for page in PAGES if any(not one.reason and one.language != "text" for one in blocks_of(page))]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
 def test_blocks_of_a_page_run(page: Path, reader: Reader) -> None:
     for block in blocks_of(page):
         if not block.reason:
             reader.run(block)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_blocks_of_data_can_be_read(page: Path) -> None:
     for block in blocks_of(page):
         if block.language == "json":
@@ -209,7 +224,7 @@ def test_blocks_of_data_can_be_read(page: Path) -> None:
             configparser.ConfigParser(strict=False, interpolation=None).read_string(block.text)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_is_not_run_is_marked_with_a_reason(page: Path) -> None:
     blocks = blocks_of(page)
     assert [block.name for block in blocks if block.language not in LANGUAGES] == []
