@@ -33,7 +33,7 @@ from typing import Any
 
 from pyrag import PyRAG
 from pyrag.cli.main import guarded
-from pyrag.embedded.planner.meaning import Chain, Choice, Entity, Meaning, Node, Step, Whole
+from pyrag.embedded.planner.meaning import Chain, Choice, Entity, Meaning, Node, RelationStep, Whole
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import sub_queries, write_program
 from pyrag.embedded.relations.table import RELATIONS
@@ -95,7 +95,7 @@ def nodes(meaning: Meaning) -> Iterator[Node]:
 
 
 def relations(node: Node) -> Iterator[str]:
-    if isinstance(node, Step):
+    if isinstance(node, RelationStep):
         yield alike(node.relation.name if node.relation else "?")
         for arg in node.args:
             yield from relations(arg)
@@ -117,9 +117,11 @@ def parsed_right(question: Question, meaning: Meaning) -> bool:
 def branches(meaning: Meaning) -> int:
     """Count the steps that need no other step's answer."""
 
-    def first(node: Node) -> set[Step]:
-        below = [first(arg) for arg in node.args if isinstance(arg, Step)] if isinstance(node, Step) else []
-        return set().union(*below) if below else {node} if isinstance(node, Step) else set()
+    def first(node: Node) -> set[RelationStep]:
+        below = (
+            [first(arg) for arg in node.args if isinstance(arg, RelationStep)] if isinstance(node, RelationStep) else []
+        )
+        return set().union(*below) if below else {node} if isinstance(node, RelationStep) else set()
 
     return len(set().union(*(first(node) for node in nodes(meaning)))) or 1
 

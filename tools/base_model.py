@@ -57,7 +57,7 @@ def checked(file: Path) -> Path:
 
 
 def convert(file: Path, folder: Path) -> None:
-    """Save the GGUF file's model and tokenizer in `folder`, as transformers, PEFT and vLLM read them."""
+    """Write the GGUF file's model and tokenizer to `folder`, in the form for transformers, PEFT and vLLM."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -70,7 +70,7 @@ def convert(file: Path, folder: Path) -> None:
 
 
 def _dequantised() -> dict[str, object]:
-    """Options for transformers 5, which keeps the weights quantised unless told; version 4 knows no other way."""
+    """Return the options with which transformers 5 dequantises the weights; version 4 always does."""
     try:
         from transformers import GgufConfig
     except ImportError:

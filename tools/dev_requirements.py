@@ -1,4 +1,4 @@
-"""Prints the `dev` group of pyproject.toml, one requirement a line: `pip install --group` wants a newer pip."""
+"""Requirements of the `dev` group of pyproject.toml, one per line: `pip install --group` needs a newer pip."""
 
 import tomllib
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""Access to the outside world that several packages share: files, locks, HTTP, the hub, threads, Ray, secrets."""
+"""Shared access to the outside world: files, locks, HTTP, the hub, threads, Ray, and redaction of secrets."""

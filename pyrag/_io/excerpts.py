@@ -1,9 +1,8 @@
-"""Excerpts of foreign replies in messages: on one line, without what looks like a key.
+"""Excerpts of foreign replies in messages: on one line, without anything that looks like a key.
 
-A message may quote a server, a library or a stranger's code, for whoever runs pyrag: ``replied HTTP 400 (no such
-model)``. Whoever asks the service is somebody else. There, excerpts are marked: ``replied HTTP 400 (‹no such model›)``.
-The marks stay with the words wherever the message goes, so that the service strikes them out of all that it sends, and
-writes them to its log only.
+A message may quote a server, a library or foreign code, for the person who runs pyrag: ``replied HTTP 400 (no such
+model)``. The clients of the service are other people. So the service marks excerpts: ``replied HTTP 400 (‹no such
+model›)``. It removes marked words from everything that it sends, and writes them only to its log.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ _MIN_PART = 16  # characters of a random part of a key
 
 
 def excerpt(text: object, limit: int) -> str:
-    """Return foreign words as a message may quote them: on one line, shortened, without keys; see `mark_excerpts`.
+    """Return a foreign text on one line, shortened and without keys, for a message; see `mark_excerpts`.
 
     Args:
-        text: What the other side sent.
+        text: Foreign text.
         limit: Maximum number of characters before an ellipsis.
     """
     words = " ".join(without_keys(without_secrets(str(text)[: 16 * limit + 256])).split())
@@ -52,7 +51,7 @@ def excerpt(text: object, limit: int) -> str:
 
 
 def mark_excerpts() -> None:
-    """Mark the excerpts of messages that are made in this context, and in tasks that begin in it."""
+    """Mark the excerpts of messages that are created in this context, and in tasks that begin in it."""
     _marking.set(True)
 
 
@@ -67,7 +66,7 @@ def has_excerpt(text: str) -> bool:
 
 
 def without_keys(text: str) -> str:
-    """Return a text without what looks like a key, a token or a password, whosever it is."""
+    """Return a text without anything that looks like a key, a token or a password."""
     text = _NAMED.sub(_value_struck, _SCHEME.sub(_value_struck, text))
     return _WORD.sub(_word_struck, text)
 
@@ -101,6 +100,8 @@ def _is_random(part: str) -> bool:
 
 
 def _changes(word: str) -> int:
-    """Return how often neighbours are of another kind: random letters change case every second time."""
-    kinds = ["d" if one.isdigit() else "u" if one.isupper() else "l" for one in word if one.isalnum()]
+    """Return the number of changes between digits, upper and lower case, of which random text has many."""
+    kinds = [
+        "d" if character.isdigit() else "u" if character.isupper() else "l" for character in word if character.isalnum()
+    ]
     return sum(map(str.__ne__, kinds, kinds[1:]))

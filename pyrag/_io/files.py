@@ -1,4 +1,4 @@
-"""Files that outlive a kill or a power cut: replaced in one step, synced to the disk, locked between processes."""
+"""Files that survive a kill or a power cut: replaced in one step, synced to the disk, locked between processes."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class AtomicFile:
-    """A new content of a file, written beside it and moved to its place in one step: readers find the old or the new.
+    """New content of a file, written beside it and moved to its place in one step.
 
-    As a context manager it commits at the end of the block, unless the block discarded it or failed. Every method may
-    raise `OSError`.
+    Readers see the old or the new content. As a context manager, it commits at the end of the block, unless the block
+    discarded it or failed. All methods may raise `OSError`.
 
     Attributes:
         file: The open file, in binary mode.
     """
 
     def __init__(self, path: Path, scratch: Path | None = None) -> None:
-        """
+        """Open the scratch file.
+
         Args:
             path: File to replace or create.
-            scratch: Path to write to until the commit, on the same file system; by default a hidden one beside `path`.
+            scratch: Path to write to until the commit, on the same file system. None for a hidden file beside `path`.
         """
         self._path = path
         self._scratch = scratch or path.with_name(f".{path.name}.{os.getpid()}")
         self.file: IO[bytes] = self._scratch.open("wb")
 
     def commit(self) -> None:
-        """Sync the content and move it to its place."""
+        """Move the content to its place, after writing it to the disk itself."""
         self.file.close()
         sync(self._scratch)
         self._scratch.replace(self._path)
 
     def discard(self) -> None:
-        """Remove the scratch file; no effect after a commit."""
-        with suppress(OSError):  # a full disk refuses what is still buffered
+        """Remove the scratch file. This has no effect after a commit."""
+        with suppress(OSError):  # a full disk refuses buffered content
             self.file.close()
         self._scratch.unlink(missing_ok=True)
 
@@ -66,8 +67,8 @@ def write_atomic(path: Path, content: bytes) -> None:
     """Replace a file in one step.
 
     Args:
-        path: File to replace or create; its folder must exist.
-        content: All of its new bytes.
+        path: File to replace or create. Its folder must exist.
+        content: New content of the file.
 
     Raises:
         StorageError: The file cannot be written; the old one stays.
@@ -81,7 +82,7 @@ def write_json(path: Path, content: Any) -> None:
 
     Args:
         path: File to replace or create.
-        content: A value that msgspec can encode.
+        content: Value that msgspec can encode.
 
     Raises:
         StorageError: The file cannot be written; the old one stays.
@@ -93,7 +94,7 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:
-    """Write all bytes, also to an unbuffered file, which may take fewer than given.
+    """Write all bytes, even to an unbuffered file, which may take only a part of them at once.
 
     Args:
         file: Open binary file.
@@ -102,9 +103,9 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     Raises:
         OSError: The disk refused a part; the beginning may have been written.
     """
-    left = memoryview(data)
-    while left:
-        left = left[file.write(left) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[file.write(remaining) :]
 
 
 def open_private(path: Path) -> IO[bytes]:
@@ -115,7 +116,7 @@ def open_private(path: Path) -> IO[bytes]:
     """
     file = open(path, "ab", opener=partial(os.open, mode=0o600))  # noqa: SIM115
     if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        with suppress(PermissionError):  # the file of another user
+        with suppress(PermissionError):  # the file belongs to another user
             os.fchmod(file.fileno(), 0o600)
     return file
 
@@ -137,7 +138,7 @@ def writing(path: Path, cure: str = _CURE) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Force a file's content, or the names in a folder, onto the disk."""
+    """Write a file's content, or the names in a folder, to the disk itself."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -146,11 +147,11 @@ def sync(path: Path) -> None:
 
 
 def lock(file: IO[Any] | int, on_busy: Callable[[], None] | None = None) -> None:
-    """Lock an open file or folder against other processes until it is closed, however this process ends.
+    """Lock an open file or folder against other processes until it is closed or this process ends.
 
     Args:
         file: Open file or descriptor.
-        on_busy: Called if another process holds the lock; the wait follows unless it raises.
+        on_busy: Called before waiting if another process holds the lock. It may raise an error instead.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

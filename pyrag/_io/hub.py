@@ -1,7 +1,7 @@
-"""Files of the public hub, of another server that speaks its protocol, or of a folder that mirrors it.
+"""Files of the public hub, of another server with its protocol, or of a folder that mirrors it.
 
-A folder mirrors the hub: `FOLDER/OWNER/REPOSITORY/FILE`. Downloads go on where they were broken off, by the hub's own
-client (`pip install '.[data]'`). Nothing is fetched unless a command asks for it.
+The files of a mirror are `FOLDER/OWNER/REPOSITORY/FILE`. The hub's own client (`pip install '.[data]'`) downloads files
+and resumes interrupted downloads. Nothing is fetched unless a command requests it.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from pyrag.errors import DataError, PermanentServiceError, UsageError, install_e
 
 HUB = "https://huggingface.co"
 _CONNECTING = 5.0  # seconds
-_SHA256 = re.compile(r"[0-9a-f]{64}")  # the tag of a large file; that of a small one is git's own
+_SHA256 = re.compile(r"[0-9a-f]{64}")  # the tag of a large file; small files have git's own tags
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """A file of a repository of data sets on the hub."""
+    """File in a repository of data sets on the hub."""
 
     repository: str
     file: str
 
 
 def unreachable(endpoint: str = "") -> bool:
-    """Return True if a hub (by default that of `HF_ENDPOINT`) refuses connections, so that its client would retry in
-    vain.
+    """Return True if a hub refuses connections, so that its client would retry without success.
 
-    A slow hub, one behind a proxy, and the client's offline mode are left to the client.
+    The default is the hub of `HF_ENDPOINT`. The client itself handles slow hubs, proxies and its offline mode.
     """
     from urllib.request import getproxies  # imports HTTP and TLS, which most commands do not need
 
@@ -56,8 +55,8 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
 
     Args:
         remote: The file.
-        source: URL of the hub, or a folder that mirrors it, in which case nothing is copied.
-        folder: Folder for the download; by default the client's cache.
+        source: URL of the hub, or a folder that mirrors it, from which nothing is copied.
+        folder: Folder for the download. None for the client's cache.
 
     Returns:
         Path of the file.
@@ -98,7 +97,7 @@ def fetch(remote: Remote, source: str = HUB, folder: Path | None = None) -> Path
 
 
 def size_of(remote: Remote, source: str = HUB) -> int | None:
-    """Return the size of a file in bytes, or None if it cannot be found out.
+    """Return the size of a file in bytes, or None if it cannot be determined.
 
     Args:
         remote: The file.
@@ -132,7 +131,7 @@ def files_of(repository: str, source: str = HUB) -> list[str]:
     Raises:
         UsageError: The hub's client is not installed.
         DataError: The mirror lacks the repository.
-        PermanentServiceError: The hub cannot be asked.
+        PermanentServiceError: The hub cannot list the files.
     """
     if not source.startswith(("http://", "https://")):
         folder = Path(source) / repository

@@ -1,4 +1,4 @@
-"""Files of lines that outlive a kill: each is on the disk before the next, and a torn last one counts as none."""
+"""Files of lines that survive a kill: each line is synced before the next, and an incomplete last line is ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from pyrag.errors import UsageError
 
 
 def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield lines with their numbers from 1, except an incomplete last one of a killed process. Raises `OSError`."""
+    """Yield the complete lines with their numbers from 1; ignore an incomplete last line of a killed process.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
@@ -21,7 +25,12 @@ def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def locked_lines(path: Path) -> IO[bytes]:
-    """Open a file for `append` by this process alone; create it if missing. Raises `UsageError` and `OSError`."""
+    """Open a file for `append` by this process only; create it if missing.
+
+    Raises:
+        UsageError: Another process has opened the file.
+        OSError: The file cannot be opened.
+    """
     file = path.open("ab", buffering=0)
 
     def refuse() -> None:
@@ -40,7 +49,7 @@ def cut_off_torn(path: Path) -> None:
 
 
 def cut_off(path: Path, length: int) -> None:
-    """Truncate a file.
+    """Shorten a file.
 
     Args:
         path: The file.
@@ -53,7 +62,7 @@ def cut_off(path: Path, length: int) -> None:
 
 
 def append(file: IO[bytes], *lines: bytes) -> None:
-    """Write lines and sync them; a full disk may keep only their beginning.
+    """Write lines and sync them. On a full disk, only their beginning may be written.
 
     Args:
         file: File opened for appending.

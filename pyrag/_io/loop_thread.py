@@ -1,10 +1,10 @@
-"""An event loop in a thread of its own, for synchronous callers: any thread hands it work and waits for the result.
+"""Event loop in its own thread, for synchronous callers: any thread hands it work and waits for the result.
 
-Events that the work reports are delivered in the thread that waits, so that an observer never runs beside its caller.
-Ctrl-C there cancels the work. The thread is a daemon: interpreters end while one runs, and end it cleanly.
+Events of the work are delivered in the waiting thread, so that an observer never runs at the same time as its caller.
+Ctrl-C there cancels the work. The thread is a daemon, which the interpreter ends cleanly at exit.
 
-A fork copies the loop's memory without its thread. `disown` makes the copy harmless: descriptors that the loop watches
-are shared with the parent, which must not notice what a child closes.
+A fork copies the loop's memory without its thread. `disown` makes the copy harmless: the child shares the descriptors
+that the loop watches with the parent, which must not be affected if the child closes them.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ T = TypeVar("T")
 Close = Callable[[], Awaitable[None]]
 Report = Callable[[Any], None]
 
-CANCEL_SECONDS = 10.0  # that a cancelled call may take to end its requests before its caller goes on without it
-EXIT_SECONDS = 5.0  # that closing may take when the interpreter ends
+CANCEL_SECONDS = 10.0  # limit for a cancelled call to end its requests, after which its caller continues
+EXIT_SECONDS = 5.0  # limit for closing when the interpreter ends
 _CLOSED = "this PyRAG was closed while it answered: close it after the last question"
 _INSIDE = "a synchronous call from inside pyrag's own event loop would wait for itself: use `await rag.aask(…)` there"
 
 
 class _LoopCall(Generic[T]):
-    """One coroutine with the thread that waits for it."""
+    """Coroutine with the thread that waits for it."""
 
     def __init__(self, start: Callable[[Report], Coroutine[Any, Any, T]]) -> None:
         self._start = start
@@ -42,10 +42,10 @@ class _LoopCall(Generic[T]):
         self._task: asyncio.Task[None] | None = None
         self._result: list[T] = []
         self._error: BaseException | None = None
-        self.forsaken = False  # its caller, a daemon, ends with the interpreter and wants no news before
+        self.forsaken = False  # True if its caller, a daemon, ends with the interpreter
 
     def begin(self) -> None:
-        """Start the coroutine; called in the loop's thread."""
+        """Start the coroutine. Called in the loop's thread."""
         self._task = asyncio.get_running_loop().create_task(self._run())
 
     async def _run(self) -> None:
@@ -65,14 +65,14 @@ class _LoopCall(Generic[T]):
             self._reports.put(None)
 
     def cancel(self) -> None:
-        """Cancel the coroutine; called in the loop's thread."""
+        """Cancel the coroutine. Called in the loop's thread."""
         if self._task is None:
             self.fail(asyncio.CancelledError())
         else:
             self._task.cancel()
 
     def wait(self, observer: Report) -> None:
-        """Pass events on until there is a result; called in the caller's thread."""
+        """Wait for a result and pass events on meanwhile. Called in the caller's thread."""
         while (report := self._reports.get()) is not None:
             observer(report[0])
 
@@ -90,9 +90,9 @@ class _LoopCall(Generic[T]):
 
 
 class LoopThread:
-    """A running event loop. It starts with the object and runs until `stop`, or until the interpreter ends.
+    """Running event loop. It starts with the object and runs until `stop`, or until the interpreter ends.
 
-    `close` is awaited in the loop as the last thing that it does; its error is `close_error` after `join`.
+    `close` is awaited at the end of the loop. If it fails, `close_error` holds the error after `join`.
     """
 
     def __init__(self, close: Close) -> None:
@@ -117,11 +117,11 @@ class LoopThread:
         """Run a coroutine to its end.
 
         Args:
-            start: makes the coroutine; it is given the function that reports events.
-            observer: called with each event, in this thread.
+            start: Function that makes the coroutine. Its argument is the function that reports events.
+            observer: Called with each event, in this thread.
 
         Raises:
-            UsageError: called from the loop's own thread, or the loop was stopped meanwhile.
+            UsageError: It was called from the loop's own thread, or the loop was stopped meanwhile.
         """
         if threading.current_thread() is self._thread:
             raise UsageError(_INSIDE)
@@ -150,7 +150,7 @@ class LoopThread:
             call.wait_for_end()
 
     def stop(self) -> None:
-        """Cancel what runs, close, and end the thread. Does not wait: see `join`."""
+        """Cancel running work, close, and end the thread, without waiting for it; see `join`."""
         with self._lock:
             if self._stopping:
                 return
@@ -167,16 +167,16 @@ class LoopThread:
             self._thread.join(seconds)
 
     def disown(self) -> None:
-        """Release the descriptors that the parent watches; called in a forked child before anything closes there."""
+        """Release the descriptors that the parent watches. Called in a forked child before anything is closed there."""
         if self in _inherited:
             return
         _inherited.append(self)
         _running.discard(self)
         self._stopping = True
-        self._loop.set_exception_handler(lambda loop, context: None)  # leftovers of the parent are no news
+        self._loop.set_exception_handler(lambda loop, context: None)  # ignore the parent's unfinished work
         null = os.open(os.devnull, os.O_RDWR)
-        watched = self._selector.get_map() or {}
-        for key in list(watched.values()):
+        watched_keys = self._selector.get_map() or {}
+        for key in list(watched_keys.values()):
             os.dup2(null, key.fd, inheritable=False)
         os.close(null)
         if hasattr(self._selector, "fileno"):
@@ -187,8 +187,8 @@ class LoopThread:
         with contextlib.suppress(Exception), asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:
                 runner.run(self._main())
-            except BaseException as ended:  # SystemExit and KeyboardInterrupt of a task end the loop
-                self._fail(ended)
+            except BaseException as error:  # SystemExit and KeyboardInterrupt of a task end the loop
+                self._fail(error)
         self._fail(RuntimeError("the event loop has ended"))
         _running.discard(self)
 
@@ -206,7 +206,7 @@ class LoopThread:
         await asyncio.gather(*others, return_exceptions=True)
         try:
             await self._close()
-        except Exception as error:  # for whoever waits; when the interpreter ends, nobody does
+        except Exception as error:  # for the thread that waits in `join`
             self.close_error = error
 
 
@@ -214,22 +214,22 @@ _running: set[LoopThread] = set()
 
 
 def _end_all() -> None:
-    """End the thread with the interpreter."""
-    for one in list(_running):
-        one.forsake_callers()
-        one.stop()
-    for one in list(_running):
-        one.join(EXIT_SECONDS)
+    """End all threads when the interpreter ends."""
+    for thread in list(_running):
+        thread.forsake_callers()
+        thread.stop()
+    for thread in list(_running):
+        thread.join(EXIT_SECONDS)
 
 
 def _forget_all() -> None:
-    """Disown all threads in a forked child."""
-    for one in list(_running):
-        one.disown()
+    """Make the copies of all threads harmless in a forked child."""
+    for thread in list(_running):
+        thread.disown()
 
 
-_inherited: list[LoopThread] = []  # kept, since destructors would act on what belongs to the parent
-weakref.finalize(LoopThread, _end_all).atexit = False  # `weakref` registers its own end with the first finalizer:
-atexit.register(_end_all)  # so this comes before it, and closes what finalizers would pull from under a running loop
+_inherited: list[LoopThread] = []  # kept alive, since destructors would act on resources of the parent
+weakref.finalize(LoopThread, _end_all).atexit = False  # `weakref` registers its exit handler with the first finalizer,
+atexit.register(_end_all)  # so this handler runs before it, while no finalizer has closed resources of running loops
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)

@@ -8,8 +8,8 @@
     [project.entry-points."pyrag.tools"]        NAME = "module:tool"    a function or a list of functions
     [project.entry-points."pyrag.commands"]     NAME = "module:command" a function with Typer's options, or a Typer
 
-Nothing is imported before it is used. A name of pyrag's own stays pyrag's, and one that two packages claim is nobody's;
-`problems` says so. What cannot be loaded is an error for who uses it, and for nobody else.
+Nothing is imported before it is used. A package cannot replace one of pyrag's own names, and a name that two packages
+claim is not used; `problems` reports both. A part that cannot be loaded is an error only when it is used.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def names(kind: Kind) -> tuple[str, ...]:
 
 
 def problems(kind: Kind) -> list[str]:
-    """Return sentences on names that cannot be used."""
+    """Return a sentence on each name that cannot be used."""
     return _found(kind)[1]
 
 
 def load(kind: Kind, name: str) -> Any:
-    """Return what a package adds under a name, imported now.
+    """Import and return the part that a package adds under a name.
 
     Args:
         kind: Kind of the part.
-        name: One of `names(kind)`, or a name of pyrag's own that an entry point of pyrag registers.
+        name: Name in `names(kind)`, or a name of pyrag's own that an entry point of pyrag registers.
 
     Raises:
-        ConfigError: It is not registered, or it cannot be loaded, whatever the package's code raised.
+        ConfigError: The name is not registered, or the part cannot be loaded, whatever the package's code raised.
     """
     return _loaded(kind, name)
 
@@ -93,17 +93,17 @@ def loaded_function(kind: Kind, name: str, signature: str) -> Any:
 
     Args:
         kind: Kind of the part.
-        name: One of `names(kind)`.
-        signature: The function as the message shows it, such as `open(rest)`.
+        name: Name in `names(kind)`.
+        signature: Signature of the function for the message, such as `open(rest)`.
 
     Raises:
-        ConfigError: It cannot be loaded, or is no function.
+        ConfigError: The part cannot be loaded, or is not a function.
     """
-    found = load(kind, name)
-    if not callable(found):
+    function = load(kind, name)
+    if not callable(function):
         what = f"the {_SINGULAR[kind]} {name} of {package_of_part(kind, name)}"
         raise ConfigError(f"{what} is no function {signature}: look at its entry point")
-    return found
+    return function
 
 
 def opened(kind: Kind, spec: Spec) -> Any:
@@ -111,10 +111,10 @@ def opened(kind: Kind, spec: Spec) -> Any:
 
     Args:
         kind: Kind of the part.
-        spec: The spec; its scheme is one of `names(kind)`.
+        spec: The spec, whose scheme is in `names(kind)`.
 
     Raises:
-        ConfigError: The function cannot be loaded, or fails with another error than pyrag's.
+        ConfigError: The function cannot be loaded, or raises an error that is not pyrag's.
     """
     open_part = loaded_function(kind, spec.scheme, "open(rest)")
     try:
@@ -131,7 +131,7 @@ def package_of_part(kind: Kind, name: str) -> str:
 
     Args:
         kind: Kind of the part.
-        name: One of `names(kind)`.
+        name: Name in `names(kind)`.
     """
     return package_of(_found(kind)[0][name])
 
@@ -141,9 +141,9 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def forget() -> None:
-    """Look for packages again, as tests do that install some."""
-    for cached in (_loaded, _found, _installed):
-        cached.cache_clear()
+    """Look for packages again, for tests that install some."""
+    for cached_function in (_loaded, _found, _installed):
+        cached_function.cache_clear()
 
 
 _SINGULAR: Mapping[Kind, str] = {
@@ -161,17 +161,17 @@ def _installed() -> Any:  # Python 3.11 and 3.12 give it different types
 
 @cache
 def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
-    found: dict[str, EntryPoint] = {}
+    entries: dict[str, EntryPoint] = {}
     wrong: list[str] = []
-    claimed: set[str] = set()
+    claimed_names: set[str] = set()
     for entry in _installed().select(group=f"pyrag.{kind}"):
         name = entry.name.lower().removeprefix(".") if kind == "documents" else entry.name
         if name in OWN[kind] and package_of(entry) != DISTRIBUTION:
             wrong.append(f"the {_SINGULAR[kind]} {name} of {package_of(entry)} is left out: the name is pyrag's own")
-        elif name in found and entry.value != found[name].value:
-            claimed.add(name)
-            packages = f"{package_of(found[name])} and {package_of(entry)}"
+        elif name in entries and entry.value != entries[name].value:
+            claimed_names.add(name)
+            packages = f"{package_of(entries[name])} and {package_of(entry)}"
             wrong.append(f"the {_SINGULAR[kind]} {name} is left out: {packages} both claim the name")
         else:
-            found[name] = entry
-    return {name: entry for name, entry in sorted(found.items()) if name not in claimed}, wrong
+            entries[name] = entry
+    return {name: entry for name, entry in sorted(entries.items()) if name not in claimed_names}, wrong

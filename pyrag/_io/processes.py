@@ -16,7 +16,7 @@ _PATIENCE = 20.0  # seconds that a process has to end after a signal
 
 
 def die_with_parent() -> None:
-    """For `preexec_fn`: should we be killed, the process is ended too, and what goes with it, as Ray's daemons."""
+    """Have this child process end when its parent is killed. For `preexec_fn`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -25,9 +25,9 @@ def end(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: fl
     """End a process and its group.
 
     Args:
-        process: the leader of its group.
-        signals: sent one after the other until it ends; by default it is asked twice, then killed.
-        patience: seconds that it has to end after each.
+        process: Leader of the process group.
+        *signals: Signals to send one after the other until the process ends; by default SIGINT, SIGTERM and SIGKILL.
+        patience: Seconds to wait after each signal.
     """
     for number in signals or (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
         if process.poll() is not None:
@@ -41,9 +41,10 @@ def end(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: fl
 
 
 def settle_collector() -> None:
-    """Leave all objects that exist now out of garbage collection, and collect less often.
+    """Exclude all existing objects from garbage collection, and collect less often.
 
-    For commands that answer many questions, once they are ready: modules, models and indexes stay until the end.
+    This is for commands that answer many questions, once they are ready, since modules, models and indexes stay until
+    the end.
     """
     gc.collect()
     gc.freeze()

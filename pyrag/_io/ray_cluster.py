@@ -1,4 +1,4 @@
-"""The connection to Ray, for what spreads over its workers. Needs `pip install '.[ray]'`."""
+"""Connection to a Ray cluster. It needs `pip install '.[ray]'`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyrag.errors import ConfigError, install_extra
 
 
 def connected(address: str, count: int) -> Any:
-    """Return Ray, connected once in this process.
+    """Return Ray, after connecting this process to a cluster at the first call.
 
     Args:
-        address: Address of the cluster, or "local" for workers of its own.
+        address: Address of the cluster, or "local" for workers on this machine.
         count: Number of local workers.
 
     Raises:

@@ -1,9 +1,9 @@
-"""Secrets that must not be repeated: keys, passwords, and what stands in addresses before an @ or behind a ?.
+"""Redaction of secrets: keys, passwords, and the parts of addresses before an @ or after a ?.
 
-`without_secrets` strips addresses in a text. A `Redactor` knows the secrets of one service and strikes them out of what
-that service says, in the forms that servers repeat them: as they are, URL-encoded, in base64, escaped, or a part of
-them. It has two measures: `message` for errors, where a word too many does no harm, and `content` for replies and
-passages, where only what looks like a secret is struck out. Left out: secrets that a server has changed otherwise.
+`without_secrets` strips addresses in a text. A `Redactor` knows the secrets of a service and removes them from its
+replies, in the forms in which servers repeat them: unchanged, URL-encoded, in base64, escaped, or in part. There are
+two levels: `message` for errors, where removing too much does no harm, and `content` for replies and passages, where
+only texts that look like a secret are removed. Left out: secrets that a server has changed in other ways.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _ODD_LOGIN = re.compile(
 _QUERY_START = re.compile(r"[?#]")
 _ENDS = ")'\":;,."  # of a sentence around an address
 _PLAIN_VERSION = re.compile(r"v?[\d.\-]+")
-_MIN_ANYWHERE = 3  # characters; shorter ones are struck out as whole words
-_MIN_RUN, _MAX_RUN = 4, 8  # characters of a part that is struck out of a message
-_CONTENT_RUN = 12  # of a reply
+_MIN_ANYWHERE = 3  # characters; shorter secrets are removed only as whole words
+_MIN_RUN, _MAX_RUN = 4, 8  # characters of a part that is removed from a message
+_CONTENT_RUN = 12  # characters of a part that is removed from a reply
 _STRIDE = _CONTENT_RUN // 2
 
 
-@lru_cache(maxsize=64)  # for every question the same
+@lru_cache(maxsize=64)  # each question has the same texts
 def without_secrets(text: str) -> str:
-    """A text with its addresses, but without their users, passwords and queries. Takes time in proportion to it."""
+    """Remove users, passwords and queries from the addresses in a text, in linear time."""
     return _WORD.sub(lambda word: _bare_address(word[0]), text) if ":/" in text else text
 
 
 def _bare_address(word: str) -> str:
-    """Return a word without users, passwords and queries of the addresses in it."""
+    """Remove users, passwords and queries from the addresses in a word."""
     if ":/" not in word:
         return word
     for login in (_LOGIN, _ODD_LOGIN):
@@ -53,15 +53,15 @@ def _bare_address(word: str) -> str:
 
 
 def secrets_of_query(query: str) -> Iterator[str]:
-    """Yield the values of a URL's query, raw and decoded; names without a value may be secrets, too."""
+    """Yield the values of a URL's query, raw and decoded. Names without a value may be secrets, too."""
     for item in re.split("[&;]", query):
         name, equals, value = item.partition("=")
-        given = value if equals else name
-        yield from {given, unquote(given), unquote_plus(given)}
+        secret = value if equals else name
+        yield from {secret, unquote(secret), unquote_plus(secret)}
 
 
 def looks_secret(value: str) -> bool:
-    """True if a value is so odd that a text which holds it can only repeat it."""
+    """Return whether a value is so unusual that a text which holds it must have repeated it."""
     if len(value) < 6 or _PLAIN_VERSION.fullmatch(value) or " " in value:
         return False
     has_digit, has_letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
@@ -69,16 +69,16 @@ def looks_secret(value: str) -> bool:
 
 
 class Redactor:
-    """Remover of one service's secrets from its own words."""
+    """Redactor of a service's secrets in its replies."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = tuple(dict.fromkeys(one for one in secrets if one))
-        self._strong = tuple(one for one in self._secrets if looks_secret(one))
+        self._secrets = tuple(dict.fromkeys(secret for secret in secrets if secret))
+        self._strong = tuple(secret for secret in self._secrets if looks_secret(secret))
         self._needles = tuple(dict.fromkeys(_needles(self._strong)))
         self._bytes = tuple(needle.encode() for needle in self._needles)
 
     def message(self, text: str) -> str:
-        """An error's words without any secret, or a part of one."""
+        """Remove secrets and parts of secrets from an error message."""
         if not self._secrets or not text:
             return text
         text = self._short.sub(STRUCK, text) if self._short else text
@@ -89,13 +89,13 @@ class Redactor:
         return text
 
     def content(self, text: str) -> str:
-        """A reply's text without what looks like a secret."""
+        """Remove texts that look like a secret from a reply."""
         if self._needles and any(needle in text for needle in self._needles):
             return self._struck(text)
         return text
 
     def body(self, content: bytes) -> bytes:
-        """Remove secrets from JSON as it came, in which characters may be escaped."""
+        """Remove secrets from encoded JSON, in which characters may be escaped."""
         if not self._needles:
             return content
         if b"\\u00" in content or b"\\/" in content:
@@ -105,13 +105,13 @@ class Redactor:
         return content
 
     def pieces(self, show: Callable[[str], None]) -> Pieces:
-        """Return a callable that passes a streamed reply on without the secrets that its pieces make up together."""
+        """Return a callable that passes on the pieces of a streamed reply, without secrets even across pieces."""
         return Pieces(self, show, guarded=bool(self._strong))
 
     def unfinished(self, text: str) -> int:
         """Return the position from which a text may begin a secret; its length if it does not."""
-        found = self._beginnings.search(text, max(0, len(text) - self._longest))
-        return found.start() if found else len(text)
+        match = self._beginnings.search(text, max(0, len(text) - self._longest))
+        return match.start() if match else len(text)
 
     def _struck(self, text: str) -> str:
         for form in _all_forms(self._strong):
@@ -123,22 +123,22 @@ class Redactor:
 
     @cached_property
     def _forms(self) -> tuple[str, ...]:
-        return tuple(one for one in _all_forms(self._secrets) if len(one) >= _MIN_ANYWHERE)
+        return tuple(form for form in _all_forms(self._secrets) if len(form) >= _MIN_ANYWHERE)
 
     @cached_property
     def _short(self) -> re.Pattern[str] | None:
-        words = [re.escape(one) for one in self._secrets if len(one) < _MIN_ANYWHERE]
+        words = [re.escape(secret) for secret in self._secrets if len(secret) < _MIN_ANYWHERE]
         return re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)") if words else None
 
     @cached_property
     def _grams(self) -> list[tuple[int, frozenset[str]]]:
-        """Parts of secrets that are struck out of messages, with their length."""
-        found = []
+        """Parts of secrets that are removed from messages, with their lengths."""
+        grams_by_length = []
         for secret in _all_forms(self._secrets):
             run = min(max(-(-len(secret) // 2), _MIN_RUN), _MAX_RUN)
             if len(secret) > run:
-                found.append((run, _grams(secret, run)))
-        return found
+                grams_by_length.append((run, _grams(secret, run)))
+        return grams_by_length
 
     @cached_property
     def _longest(self) -> int:
@@ -146,18 +146,18 @@ class Redactor:
 
     @cached_property
     def _beginnings(self) -> re.Pattern[str]:
-        """The first characters of a secret at the end of a text."""
-        nested = []
+        """Pattern of the first characters of a secret at the end of a text."""
+        patterns = []
         for secret in self._strong:
             rest = ""
             for letter in reversed(secret[1:-1]):
                 rest = f"(?:{re.escape(letter)}{rest})?"
-            nested.append(re.escape(secret[0]) + rest)
-        return re.compile(rf"(?:{'|'.join(nested)})\Z")
+            patterns.append(re.escape(secret[0]) + rest)
+        return re.compile(rf"(?:{'|'.join(patterns)})\Z")
 
 
 class Pieces:
-    """Display of a reply's pieces; those that may begin a secret are held back until it is clear."""
+    """Filter of a reply's pieces, which holds back text that may begin a secret until it is clear."""
 
     def __init__(self, redactor: Redactor, show: Callable[[str], None], *, guarded: bool) -> None:
         self._redactor = redactor
@@ -176,7 +176,7 @@ class Pieces:
             self._show(self._redactor.content(text[:cut]))
 
     def end(self) -> None:
-        """Show the held-back rest, which turned out to be no secret."""
+        """Show the text that was held back, which is not a secret."""
         if self._held:
             self._show(self._redactor.content(self._held))
             self._held = ""
@@ -186,13 +186,13 @@ _ESCAPED_LETTER = re.compile(rb"(?<!\\)((?:\\\\)*)\\u00([2-7][0-9a-fA-F])")
 _ESCAPED_SLASH = re.compile(rb"(?<!\\)((?:\\\\)*)\\/")
 
 
-def _unescaped(found: re.Match[bytes]) -> bytes:
-    letter = bytes([int(found[2], 16)])
-    return found[0] if letter in b'"\\\x7f' else found[1] + letter
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    letter = bytes([int(match[2], 16)])
+    return match[0] if letter in b'"\\\x7f' else match[1] + letter
 
 
 def _needles(secrets: Iterable[str]) -> Iterator[str]:
-    """Yield pieces of which a text has one if it holds a secret, or a long part of one."""
+    """Yield pieces at least one of which occurs in any text with a secret or a long part of a secret."""
     yield from _all_forms(secrets)
     for secret in secrets:
         if len(secret) >= 2 * _CONTENT_RUN:
@@ -206,13 +206,13 @@ def _all_forms(secrets: Iterable[str]) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _forms_of(secret: str) -> tuple[str, ...]:
-    """A secret as servers repeat it, longest first."""
+    """Return the forms in which servers repeat a secret, longest first."""
     encoded = {base64.b64encode(secret.encode()).decode(), base64.urlsafe_b64encode(secret.encode()).decode()}
     url = {quote(secret), quote(secret, safe=""), quote_plus(secret)}
-    url |= {re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), one) for one in url}
+    url |= {re.sub("%[0-9A-F]{2}", lambda match: match[0].lower(), form) for form in url}
     escaped = {json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], _html(secret)}
-    forms = {secret, *url, *escaped, *encoded, *(one.rstrip("=") for one in encoded)}
-    return tuple(sorted((one for one in forms if one), key=len, reverse=True))
+    forms = {secret, *url, *escaped, *encoded, *(form.rstrip("=") for form in encoded)}
+    return tuple(sorted((form for form in forms if form), key=len, reverse=True))
 
 
 def _html(text: str) -> str:
@@ -224,12 +224,12 @@ def _grams(secret: str, run: int) -> frozenset[str]:
 
 
 def _without_runs(text: str, run: int, grams: frozenset[str]) -> str:
-    """A text without the parts that are made of these."""
-    kept: list[str] = []
-    start = 0  # of what is kept next
+    """Remove the parts of a text that consist of these grams."""
+    pieces: list[str] = []
+    start = 0  # of the next piece to keep
     for place in range(len(text) - run + 1):
         if text[place : place + run] in grams:
-            if place > start or not kept:
-                kept += [text[start:place], STRUCK]
+            if place > start or not pieces:
+                pieces += [text[start:place], STRUCK]
             start = place + run
-    return "".join((*kept, text[start:])) if kept else text
+    return "".join((*pieces, text[start:])) if pieces else text

@@ -4,7 +4,7 @@
     SCHEME:NAME@ADDRESS       openai:MODEL@http://host:8000/v1, pgvector:TABLE@postgresql://host/db, qdrant:docs@DIR
     NAME=SCHEME:NAME          orders=sql:shop.db, for specs that may be given a name
 
-The opener of each scheme decides which parts it needs; this module only takes a text apart.
+The opener of each scheme decides which parts it needs; this module only splits the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Spec(NamedTuple):
 
     @property
     def at_url(self) -> tuple[str, str]:
-        """Name and HTTP URL of `NAME@URL`; the URL is empty if there is none. Names may hold an @."""
+        """Name and HTTP URL of `NAME@URL`; the URL is empty if it is missing. Names may hold an @."""
         match = _WITH_URL.fullmatch(self.rest)
         return (match[1], match[2]) if match else (self.rest, "")
 
@@ -39,16 +39,16 @@ class Spec(NamedTuple):
 
 
 def parse_spec(text: str) -> Spec:
-    """Return the parts of a spec. A text without a colon is all scheme."""
+    """Split a spec. A text without a colon is a scheme."""
     scheme, _, rest = text.strip().partition(":")
     return Spec(scheme, rest)
 
 
 def parse_named_spec(text: str) -> tuple[str, Spec]:
-    """Return name and parts of a spec that may begin with `NAME=`.
+    """Split a spec that may begin with `NAME=`.
 
     Returns:
-        An empty name if there is none. A text of another form is all scheme.
+        Name, which is empty if it is missing, and spec. A text of another form is a scheme.
     """
     match = _NAMED.fullmatch(text)
     return (match[1] or "", Spec(match[2], match[3])) if match else ("", Spec(text, ""))

@@ -1,7 +1,7 @@
-"""The one thread pool of a process for encoders and vector searches, and values that belong to one event loop.
+"""Thread pool of a process for encoders and vector searches, and values that belong to an event loop.
 
-Each search runs on one thread, and several run side by side: a library that starts a team of its own for every query
-would have the questions of a batch fight for the same cores. Building an index is not done here, and uses all cores.
+Each search runs on a single thread, and several run at the same time: if a library started its own threads for every
+query, the questions of a batch would compete for the cores. Index builds do not use the pool, but all cores.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ T = TypeVar("T")
 
 
 def cores() -> int:
-    """Return the number of cores this process may use; in a container fewer than the machine has."""
+    """Return the number of cores that this process may use, which a container may limit."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class LastingPool(ThreadPoolExecutor):
-    """A pool that goes on working when the main thread has ended and others have not, where Python closes all pools."""
+    """Thread pool that still works after the main thread has ended, when Python closes all pools."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        """Run a function in the pool, or in a thread of its own once Python has closed all pools.
+        """Run a function in the pool, or in its own thread once Python has closed all pools.
 
         Args:
             fn: Function to run.
-            args: Its positional arguments.
-            kwargs: Its keyword arguments.
+            *args: Positional arguments of the function.
+            **kwargs: Keyword arguments of the function.
         """
         try:
             return super().submit(fn, *args, **kwargs)
@@ -55,11 +55,11 @@ def _pool() -> ThreadPoolExecutor:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork takes no threads along
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a fork has no threads of its parent
 
 
 def in_own_thread(function: Callable[[], T]) -> Future[T]:
-    """Run a function in a thread of its own, for work of seconds that no event loop owns."""
+    """Run a function in its own thread, for work of seconds that belongs to no event loop."""
     future: Future[T] = Future()
     Thread(target=_work, args=[future, function], name="pyrag-work").start()
     return future
@@ -70,18 +70,18 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
     Args:
         function: Function to run.
-        args: Its positional arguments.
-        kwargs: Its keyword arguments.
+        *args: Positional arguments of the function.
+        **kwargs: Keyword arguments of the function.
     """
     return await asyncio.get_running_loop().run_in_executor(_pool(), lambda: function(*args, **kwargs))
 
 
 class StoppedError(Exception):
-    """Work in a thread ended because nobody waits for it any more."""
+    """End of work in a thread for which nobody waits any more."""
 
 
 class Stop:
-    """A sign for work in a thread that nobody waits for it any more."""
+    """Signal for work in a thread that nobody waits for it any more."""
 
     def __init__(self) -> None:
         self._event = Event()
@@ -90,17 +90,17 @@ class Stop:
         self._event.set()
 
     def check(self) -> None:
-        """Raise `StoppedError` once the sign is set."""
+        """Raise `StoppedError` if the signal is set."""
         if self._event.is_set():
             raise StoppedError
 
 
 never = Stop()
-"""The sign for work that is always finished."""
+"""Signal that is never set, for work that cannot be stopped."""
 
 
 async def in_stoppable_thread(function: Callable[[Stop], T]) -> T:
-    """Run a function in the pool, which gets a sign that is set once its caller is cancelled."""
+    """Run a function in the pool, with a signal that is set if the caller is cancelled."""
     stop = Stop()
     try:
         return await in_thread(function, stop)
@@ -110,7 +110,7 @@ async def in_stoppable_thread(function: Callable[[Stop], T]) -> T:
 
 
 class PerLoop(Generic[T]):
-    """One value for each event loop, made at its first use there and forgotten with the loop."""
+    """Values by event loop, each created at its first use and forgotten with its loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -36,8 +36,8 @@ app.add_typer(trace_app, name="trace")
 app.add_typer(sandbox_app, name="sandbox")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(is_requested: bool) -> None:
+    if is_requested:
         from pyrag import __version__
 
         typer.echo(f"pyrag {__version__}")
@@ -66,7 +66,7 @@ def ask(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
 ) -> None:
     """Answer a question."""
-    from pyrag.cli.ask.run import Form, run
+    from pyrag.cli.ask.questions import Form, run
 
     form = Form(as_json=json, quiet=quiet)
     run(question, settings, form, trace_file=trace, record_file=record)
@@ -84,7 +84,7 @@ def chat(
 ) -> None:
     """Answer a conversation, one question a line."""
     from pyrag.cli.ask.chat import run
-    from pyrag.cli.ask.run import Form
+    from pyrag.cli.ask.questions import Form
 
     run(settings, Form(as_json=json, quiet=quiet), trace_file=trace)
 
@@ -119,7 +119,7 @@ def serve_model(
 
     serving = Serving(
         model=model,
-        adapters=[read_adapter(one) for one in lora or ()],
+        adapters=[read_adapter(adapter) for adapter in lora or ()],
         host=host,
         port=port,
         served_name=name,

@@ -1,4 +1,4 @@
-"""`pyrag cache`: size of the cache of model replies, and clearing it."""
+"""`pyrag cache`: inspect and clear the cache of model replies."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def clear(settings: Settings, path: CachePath = None, json: Json = False) -> Non
 def _store(path: Path | None, settings: Settings) -> ReplyStore:
     from pyrag.llm.cache import ReplyStore, default_path
 
-    named = Path(settings.cache) if isinstance(settings.cache, str) else None
-    return ReplyStore(path or named or default_path())
+    configured = Path(settings.cache) if isinstance(settings.cache, str) else None
+    return ReplyStore(path or configured or default_path())
 
 
-def _show(found: CacheInfo, *, as_json: bool, done: str) -> None:
+def _show(cache: CacheInfo, *, as_json: bool, done: str) -> None:
     if as_json:
-        print_json(found)
+        print_json(cache)
     else:
-        print(f"{done}{counted(found.replies, 'reply')}, {found.bytes / 2**20:.1f} MiB: {found.path}")
+        print(f"{done}{counted(cache.replies, 'reply')}, {cache.bytes / 2**20:.1f} MiB: {cache.path}")

@@ -14,7 +14,7 @@ from pyrag.errors import ConfigError
 
 
 class CommandGroup(TyperGroup):
-    """Command with subcommands: its own, then the commands of packages."""
+    """Command group with its own subcommands, followed by the commands of installed packages."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -22,11 +22,11 @@ class CommandGroup(TyperGroup):
 
 
 class PackageCommands(MutableMapping[str, Any]):
-    """Commands by name; the command of a package is loaded at its first use."""
+    """Commands by name. The command of a package is loaded at its first use."""
 
     def __init__(self, own: MutableMapping[str, Any]) -> None:
-        registered = (*plugins.OWN["commands"], *plugins.names("commands"))
-        self._commands: dict[str, Any] = {**own, **{name: None for name in registered if name not in own}}
+        names = (*plugins.OWN["commands"], *plugins.names("commands"))
+        self._commands: dict[str, Any] = {**own, **{name: None for name in names if name not in own}}
 
     def __getitem__(self, name: str) -> Any:
         if self._commands[name] is None:
@@ -50,7 +50,7 @@ class PackageCommands(MutableMapping[str, Any]):
 
 
 def _load(name: str) -> Any:
-    """Return the command of a package; if it cannot be loaded, a command that says so."""
+    """Return the command of a package, or a command that reports why it cannot be loaded."""
     try:
         part = plugins.load("commands", name)
         if not (isinstance(part, typer.Typer) or callable(part)):
@@ -73,11 +73,11 @@ def _failing(error: ConfigError) -> typer.Typer:
 
 
 def _made(name: str, part: Any) -> Any:
-    """Return a function or a Typer application as a command.
+    """Make a command of a function or a Typer application.
 
     Args:
         name: Name of the command.
-        part: The function, or the application, which becomes a group unless it has one command only.
+        part: Function or application. An application becomes a group unless it consists of a single command.
     """
     app = typer.Typer(rich_markup_mode=None)
     if not isinstance(part, typer.Typer):

@@ -91,37 +91,37 @@ def check(
     """Check question sets. Gold answers must score 1.0, gold passages exist and ids be unique."""
     from pyrag.evaluation.datasets.importers.check import check_folder
 
-    checked = check_folder(folder)
+    reports = check_folder(folder)
     if json:
-        print_json([_plain(one) for one in checked])
+        print_json([_plain(report) for report in reports])
     else:
-        for one in checked:
-            passages = "no corpus" if one.passages is None else counted(one.passages, "passage")
-            verdict = counted(len(one.problems), "problem") if one.problems else "all gold answers score 1.0"
-            typer.echo(f"{one.path}: {counted(one.questions, 'question')}, {passages}, {verdict}")
-            for problem in one.problems[:_SHOWN]:
+        for report in reports:
+            passages = "no corpus" if report.passages is None else counted(report.passages, "passage")
+            verdict = counted(len(report.problems), "problem") if report.problems else "all gold answers score 1.0"
+            typer.echo(f"{report.path}: {counted(report.questions, 'question')}, {passages}, {verdict}")
+            for problem in report.problems[:_SHOWN]:
                 typer.echo(f"  {problem}")
-            if len(one.problems) > _SHOWN:
-                typer.echo(f"  … and {len(one.problems) - _SHOWN} more")
-    if any(one.problems for one in checked):
+            if len(report.problems) > _SHOWN:
+                typer.echo(f"  … and {len(report.problems) - _SHOWN} more")
+    if any(report.problems for report in reports):
         sys.exit(1)
 
 
-def _plain(checked: Checked) -> dict[str, Any]:
+def _plain(report: Checked) -> dict[str, Any]:
     return {
-        "path": str(checked.path),
-        "questions": checked.questions,
-        "passages": checked.passages,
-        "problems": checked.problems,
+        "path": str(report.path),
+        "questions": report.questions,
+        "passages": report.passages,
+        "problems": report.problems,
     }
 
 
-def _tell_all(imported: dict[str, Imported], folder: Path, as_json: bool) -> None:
+def _tell_all(sets: dict[str, Imported], folder: Path, as_json: bool) -> None:
     if as_json:
-        print_json([_as_object(one, folder / name) for name, one in imported.items()])
+        print_json([_as_object(item, folder / name) for name, item in sets.items()])
         return
-    for name, one in imported.items():
-        _tell(one, folder / name, as_json=False)
+    for name, item in sets.items():
+        _tell(item, folder / name, as_json=False)
 
 
 def _tell(imported: Imported, folder: Path, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`make demo`: answer the bundled demo questions, the first one in full, the others in one line each."""
+"""`make demo`: the bundled demo questions, the first answered in full, the others in one line each."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pyrag.trace.model import shorten
 
 
 async def demo() -> None:
+    """Answer the demo questions and print them."""
     console = SafeConsole()
     lines = (files("pyrag") / "data" / "demo.jsonl").read_bytes().splitlines()
     questions = [str(json.loads(line)["question"]) for line in lines]

@@ -1,4 +1,4 @@
-"""`pyrag doctor` and `pyrag models`: check the installation, the settings and the engines; list a server's models."""
+"""`pyrag doctor`: checks of installation, settings and engines; `pyrag models`: the models of a server."""
 
 from __future__ import annotations
 
@@ -47,16 +47,18 @@ _REQUIREMENT = re.compile(r"([\w.-]+).*\bextra\s*==\s*['\"](\w+)['\"]")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
+    """Result of a check: what was checked, whether it works, and details or the fault."""
+
     what: str
     ok: bool
     detail: str
 
 
 def examine(settings: Settings, *, as_json: bool) -> None:
-    """Print the findings; exit with code 1 if one of them failed.
+    """Print the findings; exit with code 1 if a check failed.
 
     Args:
-        settings: The engines to check.
+        settings: Settings with the engines to check.
         as_json: Print JSON instead of lines.
     """
     findings = asyncio.run(_examine(settings))
@@ -92,7 +94,7 @@ async def _examine(settings: Settings) -> list[Finding]:
             await _checked("retriever", lambda: _retriever(engines)),
         ]
         if engines.tools:
-            findings.append(Finding("tools", True, ", ".join(str(one.name) for one in engines.tools)))
+            findings.append(Finding("tools", True, ", ".join(str(tool.name) for tool in engines.tools)))
     finally:
         await engines.aclose()
     return findings
@@ -142,7 +144,7 @@ def _summary(findings: list[Finding]) -> str:
 
 
 def _plugins() -> list[Finding]:
-    """Return what installed packages add, and what of it cannot be used."""
+    """Return the parts that installed packages add, and the ones among them that cannot be used."""
     findings = []
     for kind in plugins.OWN:
         wrong, usable = list(plugins.problems(kind)), []
@@ -154,12 +156,12 @@ def _plugins() -> list[Finding]:
             else:
                 usable.append(f"{name} ({plugins.package_of_part(kind, name)})")
         findings += [Finding(f"{kind} of packages", True, ", ".join(usable))] if usable else []
-        findings += [Finding(f"{kind} of packages", False, one) for one in wrong]
+        findings += [Finding(f"{kind} of packages", False, problem) for problem in wrong]
     return findings
 
 
 def _local_engine(name: str) -> str:
-    """Return a note on an engine's package. It is not imported, which would take seconds."""
+    """Return a note on an engine's package, without importing it, which would take seconds."""
     try:
         return f"{name}: with {name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:
@@ -167,14 +169,14 @@ def _local_engine(name: str) -> str:
 
 
 def _specs(settings: Settings) -> dict[str, str]:
-    named = {
+    specs = {
         "engine": settings.llm,
         "plan engine": settings.plan_llm,
         "decompose engine": settings.decompose_llm,
         "answer engine": settings.answer_llm,
         "rewrite engine": settings.rewrite_llm,
     }
-    return {role: spec for role, spec in named.items() if spec}
+    return {role: spec for role, spec in specs.items() if spec}
 
 
 async def _checked(what: str, examine: Callable[[], Awaitable[str]]) -> Finding:
@@ -213,14 +215,14 @@ async def _engine(spec: str, settings: Settings) -> str:
         return f"{model.name} can be loaded, with the first question"
     try:
         lists = getattr(model, "models", None)
-        offered = ", ".join(await lists()) if lists else "scripted replies"
+        names = ", ".join(await lists()) if lists else "scripted replies"
     finally:
         await model.aclose()
-    return f"{model.name} answers; offers {offered}"
+    return f"{model.name} answers; offers {names}"
 
 
 async def _retriever(engines: Engines) -> str:
-    """Return what a test query shows. Its words may well be in no passage, which says nothing about the index."""
+    """Return what a test query shows. That no passage contains its words is not a fault of the index."""
     passages = await engines.retriever.retrieve("who wrote this", 1)
     count = searched_index(engines.retriever).passages
     size = "" if count is None else f"; it holds {counted(count, 'passage')}"
@@ -233,20 +235,20 @@ def show_models(settings: Settings, *, as_json: bool) -> None:
     """Print one model per line: id, base model of an adapter, context window in tokens.
 
     Args:
-        settings: Names the engine.
-        as_json: Print one JSON line.
+        settings: Settings with the engine.
+        as_json: Print one JSON line instead.
 
     Raises:
         UsageError: The engine lists no models.
     """
-    found = asyncio.run(_offered(settings))
+    models = asyncio.run(_offered(settings))
     if as_json:
-        print_json(found)
+        print_json(models)
         return
-    for model in found:
-        told = [f"adapter of {model.parent}" if model.parent else ""]
-        told += [f"{model.context_tokens} tokens" if model.context_tokens else ""]
-        print("\t".join([model.id, *filter(None, told)]))
+    for model in models:
+        facts = [f"adapter of {model.parent}" if model.parent else ""]
+        facts += [f"{model.context_tokens} tokens" if model.context_tokens else ""]
+        print("\t".join([model.id, *filter(None, facts)]))
 
 
 async def _offered(settings: Settings) -> list[ModelInfo]:

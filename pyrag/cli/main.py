@@ -1,4 +1,4 @@
-"""The entry point, and the one place where errors become messages and exit codes."""
+"""Entry point of the command line, where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 
 
 def main() -> None:
-    """Entry point of `pyrag`."""
+    """Run `pyrag` with the arguments of the command line."""
     guarded(_run)
 
 
@@ -26,22 +26,22 @@ def _run() -> None:
 
     try:
         sys.exit(app(prog_name="pyrag", standalone_mode=False))
-    except typer.Abort:  # the end of stdin where a command asked something
+    except typer.Abort:  # stdin ended at a prompt
         sys.exit(1)
     except Exception as error:
-        if not hasattr(error, "format_message"):  # typer names no class that all its usage errors share
+        if not hasattr(error, "format_message"):  # typer has no common class for its usage errors
             raise
         _stop_usage(error)
 
 
 def _stop_usage(error: Any) -> NoReturn:
-    """Tell a mistake of the command line in one sentence; a group without a command shows its help."""
+    """Report a usage error in one sentence and exit; a group without a command shows its help."""
     message = error.format_message()
     if not message.startswith("Usage: "):
-        said, _, similar = _SIMILAR.sub("\n", one_line(message)).partition("\n")
-        said = said[:1].lower() + said[1:].rstrip(".")
-        meant = f", did you mean {similar.rstrip('?)')}" if similar else ""
-        message = f"pyrag: {said}{meant}: see {error.ctx.command_path if error.ctx else 'pyrag'} -h"
+        text, _, similar = _SIMILAR.sub("\n", one_line(message)).partition("\n")
+        text = text[:1].lower() + text[1:].rstrip(".")
+        suggestion = f", did you mean {similar.rstrip('?)')}" if similar else ""
+        message = f"pyrag: {text}{suggestion}: see {error.ctx.command_path if error.ctx else 'pyrag'} -h"
     print(message, file=sys.stderr)
     sys.exit(error.exit_code)
 
@@ -49,7 +49,7 @@ def _stop_usage(error: Any) -> NoReturn:
 def guarded(command: Callable[[], None]) -> None:
     """Run a command; turn errors into one sentence and an exit code, or a traceback with `--debug`.
 
-    A reader of our output that goes away (`pyrag … | head`) is no error.
+    A closed pipe (`pyrag … | head`) is not an error.
     """
     from pyrag._io.redaction import without_secrets
     from pyrag.errors import PyRAGError
@@ -63,7 +63,7 @@ def guarded(command: Callable[[], None]) -> None:
         except ReaderGone:
             raise
         except SystemExit as ended:
-            if ended.code == INTERRUPTED:  # typer turns Ctrl-C into this, without a word
+            if ended.code == INTERRUPTED:  # typer exits with this code on Ctrl-C, without a message
                 _stop("interrupted; what was finished before is kept", INTERRUPTED, debug)
             raise
         except KeyboardInterrupt:

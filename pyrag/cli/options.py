@@ -1,4 +1,4 @@
-"""Options of the command line that set settings, made of the settings' declarations.
+"""Options of the command line that set settings, generated from the settings' declarations.
 
     @app.command()
     @with_settings(*QUESTION, "stream")
@@ -43,13 +43,13 @@ _Config = Annotated[
 
 
 def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callable[[_Command], _Command]:
-    """Return a decorator that gives a command options for settings, and passes it `settings` made of them.
+    """Return a decorator that adds options for settings to a command, and passes it the resulting `settings`.
 
-    A callback of a group does not run if the command line names one of the group's commands.
+    The callback of a group does not run if the command line names one of the group's commands.
 
     Args:
-        names: Settings, in the order of the help page.
-        texts: Help for options whose meaning differs from the setting's own help.
+        *names: Names of settings, in the order of the help page.
+        texts: Help by option, for options whose meaning differs from the setting's own help.
     """
     options = [_parameter(name, (texts or {}).get(name, "")) for name in names]
 
@@ -76,20 +76,20 @@ def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callab
 
 
 def _parameter(name: str, text: str) -> inspect.Parameter:
-    declared = declarations()[name]
+    declaration = declarations()[name]
     option = typer.Option(
-        declared.flag,
-        help=text or declared.help,
-        show_default=False if text else declared.shown_default or False,
-        metavar=declared.metavar,
+        declaration.flag,
+        help=text or declaration.help,
+        show_default=False if text else declaration.shown_default or False,
+        metavar=declaration.metavar,
     )
     kind: Any = str
-    if declared.is_switch:
+    if declaration.is_switch:
         kind = bool
-    elif declared.is_list:
+    elif declaration.is_list:
         kind = list[str]
-    elif declared.types[0] in (int, float):
-        kind = declared.types[0]
+    elif declaration.types[0] in (int, float):
+        kind = declaration.types[0]
     return _keyword(name, Annotated[kind | None, option])
 
 

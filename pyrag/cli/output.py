@@ -1,4 +1,4 @@
-"""Output besides the terminal view: JSON objects, trace files, recordings."""
+"""Output other than the terminal view: JSON objects, trace files, recordings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pyrag.trace.plain import encoded
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
-    """Return the object that `--json` prints: a trace without its recording, with the cited passages."""
+    """Return the object that `--json` prints: the trace with its cited passages, without its recording."""
     return {
         "question": trace.question,
         "said": trace.said,
@@ -45,7 +45,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 
 def _value_of(trace: Trace) -> dict[str, Any]:
-    """Return the part of an object that only a caller's own program has."""
+    """Return the fields that only the result of a user's own program has."""
     if trace.method != "program":
         return {}
     output = trace.programs[-1].output if trace.programs else ""
@@ -69,11 +69,10 @@ def tell(message: str) -> None:
 
 
 class Sink:
-    """Files of traces and recordings, opened before the first question so that a wrong path costs nothing.
+    """Files of traces and recordings, opened before the first question, so that a wrong path costs nothing.
 
-    Only their user can read them: questions and passages are private.
-
-    The first trace replaces an existing trace file; a run that fails before it leaves the file as it was.
+    Only the user can read the files, since questions and passages are private. The first trace replaces the content of
+    an existing trace file; a run that fails earlier leaves it unchanged.
     """
 
     def __init__(self, trace_file: Path | None, record_file: Path | None) -> None:
@@ -103,7 +102,7 @@ class Sink:
     def __exit__(self, *exc: object) -> None:
         for file in (self._traces, self._records):
             if file:
-                with contextlib.suppress(OSError):  # each line was flushed: what failed has been told
+                with contextlib.suppress(OSError):  # each line was flushed, so failures were reported before
                     file.close()
 
 
@@ -112,4 +111,5 @@ def _add(file: IO[bytes], lines: Iterable[bytes]) -> None:
         file.writelines(line + b"\n" for line in lines)
         file.flush()
     except OSError as error:
-        raise OSError(error.errno, error.strerror, file.name) from error  # writing, unlike opening, names no file
+        # Unlike errors of opening, errors of writing do not name the file.
+        raise OSError(error.errno, error.strerror, file.name) from error

@@ -1,4 +1,4 @@
-"""`pyrag sandbox check`: verdicts on one program or on a suite of labelled ones."""
+"""`pyrag sandbox check`: verdicts on a program, or on a suite of labelled programs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def check(file: Path, mode: str, *, as_json: bool) -> None:
     """Print a verdict per program; exit with code 1 if a labelled suite does not pass.
 
     Args:
-        file: A program, or a `.jsonl` suite.
-        mode: "both", "policy" or "kernel".
-        as_json: Print JSON lines.
+        file: Program, or `.jsonl` suite of programs.
+        mode: Layers to test: "both", "policy" or "kernel".
+        as_json: Print JSON lines instead.
 
     Raises:
-        ConfigError: There is no such mode.
+        ConfigError: The mode is unknown.
         DataError: The file cannot be read.
         ServiceError: The sandbox cannot be used.
     """
     if mode not in MODES:
         raise ConfigError(f"there is no mode {mode!r}{nearest(mode, MODES)}")
-    chosen: Mode = next(one for one in MODES if one == mode)
+    chosen: Mode = next(item for item in MODES if item == mode)
     try:
         summary = asyncio.run(_judge(file, chosen, as_json))
     except SandboxError as error:
@@ -89,7 +89,7 @@ def _text(name: str, value: Any) -> str:
 
 
 async def retrieve(call: Call) -> list[str]:
-    """`retrieve(query: str, topk: int = 5) -> list`, with made-up results."""
+    """Return made-up results, as the stub of `retrieve(query: str, topk: int = 5) -> list`."""
     values = bind(call, ("query", "topk"), {"topk": 5})
     query = _text("query", values["query"])
     topk = values["topk"]
@@ -101,7 +101,7 @@ async def retrieve(call: Call) -> list[str]:
 
 
 async def answer(call: Call) -> str:
-    """`answer(query: str, docs: list | None = None) -> str`, with a made-up result."""
+    """Return a made-up result, as the stub of `answer(query: str, docs: list | None = None) -> str`."""
     values = bind(call, ("query", "docs"), {"docs": None})
     _text("query", values["query"])
     docs = values["docs"]

@@ -1,4 +1,4 @@
-"""`pyrag serve-model`: vLLM's server in place of this process."""
+"""`pyrag serve-model`: vLLM's server, which replaces this process."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
 
     Args:
         serving: Model, adapters and resources.
-        dry_run: Print the command only.
-        as_json: Print it as JSON.
+        dry_run: Only print the command.
+        as_json: Print the command as JSON.
 
     Raises:
         ConfigError: The options contradict each other.
@@ -49,17 +49,17 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     tell(shown(line))
     tell(f"use it with --llm {' or --llm '.join(_specs(serving))}")
     environment = {"VLLM_NO_USAGE_STATS": "1", **os.environ, **({KEY_VARIABLE: key} if key else {})}
-    # In place of this process, so that signals and exit codes are vLLM's own.
+    # Replace this process, so that signals and exit codes are vLLM's own.
     os.execve(program, line, environment)  # noqa: S606
 
 
 def _key(environ: Mapping[str, str]) -> str | None:
-    """Return vLLM's own key variable, else pyrag's. OpenAI's key belongs to another server."""
+    """Return the key in vLLM's own variable, else in pyrag's, never OpenAI's key, which belongs to another server."""
     from pyrag.llm.clients.openai import key_from_environment
     from pyrag.llm.clients.serve_line import KEY_VARIABLE
 
-    given = environ.get(KEY_VARIABLE, "").strip()
-    return given or key_from_environment({name: text for name, text in environ.items() if name != "OPENAI_API_KEY"})
+    key = environ.get(KEY_VARIABLE, "").strip()
+    return key or key_from_environment({name: text for name, text in environ.items() if name != "OPENAI_API_KEY"})
 
 
 def _specs(serving: Serving) -> list[str]:

@@ -1,4 +1,4 @@
-"""`pyrag trace`: print saved traces, or run them again from their recordings."""
+"""`pyrag trace`: saved traces, printed, written as a page, or run again from their recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from pyrag.settings import make_settings
 from pyrag.trace.codec import from_json
 from pyrag.trace.model import Step, Trace
 
-_ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # what recorded replies of no sense lead to
+_ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # errors that damaged recordings cause
 
 
 def show(files: Sequence[Path]) -> None:
@@ -37,8 +37,8 @@ def write_html(files: Sequence[Path], out: Path | None) -> None:
     """Write the traces of files as one self-contained page, and print its path.
 
     Args:
-        files: Traces, one JSON line each.
-        out: The page; None stands for the first file's name with the suffix .html.
+        files: Files of traces, one JSON line each.
+        out: File of the page. None for the first file's name with the suffix .html.
 
     Raises:
         UsageError: The page would replace a file of traces.
@@ -59,21 +59,21 @@ def replay(file: Path, *, as_json: bool) -> None:
     """Print the differences between each trace and its replay; exit with code 1 if there are any.
 
     Args:
-        file: Traces, one JSON line each.
-        as_json: Print one JSON object per trace.
+        file: File of traces, one JSON line each.
+        as_json: Print one JSON object per trace instead.
 
     Raises:
         DataError: The file or a recording is damaged.
     """
     differs = False
     for trace in load_traces(file):
-        found = asyncio.run(replay_trace(trace))
-        differs = differs or bool(found)
+        changes = asyncio.run(replay_trace(trace))
+        differs = differs or bool(changes)
         if as_json:
-            print_json({"question": trace.question, "differences": found})
+            print_json({"question": trace.question, "differences": changes})
         else:
-            print(f"{one_line(trace.question)}: " + ("replayed, equal in every step" if not found else "differs"))
-            for difference in found:
+            print(f"{one_line(trace.question)}: " + ("replayed, equal in every step" if not changes else "differs"))
+            for difference in changes:
                 print(f"  {one_line(difference)}")
     if differs:
         sys.exit(1)
@@ -83,7 +83,7 @@ def load_traces(file: Path) -> Iterator[Trace]:
     """Yield the traces of a file.
 
     Raises:
-        DataError: The file cannot be read, is empty or holds something else.
+        DataError: The file cannot be read, is empty, or holds something other than complete traces.
     """
     try:
         lines = file.read_bytes().splitlines()
@@ -99,19 +99,23 @@ def load_traces(file: Path) -> Iterator[Trace]:
 
 
 def _whole(trace: Trace) -> Trace:
-    """Return the trace. Raises `DataError` where it lacks a passage that is cited or was read."""
-    named = {citation.passage for citation in trace.citations}
-    named |= {passage for step in trace.steps for passage in step.passages}
-    if missing := named - trace.passages.keys():
+    """Return the trace unchanged.
+
+    Raises:
+        DataError: The trace lacks a passage that is cited or was read.
+    """
+    ids = {citation.passage for citation in trace.citations}
+    ids |= {passage for step in trace.steps for passage in step.passages}
+    if missing := ids - trace.passages.keys():
         raise DataError(f"a damaged trace, which lacks the passage {min(missing)!r}: save it again with ask --trace")
     return trace
 
 
 async def replay_trace(trace: Trace) -> list[str]:
-    """Run a trace again, with its recording in the place of all engines; return the differences."""
+    """Run a trace again from its recording, without engines, and return the differences."""
     recording = Recording(exchanges_of(trace))
-    kept = {key: value for key, value in trace.config.items() if key not in _SOURCES}
-    settings = make_settings({**kept, "llm": REPLAY})
+    values = {key: value for key, value in trace.config.items() if key not in _SOURCES}
+    settings = make_settings({**values, "llm": REPLAY})
     engines: Engines = open_engines(settings)
     try:
         again = await answer_question(trace.question, engines, settings, recording=recording)
@@ -123,30 +127,30 @@ async def replay_trace(trace: Trace) -> list[str]:
     return differences(trace, again)
 
 
-# Settings that a replay has no use for; `otel` may name an extra that is not installed here.
+# Settings that a replay does not use; `otel` may name an extra that is not installed here.
 _SOURCES = (
     "llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts", "tools", "otel",
 )  # fmt: skip
 
 
 def differences(old: Trace, new: Trace) -> list[str]:
-    """Return the differences between two traces of one question, times and costs aside.
+    """Return the differences between two traces of one question, except for times and costs.
 
     Args:
-        old: The saved trace.
-        new: Its replay.
+        old: Saved trace.
+        new: Replay of the trace.
     """
-    found = []
+    changes = []
     for name in ("answer", "citations", "sub_queries", "extensions", "program", "error"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
-            found.append(f"{name}: was {before!r}, is {after!r}")
+            changes.append(f"{name}: was {before!r}, is {after!r}")
     if len(old.steps) != len(new.steps):
-        found.append(f"steps: were {len(old.steps)}, are {len(new.steps)}")
+        changes.append(f"steps: were {len(old.steps)}, are {len(new.steps)}")
     for before, after in zip(old.steps, new.steps, strict=False):
         if timeless(before) != timeless(after):
-            found.append(f"step {before.id + 1}: was {brief(before)}, is {brief(after)}")
-    return found
+            changes.append(f"step {before.id + 1}: was {brief(before)}, is {brief(after)}")
+    return changes
 
 
 def timeless(step: Step) -> Step:

@@ -1,4 +1,4 @@
-"""A question in one form, however it is typed: without courtesies, with a capital and a question mark."""
+"""Normal form of questions: without courtesies, with a capital letter and a question mark."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def plain_question(question: str) -> str:
     """Return a question without courtesies and surplus blanks, beginning with a capital and ending with "?".
 
     Args:
-        question: The question as it was typed. "X >> relation" and "Given: …" are returned as they are.
+        question: Question as typed. "X >> relation" and "Given: …" are returned unchanged.
     """
     if ">>" in question or question.lstrip().lower().startswith("given"):
         return question

@@ -1,4 +1,4 @@
-"""The embedded engine as a package registers an engine: what it is, what it reads, and what it rates."""
+"""Registration of the embedded engine: its agents, its language, and its ratings of evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def open_agents(rest: str, settings: Settings) -> Agents:
     """Return the agents of a spec.
 
     Args:
-        rest: Folder of another reader; empty for the bundled one.
+        rest: Folder of another reader. Empty for the bundled reader.
         settings: Settings, of which the minimum evidence is used.
 
     Raises:

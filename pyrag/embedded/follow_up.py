@@ -1,8 +1,9 @@
-"""Follow-ups by rules: pronouns and "and X?" become names that the questions and answers before them gave.
+"""Follow-up questions by rules: pronouns and "and X?" are replaced by names from earlier questions and answers.
 
-"Who directed The Seventh Seal?" – "Ingmar Bergman" – "Where was he born?" asks for Ingmar Bergman; "When was it
-released?" for The Seventh Seal; "And Wild Strawberries?" who directed that. A follow-up that names nothing to go by is
-asked as it is, with a note. Left out: "the other one", "both", and whatever else needs to be understood.
+After "Who directed The Seventh Seal?" – "Ingmar Bergman", the question "Where was he born?" is about Ingmar Bergman,
+"When was it released?" about The Seventh Seal, and "And Wild Strawberries?" asks for its director. A follow-up question
+that cannot be resolved is asked unchanged, with a note. Left out: "the other one", "both", and anything else that needs
+understanding.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ _PRONOUN = re.compile(
     re.IGNORECASE,
 )
 _AT_START = re.compile(r"\A(?:is|are|was|were)\s+there\b", re.IGNORECASE)
-_MAX_NAME = 200  # characters of what takes the place of a pronoun, which may stand a thousand times
+_MAX_NAME = 200  # characters of a name, since it may replace a pronoun a thousand times
 _NOTE = "the follow-up was asked as it is: nothing before it says what {word!r} stands for"
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The names that the conversation has given so far."""
+    """Names in the conversation so far."""
 
-    question: str = ""  # the last one, as one of its own
+    question: str = ""  # the last question, in its standalone form
     subject: str = ""
     answer: str = ""
 
@@ -63,20 +64,25 @@ class _Known:
 
     @property
     def thing(self) -> str:
-        named = _NAME.fullmatch(self.answer) is not None
-        of_thing = named and not _PERSON.match(self.question) and not _PLACE.match(self.question)
+        is_name = _NAME.fullmatch(self.answer) is not None
+        of_thing = is_name and not _PERSON.match(self.question) and not _PLACE.match(self.question)
         return self.answer if of_thing else self.subject
 
     def after(self, question: str) -> _Known:
-        """Return what is known once a question was asked."""
+        """Return the names after a further question."""
         return _Known(question, next(reversed(list(_names(question))), self.subject)[:_MAX_NAME])
 
 
 class EmbeddedFollowUp:
-    """The Standalone Agent by rules; deterministic."""
+    """Standalone Agent by rules, which is deterministic."""
 
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
-        """Return a question of its own. Args: those of `FollowUpAgent.standalone`."""
+        """Return a follow-up question in its standalone form.
+
+        Args:
+            earlier: Earlier turns of the conversation.
+            question: The follow-up question.
+        """
         known = _Known()
         for turn in earlier[-MAX_TURNS:]:
             content = turn.content[:MAX_TURN]
@@ -84,12 +90,12 @@ class EmbeddedFollowUp:
                 known = known.after(_resolved(content, known)[0][:MAX_TURN])
             elif content.strip() and content.strip().casefold() != UNKNOWN:
                 known = replace(known, answer=_first_line(content)[:_MAX_NAME])
-        found, missing = _resolved(question, known)
-        return Standalone(found, note=_NOTE.format(word=missing) if missing else "")
+        standalone_question, missing = _resolved(question, known)
+        return Standalone(standalone_question, note=_NOTE.format(word=missing) if missing else "")
 
 
 def _resolved(question: str, known: _Known) -> tuple[str, str]:
-    """Return a question with names in the place of pronouns, and the first word that nothing could be found for."""
+    """Return a question with names instead of pronouns, and the first word that could not be replaced."""
     about = _ABOUT.match(question.strip().rstrip(_ENDS))
     if about and not _is_question(about[1]):
         if known.subject and known.question:
@@ -97,52 +103,52 @@ def _resolved(question: str, known: _Known) -> tuple[str, str]:
         return question, about[0]
     missing: list[str] = []
 
-    def named(found: re.Match[str]) -> str:
-        value = _referent(found, known)
+    def named(match: re.Match[str]) -> str:
+        value = _referent(match, known)
         if not value:
-            missing.append(found[0])
-        return value or found[0]
+            missing.append(match[0])
+        return value or match[0]
 
     if _AT_START.match(question):
         return question, ""
     return _PRONOUN.sub(named, question), next(iter(missing), "")
 
 
-def _referent(found: re.Match[str], known: _Known) -> str:
-    """Return the name for a pronoun with what belongs to it; empty if there is none."""
-    if found["that"]:
+def _referent(match: re.Match[str], known: _Known) -> str:
+    """Return the text that replaces a pronoun; empty if no name is known for it."""
+    if match["that"]:
         return known.answer if known.answer else known.subject
-    if found["place"]:
+    if match["place"]:
         return f"in {known.place}" if known.place else ""
-    if found["thing"]:
+    if match["thing"]:
         return known.thing
-    if found["person"]:
+    if match["person"]:
         return known.person
-    owner = known.thing if (found["owner"] or "").casefold() == "its" else known.person
+    owner = known.thing if (match["owner"] or "").casefold() == "its" else known.person
     if not owner:
         return ""
-    if found["her"] and not found["rest"]:
+    if match["her"] and not match["rest"]:
         return owner
-    return f"{owner}'s{found['rest'] or ''}"
+    return f"{owner}'s{match['rest'] or ''}"
 
 
 def _is_question(text: str) -> bool:
-    """True for "and when did he die", which has a verb of its own."""
+    """Return whether a text is a whole question, such as "when did he die" after "and"."""
     first = text.split()[0].casefold()
     return first in _OPENERS - {"the", "a", "an"}
 
 
 def _names(question: str) -> Iterator[str]:
-    """Yield the names in a question; a capital at its start alone is none."""
-    for found in _NAME.finditer(question):
-        parts = found[0].split()
-        while parts and parts[0].casefold() in _OPENERS and (found.start() == 0 or parts[0].casefold() != "the"):
+    """Yield the names in a question, ignoring the capital letter at its start."""
+    for match in _NAME.finditer(question):
+        parts = match[0].split()
+        while parts and parts[0].casefold() in _OPENERS and (match.start() == 0 or parts[0].casefold() != "the"):
             parts = parts[1:]
         if parts:
             yield " ".join(parts)
 
 
 def _first_line(answer: str) -> str:
-    """Return an answer without the marks of its citations."""
+    """Return the first line of an answer without marks of citations."""
     line = lines_of(answer.strip())[0]
     return re.sub(r"(?:\s*\[\d+\])+\s*\Z", "", line).rstrip(". ")

@@ -1,6 +1,6 @@
-"""Retrievers behind one protocol: BM25, dense and hybrid over an index folder, servers, and what a user brings.
+"""Retrievers behind one protocol: BM25, dense and hybrid over an index folder, servers, and a user's own.
 
-Importing this package loads none of them; `open_retriever` imports what its argument needs.
+Importing this package loads no retriever; `open_retriever` imports what its argument needs.
 """
 
 from pyrag.retrieval.open import Options, open_retriever

@@ -3,10 +3,10 @@
 A passage is indexed twice, as title and as title with text; the title alone counts `TITLE_WEIGHT`. Measured on training
 questions (recall@5, mean of HotpotQA, 2Wiki, MuSiQue, SQuAD): 0.5 72.4, 0.75 72.8, 1.0 72.6, without 70.4.
 
-A query is analysed into terms and becomes a disjunction of them: nothing in it is ever read as query syntax. Terms
-whose order counts (of codes and quotations, and neighbours of numbers) score again where they stand in that order. If
-scores are equal, passages that have more of the query's words in its order come first, then those that come first in
-their source. The score is BM25's (k1 1.2, b 0.75). Files and versions of indexes are `index.py`.
+A query is analysed into terms and becomes their disjunction; it is never parsed as query syntax. Terms whose order
+matters (in codes and quotations, and neighbours of numbers) score again if a passage has them in the same order. Among
+equal scores, passages with more of the query's words in its order come first, then passages that come first in their
+source. The score is BM25's (k1 1.2, b 0.75). `index.py` handles files and versions of indexes.
 """
 
 from __future__ import annotations
@@ -39,32 +39,33 @@ CODE_WEIGHT = 0.5
 QUOTATION_WEIGHT = 0.3
 PAIR_WEIGHT = 0.2
 MAX_IN_ORDER = 64  # words of a query
-ORDER_WEIGHT = 1e-4  # of pairs of neighbours in a query, among passages with equal scores
+ORDER_WEIGHT = 1e-4  # per pair of neighbours in a query, to order passages with equal scores
 
 INLINE_PASSAGES = 20_000
-"""Up to here a search takes 0.1-0.4 ms and is done at once; a thread would add jitter and save nothing. Above, it can
-take milliseconds, in which the event loop would stand still. (Handing over costs 0.03 ms.)"""
+"""Largest index that is searched in the event loop, which takes 0.1-0.4 ms. A search of a larger index can take
+milliseconds, so it runs in a thread, which costs 0.03 ms."""
 
 INLINE_TERMS = 500
-"""Up to here a search among selected passages takes 2 ms longer than one without a filter."""
+"""Most terms of a filter with which a search runs in the event loop; so many add 2 ms to it."""
 
-_ANALYZER = "pyrag"  # of version 1; followed by a language since version 2
+_ANALYZER = "pyrag"  # the whole name in version 1 of indexes; followed by a language since version 2
 _MAX_TIES = 1000
 _PAGE = 20_000
-_SEVEN = 0x97  # how msgpack opens a list of seven
+_SEVEN = 0x97  # first byte of a list of seven in msgpack
 
 _Stored = tuple[str, str, str, str, int | None, int | None]
 _StoredWithMetadata = tuple[str, str, str, str, int | None, int | None, dict[str, Any]]
 
 
 def analyzer_of(language: str) -> str:
-    """Return the name of the analyzer of a language, by which an index knows its language."""
+    """Return the name of a language's analyzer, which an index stores."""
     return f"{_ANALYZER}-{language}"
 
 
 def schema(analyzer: str) -> tantivy.Schema:
-    """`id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack.
+    """Return the schema of an index.
 
+    `id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack.
     `metadata` is a passage's metadata as one term, and `key` a hash of its id: see `filters.selection`.
     """
     import tantivy
@@ -84,8 +85,8 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
     """Return the document of a passage.
 
     Args:
-        passage: Stored whole.
-        words: False to store it without making its words searchable.
+        passage: Passage to store.
+        words: False to store the passage without making its words searchable.
     """
     import msgspec
     import tantivy
@@ -99,18 +100,21 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
         made.add_text("title", title)
         made.add_text("body", body)
         if forms:
-            made.add_text("body", forms)  # as another value, so that no phrase reaches into it
+            made.add_text("body", forms)  # a value of its own, so that no phrase reaches into it
     made.add_text(METADATA, encoded(passage.metadata) or NO_METADATA)
     made.add_integer(KEY, key_of(passage.id))
     return made
 
 
 def register(index: tantivy.Index, analyzer: str) -> Analysis:
-    """Register an analyzer with an index, which stores only its name: needed in every process that opens the index.
+    """Register an analyzer with an index, which stores only its name. Every process that opens the index must do this.
 
     Args:
         index: The index.
-        analyzer: The name, which its schema has.
+        analyzer: Name of the analyzer in the schema of the index.
+
+    Returns:
+        The analysis of texts and queries.
     """
     analysis = Analysis(analyzer.partition("-")[2] or ENGLISH)
     index.register_tokenizer(analyzer, analysis.stemming)
@@ -118,11 +122,11 @@ def register(index: tantivy.Index, analyzer: str) -> Analysis:
 
 
 class Bm25Index:
-    """A searchable index, as it was when opened: what is built at its place later does not change it.
+    """Snapshot of an index that can be searched. Later builds in the same place do not change it.
 
     Args:
         index: The index.
-        analyzer: Name of its analyzer.
+        analyzer: Name of the index's analyzer.
     """
 
     def __init__(self, index: tantivy.Index, analyzer: str) -> None:
@@ -144,12 +148,12 @@ class Bm25Index:
         return IndexCatalogue(self._searcher, self._schema, self.selector, lambda address: self._passage(0.0, address))
 
     def search(self, query: str, topk: int, where: Filter | SelectedPassages | None = None) -> list[Passage]:
-        """Return the best passages, best first; none for a query without a word.
+        """Return the best passages, best first; no passages for a query without words.
 
         Args:
-            query: Text, never read as query syntax.
+            query: Text to search for; never parsed as query syntax.
             topk: Maximum number of passages.
-            where: Passages to search among, or their filter; scores are those without it.
+            where: Passages to search among, or their filter. It does not change scores.
         """
         if topk < 1:
             return []
@@ -158,21 +162,21 @@ class Bm25Index:
         if not _has_ties(hits):
             return [self._passage(score, address) for score, address in hits[:topk]]
         order = self._order(terms, topk, where)
-        found = [
+        ranked = [
             (-score, order.get((address.segment_ord, address.doc), 0.0), self._passage(score, address))
             for score, address in hits
         ]
-        found.sort(key=lambda hit: (*hit[:2], best_first(hit[2])))
-        return [passage for _, _, passage in found[:topk]]
+        ranked.sort(key=lambda hit: (*hit[:2], best_first(hit[2])))
+        return [passage for _, _, passage in ranked[:topk]]
 
     def _order(
         self, terms: QueryTerms, topk: int, where: Filter | SelectedPassages | None
     ) -> dict[tuple[int, int], float]:
-        """Return by address which passages have more of the query's words in its order: the lower, the more."""
+        """Return a rank by address: the lower, the more of the query's words the passage has in the query's order."""
         if not self._knows_order or len(terms.sequence) < 2:
             return {}
-        ordered = self._found(self._query(terms, in_order=True), topk, where)
-        return {(address.segment_ord, address.doc): -score for score, address in ordered}
+        hits = self._found(self._query(terms, in_order=True), topk, where)
+        return {(address.segment_ord, address.doc): -score for score, address in hits}
 
     def _found(
         self, query: tantivy.Query | None, topk: int, where: Filter | SelectedPassages | None
@@ -183,10 +187,10 @@ class Bm25Index:
         return [] if query is None else self._hits(query, topk)
 
     def sample(self, count: int) -> list[Passage]:
-        """Return passages that do not depend on how the index was built.
+        """Return a sample of passages that does not depend on how the index was built.
 
         Args:
-            count: Maximum number.
+            count: Maximum number of passages.
         """
         import tantivy
 
@@ -196,10 +200,10 @@ class Bm25Index:
         return [self._passage(0.0, address) for _, address in hits]
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages of those ids that exist, in no particular order."""
+        """Return the passages with these ids that exist, in any order."""
         import tantivy
 
-        terms = [tantivy.Query.term_query(self._schema, "id", one) for one in ids]
+        terms = [tantivy.Query.term_query(self._schema, "id", key) for key in ids]
         if not terms:
             return []
         query = tantivy.Query.boolean_query([(tantivy.Occur.Should, term) for term in terms])
@@ -207,7 +211,7 @@ class Bm25Index:
         return [self._passage(0.0, address) for _, address in hits]
 
     def __iter__(self) -> Iterator[Passage]:
-        """All passages, in the index's own order."""
+        """Yield all passages, in the index's own order."""
         import tantivy
 
         everything = tantivy.Query.all_query()
@@ -242,7 +246,7 @@ class Bm25Index:
         return tantivy.Query.boost_query(tantivy.Query.phrase_query(self._schema, "body", words), weight)
 
     def _hits(self, query: tantivy.Query, topk: int) -> list[tuple[float, tantivy.DocAddress]]:
-        """The best hits and all that tie with the last of them (to a limit), as tantivy breaks ties by position."""
+        """Return the best hits, and the hits that tie with the last of them, since tantivy breaks ties by position."""
         limit = topk + 1
         while True:
             hits = self._searcher.search(query, limit, count=False).hits
@@ -270,8 +274,8 @@ def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
     """Return an index in memory, for corpora of some thousand passages.
 
     Args:
-        passages: Its passages.
-        language: Their language.
+        passages: Passages of the index.
+        language: Language of the passages.
     """
     import tantivy
 
@@ -287,7 +291,7 @@ def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
 
 
 class Bm25Retriever(IndexDocuments):
-    """A `Retriever` over an opened index."""
+    """Retriever over an open index."""
 
     def __init__(self, index: Bm25Index, name: str = "bm25", searched: SearchedIndex | None = None) -> None:
         self._index = index
@@ -304,9 +308,12 @@ class Bm25Retriever(IndexDocuments):
         return self._index.catalogue
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the best passages; searches of large indexes run in a thread.
+        """Return the best passages; large indexes are searched in a thread.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             ServiceError: A file of the index is damaged.
@@ -316,16 +323,25 @@ class Bm25Retriever(IndexDocuments):
             if len(self._index) <= INLINE_PASSAGES and (selected is None or len(selected.terms) <= INLINE_TERMS):
                 return self._index.search(query, topk, selected)
             return await asyncio.to_thread(self._index.search, query, topk, selected)
-        except (ValueError, OSError) as error:  # what tantivy raises for a file that went bad under it
+        except (ValueError, OSError) as error:  # tantivy's errors for a damaged file
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         return await self._index.selector.judged(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages of those ids that exist. Raises `ServiceError` if a file of the index is damaged."""
+        """Return the passages with these ids that exist.
+
+        Raises:
+            ServiceError: A file of the index is damaged.
+        """
         try:
             return self._index.passages(ids)
         except (ValueError, OSError) as error:
@@ -333,4 +349,4 @@ class Bm25Retriever(IndexDocuments):
             raise ServiceError(message, service=self._name) from error
 
     async def aclose(self) -> None:
-        """Nothing to close: the index is unmapped with the object."""
+        """Do nothing: the index is unmapped with the object."""

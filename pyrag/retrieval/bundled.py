@@ -1,4 +1,4 @@
-"""The corpus that comes with the package, indexed in memory at its first use (some 350 passages, 30 ms)."""
+"""Bundled corpus, indexed in memory at its first use (some 350 passages, 30 ms)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _corpus() -> bytes:
 
 
 class BundledRetriever(WrappedDocuments):
-    """A `Retriever` over the bundled corpus."""
+    """Retriever over the bundled corpus."""
 
     name = NAME
 
@@ -52,16 +52,27 @@ class BundledRetriever(WrappedDocuments):
         return SearchedIndex(NAME, "bm25", fingerprint=fingerprint, passages=len(corpus.splitlines()))
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the best passages of the bundled corpus. Args: those of `Retriever.retrieve`."""
+        """Return the best passages of the bundled corpus.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
+        """
         return await self._retriever.retrieve(query, topk, where)
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         return await self._retriever.judge_filter(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages of those ids that exist."""
+        """Return the passages with these ids that exist."""
         return await self._retriever.fetch(ids)
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""

@@ -1,7 +1,7 @@
-"""Passages as a retriever gave them, made fit for use: no retriever's mistake may cost the question.
+"""Checks and repairs of a retriever's passages, so that its mistakes do not make a question fail.
 
-What can be mended is mended (half a character, a score that is no number, a text that is too long), what cannot is left
-out, and `Passages.notes` says both. The limits are those of what may cross into a sandbox.
+Half a character, a score that is not a number or a text that is too long is repaired. What cannot be repaired is left
+out. `Passages.notes` reports both. The limits are the sandbox's limits for values that enter it.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ MAX_TEXT = 1_000_000  # bytes of one passage
 MAX_TEXTS = 7_000_000  # bytes of all passages of one retrieval
 _MAX_NAME = 4_096  # characters of an id, a title or a source
 _MAX_PARTS = 100
-_MAX_METADATA = 1000  # fields that are looked at
+_MAX_METADATA = 1000  # fields per passage; the rest is left out
 FIELDS = ("id", "title", "text", "contents", "source", "start", "end", "parts", "metadata", "score")
 """Fields of a document in JSON."""
 
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # a byte of these takes six on its way into a sandbox
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")  # each takes six bytes on its way into a sandbox
 _SHOWN = 60
 
 
@@ -49,60 +49,60 @@ class Passages(list[Passage]):
 
     @property
     def are_checked(self) -> bool:
-        """True if `checked` made this list and nothing has changed it since; an empty list is never checked."""
+        """True if `checked` made this list and it has not changed since. An empty list never counts as checked."""
         return len(self) == len(self._checked) > 0 and all(map(operator.is_, self, self._checked))
 
 
-def checked(found: Iterable[object], topk: int) -> Passages:
-    """Return the first passages of a list, repaired, without those that cannot be used.
+def checked(items: Iterable[object], topk: int) -> Passages:
+    """Return the first passages of a list, repaired, without objects that cannot be used.
 
     Args:
-        found: Passages, or mappings with a `text`.
+        items: Passages, or mappings with a `text`.
         topk: Maximum number of passages.
 
     Returns:
         Passages with distinct ids; `notes` describe every repair and omission.
     """
-    if isinstance(found, Passages) and found.are_checked and len(found) <= topk:
-        return found
+    if isinstance(items, Passages) and items.are_checked and len(items) <= topk:
+        return items
     check = _Check()
-    kept: list[Passage] = []
-    for one in list(found)[: max(topk, 0)]:
-        passage = check.passage(one)
+    passages: list[Passage] = []
+    for item in list(items)[: max(topk, 0)]:
+        passage = check.passage(item)
         if passage is not None:
-            kept.append(passage)
-    own = tuple(getattr(found, "notes", ()))
-    return Passages(check.distinct(kept), (*own, *check.notes()), are_checked=True)
+            passages.append(passage)
+    own = tuple(getattr(items, "notes", ()))
+    return Passages(check.distinct(passages), (*own, *check.notes()), are_checked=True)
 
 
 def content_id(title: str, text: str) -> str:
-    """Return the id of a passage that has none.
+    """Return the id for a passage without its own id.
 
     Args:
         title: Title of the passage.
-        text: Its text.
+        text: Text of the passage.
     """
     return hashlib.blake2b(f"{title}\0{text}".encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 class _Check:
-    """One list of passages on its way through."""
+    """Check of one list of passages."""
 
     def __init__(self) -> None:
         self._left = MAX_TEXTS
         self._mended: Counter[str] = Counter()
 
-    def passage(self, given: object) -> Passage | None:
+    def passage(self, item: object) -> Passage | None:
         try:
-            return self._read(given)
-        except Exception as error:  # of any kind: a stranger's object may fail wherever it is touched
+            return self._read(item)
+        except Exception as error:  # of any kind: a foreign object may fail wherever it is touched
             self._mended[f"left out: an object that fails ({type(error).__name__})"] += 1
             return None
 
-    def _read(self, given: object) -> Passage | None:
-        passage = given if type(given) is Passage or not isinstance(given, Mapping) else _from_mapping(given)
+    def _read(self, item: object) -> Passage | None:
+        passage = item if type(item) is Passage or not isinstance(item, Mapping) else _from_mapping(item)
         if not isinstance(passage, Passage) or not isinstance(passage.text, str):
-            what = "a document without a text" if isinstance(given, Mapping) else f"no pyrag.Passage ({shown(given)})"
+            what = "a document without a text" if isinstance(item, Mapping) else f"no pyrag.Passage ({shown(item)})"
             self._mended[f"left out: {what}"] += 1
             return None
         if not _is_sound(passage):
@@ -110,38 +110,38 @@ class _Check:
         return self._fitting(passage)
 
     def distinct(self, passages: Sequence[Passage]) -> list[Passage]:
-        """Every passage under an id of its own, those that are the same once."""
+        """Return the passages with distinct ids; equal passages are returned once."""
         counts = Counter(passage.id for passage in passages)
-        kept: dict[str, Passage] = {}
+        by_id: dict[str, Passage] = {}
         for passage in passages:
             if counts[passage.id] > 1:
                 passage = replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
-            kept.setdefault(passage.id, passage)
+            by_id.setdefault(passage.id, passage)
         for key, count in counts.items():
             if count > 1:
                 self._mended[f"{count} passages have the same id {shown(key)}: their texts tell them apart now"] = 1
-        return list(kept.values())
+        return list(by_id.values())
 
     def notes(self) -> list[str]:
         return [note if count == 1 else f"{note}; {count} times" for note, count in self._mended.items()]
 
-    def _sound(self, given: Passage) -> Passage:
-        text, title = self._text(given.text), self._text(_name(given.title))
-        source, start, end = self._text(_name(given.source)), _place(given.start), _place(given.end)
-        key = self._text(_name(given.id))
+    def _sound(self, passage: Passage) -> Passage:
+        text, title = self._text(passage.text), self._text(_name(passage.title))
+        source, start, end = self._text(_name(passage.source)), _place(passage.start), _place(passage.end)
+        key = self._text(_name(passage.id))
         if not 0 < len(key) < _MAX_NAME:
             key = content_id(title, text)
-        score, parts = self._score(given.score), self._parts(given.parts)
-        metadata = self._metadata(given.metadata)
+        score, parts = self._score(passage.score), self._parts(passage.parts)
+        metadata = self._metadata(passage.metadata)
         return Passage(key, title, text, score, source, parts, None if end is None else start, end, metadata)
 
     def _metadata(self, metadata: object) -> dict[str, Any]:
         if not isinstance(metadata, Mapping):
             return {}
-        kept, left_out = metadata_of(dict(islice(metadata.items(), _MAX_METADATA)))
+        fields, left_out = metadata_of(dict(islice(metadata.items(), _MAX_METADATA)))
         if left_out or len(metadata) > _MAX_METADATA:
             self._mended["fields of metadata that are too large were left out"] += 1
-        return kept
+        return fields
 
     def _text(self, text: str) -> str:
         text = str(text)  # a subclass may be anything
@@ -180,7 +180,7 @@ class _Check:
 
 
 def _is_sound(passage: Passage) -> bool:
-    """True for nearly all, at a cost of microseconds."""
+    """Return whether a passage needs no repair, as nearly all do; this takes microseconds."""
     key, title, text, source, parts = passage.id, passage.title, passage.text, passage.source, passage.parts
     return (
         type(key) is type(title) is type(text) is type(source) is str
@@ -212,13 +212,13 @@ def _has_halves(text: str) -> bool:
     return False
 
 
-def _from_mapping(given: Mapping[Any, Any]) -> Passage | None:
-    """A passage of an object of JSON, as servers send them."""
-    return passage_of(map(given.get, FIELDS))
+def _from_mapping(mapping: Mapping[Any, Any]) -> Passage | None:
+    """Return the passage of a JSON object, as servers send them."""
+    return passage_of(map(mapping.get, FIELDS))
 
 
 def passage_of(values: Iterable[Any]) -> Passage | None:
-    """Return a passage of the values of `FIELDS`, in their order and of any type; None without a text."""
+    """Make a passage of the values of `FIELDS`, in this order and of any type. Return None if there is no text."""
     key, title, text, contents, source, start, end, parts, metadata, score = values
     if text is None and isinstance(contents, str):
         title, text = split_contents(contents, _name(title))
@@ -231,7 +231,7 @@ def passage_of(values: Iterable[Any]) -> Passage | None:
 
 
 def _name(value: object) -> str:
-    """Text of a field that is shown; of other types than text and whole numbers there is nothing to show."""
+    """Return the text of a field that is shown; empty unless it is a text or a whole number."""
     if isinstance(value, str):
         return value[:_MAX_NAME]
     return str(value) if type(value) is int else ""
@@ -242,8 +242,8 @@ def _place(value: object) -> int | None:
 
 
 def shown(value: object) -> str:
-    """Return the beginning of any object in words, as an excerpt."""
+    """Return an excerpt of the representation of any object."""
     try:
         return excerpt(repr(value), _SHOWN)
-    except Exception:  # of any kind: it is a stranger's object
+    except Exception:  # of any kind: the object is foreign
         return type(value).__name__

@@ -1,10 +1,10 @@
-"""The dense retriever: a query becomes a vector, the nearest passages' ids become passages.
+"""Dense retriever: a query becomes a vector, and the ids of the nearest vectors become passages.
 
-The vectors hold ids only. What they name is looked up by `passages`, such as `Bm25Index.passages` of the same folder or
-the `get` of a dictionary in a test. An id that has no passage any more is passed over.
+The vector index holds only ids, whose passages are looked up by `passages`, such as `Bm25Index.passages` of the same
+folder. An id without a passage is skipped.
 
-Queries that come at the same time are divided among the cores: a hop to a thread costs what a query costs. While all
-cores are busy, the next queries gather. A query finds the same in any company, to the bit.
+Concurrent queries are divided among the cores, in batches, since handing over to a thread costs as much as a query.
+While all cores are busy, further queries wait for the next batch. A query's result does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
 Lookup = Callable[[Sequence[str]], Iterable[Passage]]
 PART = "dense"
 _SHARE = 16
-"""Queries in one call of FAISS, which multiplies matrices from 20 on: then rounding depends on the company."""
+"""Maximum queries per call of FAISS. From 20 queries on, FAISS multiplies matrices, whose rounding depends on the
+batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Equal where query, `topk` and the text of the filter are."""
+    """Query of the vector index. Queries are equal if their texts, `topk` and the texts of their filters are."""
 
     query: str
     topk: int
@@ -53,18 +54,19 @@ class DenseQuery:
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
-            vector: The text's vector.
-            where: Filter that passages must pass; None for none.
-            selection: The passages that pass it, if they are known.
+            vector: Vector of the text.
+            where: Filter that passages must pass. None for no filter.
+            selection: Passages that pass the filter, if they are known.
         """
         return cls(query, topk, vector, "" if where is None else str(where), where, selection)
 
 
 class DenseRetriever(IndexDocuments):
-    """A `Retriever` over opened vectors. The first query checks that the embedder is the index's own.
+    """Retriever over an open vector index. The first query checks that the embedder is the index's own.
 
-    `select` says which passages a filter selects, and `judge` what can be said of it, such as `selected` and `judged`
-    of the `Bm25Index.selector` of the same folder. `catalogue` has its documents.
+    `select` returns the passages that a filter selects, and `judge` a verdict on the filter, such as `selected` and
+    `judged` of the `Bm25Index.selector` of the same folder. `catalogue` has its
+    documents.
     """
 
     def __init__(
@@ -106,11 +108,14 @@ class DenseRetriever(IndexDocuments):
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages nearest to a query.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             FilterError: There is a filter, and the metadata of these vectors is not known.
-            ConfigError: The embedder is not the one of the index.
+            ConfigError: The embedder differs from the index's embedder.
             ServiceError: A file of the index is damaged.
         """
         selection = None if where is None else await self._selected(where)
@@ -122,41 +127,47 @@ class DenseRetriever(IndexDocuments):
         return await self._searches.get(DenseQuery.filtered(query, topk, vector, where, selection))
 
     async def _selected(self, where: Filter) -> SelectedPassages:
-        """Return the selection of a filter, which is evaluated in a thread; that ends if the caller is cancelled."""
+        """Evaluate a filter in a thread, which stops if the caller is cancelled."""
         if (select := self._select) is None:
             raise FilterError(f"the metadata of {self._name} is not known: ask without a filter")
         return await in_stoppable_thread(lambda stop: select(where, stop))
 
-    async def _search(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
-        return await in_thread(self._found, asked)
+    async def _search(self, queries: Sequence[DenseQuery]) -> list[list[Passage]]:
+        return await in_thread(self._found, queries)
 
-    def _found(self, asked: Sequence[DenseQuery]) -> list[list[Passage]]:
+    def _found(self, queries: Sequence[DenseQuery]) -> list[list[Passage]]:
         try:
-            hits = self._hits(asked)
-            known = {one.id: one for one in self.passages(list({name for some in hits for name, _ in some}))}
+            hits = self._hits(queries)
+            known = {
+                passage.id: passage for passage in self.passages(list({name for some in hits for name, _ in some}))
+            }
         except (ValueError, OSError, RuntimeError) as error:
             message = f"index {self._name} cannot be searched ({error}): build it again with pyrag index and --rebuild"
             raise ServiceError(message, service=self._name) from error
-        return [_passages(some, known, one.filter) for one, some in zip(asked, hits, strict=True)]
+        return [_passages(some, known, query.filter) for query, some in zip(queries, hits, strict=True)]
 
-    def _hits(self, asked: Sequence[DenseQuery]) -> list[list[Hit]]:
-        """Search queries of the same `topk` and filter together: on `topk` depends how deep an approximate index
-        looks."""
+    def _hits(self, queries: Sequence[DenseQuery]) -> list[list[Hit]]:
+        """Search queries with the same `topk` and filter together, since `topk` changes approximate results."""
         import numpy as np
 
-        found: dict[int, list[Hit]] = {}
-        for (topk, where), selection in {(one.topk, one.where): one.selection for one in asked}.items():
-            places = [at for at, one in enumerate(asked) if (one.topk, one.where) == (topk, where)]
-            hits = self.index.search(np.stack([asked[at].vector for at in places]), topk, selection)
-            found.update(zip(places, hits, strict=True))
-        return [found[at] for at in range(len(asked))]
+        hits_by_place: dict[int, list[Hit]] = {}
+        for (topk, where), selection in {(query.topk, query.where): query.selection for query in queries}.items():
+            places = [at for at, query in enumerate(queries) if (query.topk, query.where) == (topk, where)]
+            hits = self.index.search(np.stack([queries[at].vector for at in places]), topk, selection)
+            hits_by_place.update(zip(places, hits, strict=True))
+        return [hits_by_place[at] for at in range(len(queries))]
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         return NOTHING_TO_SAY if self._judge is None else await self._judge(where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages of those ids that exist."""
+        """Return the passages with these ids that exist."""
         return await in_thread(list, self.passages(ids))
 
     async def aclose(self) -> None:
@@ -164,25 +175,25 @@ class DenseRetriever(IndexDocuments):
 
 
 def _passages(hits: list[Hit], known: dict[str, Passage], where: Filter | None) -> list[Passage]:
-    ordered = sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-    found = [_scored(known[one], score) for one, score in ordered if one in known]
-    return found if where is None else [one for one in found if where.matches(one.metadata)]
+    ranked = sorted(hits, key=lambda hit: (-hit[1], hit[0]))
+    passages = [_scored(known[key], score) for key, score in ranked if key in known]
+    return passages if where is None else [passage for passage in passages if where.matches(passage.metadata)]
 
 
-_PUT = tuple(getattr(Passage, one.name).__set__ for one in fields(Passage))
+_PUT = tuple(getattr(Passage, item.name).__set__ for item in fields(Passage))
 _ID, _TITLE, _TEXT, _SCORE, _SOURCE, _PARTS, _START, _END, _METADATA = _PUT
 
 
-def _scored(one: Passage, score: float) -> Passage:
-    """Copy a passage with a score, five times faster than `dataclasses.replace`: ten of these come with each query."""
+def _scored(passage: Passage, score: float) -> Passage:
+    """Copy a passage with a score, five times faster than `dataclasses.replace`: each query needs about ten copies."""
     made = object.__new__(Passage)
-    _ID(made, one.id)
-    _TITLE(made, one.title)
-    _TEXT(made, one.text)
+    _ID(made, passage.id)
+    _TITLE(made, passage.title)
+    _TEXT(made, passage.text)
     _SCORE(made, score)
-    _SOURCE(made, one.source)
+    _SOURCE(made, passage.source)
     _PARTS(made, {PART: score})
-    _START(made, one.start)
-    _END(made, one.end)
-    _METADATA(made, one.metadata)
+    _START(made, passage.start)
+    _END(made, passage.end)
+    _METADATA(made, passage.metadata)
     return made

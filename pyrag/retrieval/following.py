@@ -1,4 +1,4 @@
-"""A retriever over an index folder that follows its generations, for processes that live longer than one."""
+"""Retriever that follows the generations of an index folder, for long-lived processes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _Mark = tuple[int, int, int, int]
 
 
 class FollowingRetriever(WrappedDocuments):
-    """A retriever over the generation in use of a folder; searches that have begun keep the one that they began with.
+    """Retriever over the current generation of a folder. A running search keeps the generation that it began with.
 
-    Each search first looks at the file that names the generation, which takes one `stat`, and waits until a new one is
-    open: nothing that an update removed is found after it. A generation that cannot be opened leaves the last good one
-    in use, and `problem` says what is wrong. Safe to use from event loops of several threads.
+    Each search first checks the file that names the generation, with one `stat`, and waits until a new generation is
+    open, so that nothing that an update removed is found afterwards. If a generation cannot be opened, the last good
+    generation stays in use, and `problem` holds the reason. Safe to use from event loops of several threads.
 
     Args:
-        opener: opens the retriever; called again, in a thread, for each new generation.
-        folder: index folder to watch; None for a retriever that does not change.
+        opener: Function that opens the retriever. It is called again, in a thread, for each new generation.
+        folder: Index folder to watch. None for a retriever that does not change.
 
     Raises:
-        PyRAGError: what the opener raises.
+        PyRAGError: The opener raised it.
     """
 
     def __init__(self, opener: Open, folder: Path | None) -> None:
@@ -68,13 +68,16 @@ class FollowingRetriever(WrappedDocuments):
 
     @property
     def missing(self) -> bool:
-        """True if the folder holds no index any more; the one that was opened is still searched."""
+        """True if the folder holds no index any more; the open generation is still searched."""
         return self._folder is not None and self._look() is None
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Search the newest generation of the index.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Returns:
             Passages, best first.
@@ -83,12 +86,17 @@ class FollowingRetriever(WrappedDocuments):
             return await search(retriever, query, topk, where)
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         async with self.use() as retriever:
             return await filter_verdict(retriever, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist in the newest generation."""
+        """Return the passages with these ids that exist in the newest generation."""
         async with self.use() as retriever:
             return await fetch_passages(retriever, ids)
 
@@ -112,7 +120,7 @@ class FollowingRetriever(WrappedDocuments):
             await self._close_unused()
 
     async def follow(self) -> None:
-        """Open the newest generation if it is another one; wait until it is open."""
+        """Open the newest generation if it has changed; wait until it is open."""
         if self._file is None or (mark := self._look()) == self._mark:
             return
         if (opening := self._begin(mark)) is not None:
@@ -128,7 +136,7 @@ class FollowingRetriever(WrappedDocuments):
             await retriever.aclose()
 
     def _begin(self, mark: _Mark | None) -> Future[None] | None:
-        """Return the opening under way, or begin one; None if the last one failed just now."""
+        """Return the running opening of a generation, or begin one; None if the last one has just failed."""
         with self._lock:
             if self._opening is None:
                 if self._failed and self._failed[0] == mark and time.monotonic() - self._failed[1] < RETRY:
@@ -140,7 +148,7 @@ class FollowingRetriever(WrappedDocuments):
         try:
             fresh, generation = self._opened()
         except PyRAGError as error:
-            with self._lock:  # the old one is still good
+            with self._lock:  # the old generation is still good
                 self.problem, self._failed, self._opening = str(error), (mark, time.monotonic()), None
             return
         with self._lock:
@@ -149,23 +157,23 @@ class FollowingRetriever(WrappedDocuments):
             self.problem, self._failed, self._opening = "", None, None
 
     def _opened(self) -> tuple[Retriever, str]:
-        """Return the opened retriever with the name of its generation, which is empty without one."""
-        named = ""
+        """Open the retriever; return it with the name of its generation, which is empty if it has none."""
+        generation = ""
         if self._folder is not None:
             from pyrag.retrieval.index import read_info
 
-            with contextlib.suppress(PyRAGError):  # a folder of another kind, or what the opener complains of
-                named = read_info(self._folder).generation
+            with contextlib.suppress(PyRAGError):  # a folder of another kind, or a fault that the opener reports
+                generation = read_info(self._folder).generation
         retriever = self._open()
-        return retriever, searched_index(retriever).generation or named
+        return retriever, searched_index(retriever).generation or generation
 
     async def _close_unused(self) -> None:
         """Close retrievers of earlier generations that no search uses any more."""
         if not self._replaced:
             return
         with self._lock:
-            unused = [one for one in self._replaced if not self._used[id(one)]]
-            self._replaced = [one for one in self._replaced if self._used[id(one)]]
+            unused = [item for item in self._replaced if not self._used[id(item)]]
+            self._replaced = [item for item in self._replaced if self._used[id(item)]]
             for retriever in unused:
                 del self._used[id(retriever)]
         for retriever in unused:

@@ -3,12 +3,11 @@
     POST URL/retrieve {"queries": [q], "topk": k, "return_scores": true}
     -> {"result": [[{"document": {"id", "contents"}, "score"}, ...]]}
 
-A filter goes with the request as `where`, and must come back with the reply: a server that does not know filters
-would ignore it.
+A filter is sent as `where`, and the reply must repeat it, since a server that does not know filters would ignore it.
 
-Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. One without an
-id gets one from its text; one that is odd is mended or left out, which `checked` says. Our own server (`server`) adds
-the place in the source and the scores of the parts. Transport, retries and most errors are `pyrag._io.http.client`.
+Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. A document
+without an id gets one from its text; `checked` repairs or leaves out faulty documents. Our own server (`server`) adds
+the place in the source and the scores of the parts. `pyrag._io.http.client` handles transport, retries and most errors.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _PATH = "/retrieve"
 _PATIENCE = "the setting retrieve_timeout"
 _DEFAULT_TRANSPORT = Transport()
 _MAX_TEXT = 16 << 20  # bytes of one document; a larger one is left out before it becomes text
-_MAX_CHARACTERS = 1 << 20  # of a document; nobody reads on
-_MAX_SHORT = 1 << 16  # bytes of a field that is no text
-_MAX_LENIENT = 32 << 20  # bytes of a reply that is read by a slower parser where it is no JSON
+_MAX_CHARACTERS = 1 << 20  # of a document; the rest is cut off
+_MAX_SHORT = 1 << 16  # bytes of a field that is not text
+_MAX_LENIENT = 32 << 20  # bytes of a reply that a slower parser tries to read if it is not JSON
 _MAX_COMMAS = 3_000_000
 _CURE = "start it, or name another with --retriever or an index folder with --index"
 
 
 class _Document(msgspec.Struct):
-    """A document whose fields stay encoded until a passage is needed: text takes up to four times its bytes."""
+    """Document whose fields stay encoded until needed, since decoded text takes up to four times the bytes."""
 
     id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     title: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -53,7 +52,7 @@ class _Document(msgspec.Struct):
 
 
 class _SmallDocument(msgspec.Struct):
-    """Document too small for any field to be too large, so that it is decoded at once; its fields are `FIELDS`."""
+    """Document so small that no field can be too large, which is decoded at once. Its fields are `FIELDS`."""
 
     id: Any = None
     title: Any = None
@@ -82,9 +81,9 @@ _SHORT = ("id", "source", "start", "end", "parts", "metadata", "score")
 
 
 class HttpRetriever:
-    """A `Retriever` over a server; `url` is its base or its `/retrieve` address.
+    """Retriever over a server, whose `url` is its base or its `/retrieve` address.
 
-    `timeout` limits one attempt and `total` all of them, in seconds; `limit` is the most that a reply may hold.
+    `timeout` limits an attempt and `total` all attempts, in seconds. `limit` bounds the size of a reply.
     """
 
     def __init__(
@@ -118,28 +117,34 @@ class HttpRetriever:
         return SearchedIndex(self.name, "http")
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
-        """Ask the server for passages; a blank query is not sent.
+        """Request passages from the server. A blank query is not sent and finds nothing.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
-            ServiceError: The server cannot be reached, refuses or sends no passages.
+            ServiceError: The server cannot be reached, refuses, or sends a malformed reply.
         """
         if not query.strip() or topk < 1:
             return Passages()
         body = {"queries": [query.encode("utf-8", "replace").decode()], "topk": topk, "return_scores": True}
-        sent = None if where is None else str(where)
-        body |= {} if sent is None else {"where": sent}
-        return await self._service.post_json(_PATH, body, lambda content: _passages(content, topk, self.name, sent))
+        filter_text = None if where is None else str(where)
+        body |= {} if filter_text is None else {"where": filter_text}
+        return await self._service.post_json(
+            _PATH, body, lambda content: _passages(content, topk, self.name, filter_text)
+        )
 
     async def aclose(self) -> None:
         await self._service.aclose()
 
 
 def _passages(content: bytes, topk: int, source: str, where: str | None) -> Passages:
-    """The first `topk` passages for the only query, without documents that are none.
+    """Return the first `topk` passages of a reply to a single query.
 
-    Raises `ValueError`, which the client reports as a malformed reply.
+    Raises:
+        ValueError: The reply is malformed, which the client reports.
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
@@ -147,15 +152,15 @@ def _passages(content: bytes, topk: int, source: str, where: str | None) -> Pass
     result = reply.result
     if len(result) != 1:
         raise ReplyFormError(f"{len(result)} lists of documents for one query")
-    given = [_document(raw, source) for raw in result[0][:topk]]
-    found = checked(given, topk)
-    if given and not found:
+    documents = [_document(raw, source) for raw in result[0][:topk]]
+    passages = checked(documents, topk)
+    if documents and not passages:
         raise ReplyFormError("a document without contents or text")
-    return found
+    return passages
 
 
 def _reply(content: bytes) -> _RetrieveReply:
-    """Return the lists of documents, even if a number is NaN or a character is incomplete."""
+    """Decode a reply, even if a number is NaN or a character is incomplete."""
     if content.count(b",") > _MAX_COMMAS:  # each value costs some 80 bytes, whatever it is
         raise ReplyFormError("it holds too many values")
     try:
@@ -173,22 +178,22 @@ def _reply(content: bytes) -> _RetrieveReply:
 
 
 def _document(raw: msgspec.Raw, source: str) -> object:
-    """Return a document as a passage if it is small and has a text, otherwise its fields."""
+    """Return the passage of a small document with a text, and the fields of any other document."""
     passage = _small_passage(raw, source) if len(memoryview(raw)) <= _MAX_SHORT else None
     return _fields(raw, source) if passage is None else passage
 
 
 def _fields(raw: msgspec.Raw, source: str) -> object:
-    """Return the readable fields of a document as a mapping; a value that is no document is returned as it is."""
+    """Return the readable fields of a document as a mapping, or the value itself if it is not a document."""
     try:
         hit = _documents.decode(raw)
-        found = (
+        fields = (
             hit if hit.document is msgspec.UNSET or bytes(hit.document) == b"null" else _documents.decode(hit.document)
         )
     except (msgspec.DecodeError, UnicodeDecodeError):
         return _value(raw, _MAX_SHORT)
-    values = {name: _value(getattr(found, name), _MAX_SHORT) for name in _SHORT}
-    values |= {name: _value(getattr(found, name), _MAX_TEXT) for name in _LONG}
+    values = {name: _value(getattr(fields, name), _MAX_SHORT) for name in _SHORT}
+    values |= {name: _value(getattr(fields, name), _MAX_TEXT) for name in _LONG}
     values |= {"score": _value(hit.score, _MAX_SHORT), "source": values["source"] or source}
     return {name: value[:_MAX_CHARACTERS] if isinstance(value, str) else value for name, value in values.items()}
 
@@ -204,9 +209,9 @@ def _small_passage(raw: msgspec.Raw, source: str) -> Passage | None:
     return passage_of(values)
 
 
-def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
-    """Return the value of a field; None if it takes more than `most` bytes or cannot be read."""
-    if raw is msgspec.UNSET or len(memoryview(raw)) > most:
+def _value(raw: msgspec.Raw | msgspec.UnsetType, limit: int) -> Any:
+    """Return the value of a field; None if it takes more bytes than the limit or cannot be read."""
+    if raw is msgspec.UNSET or len(memoryview(raw)) > limit:
         return None
     try:
         return msgspec.json.decode(raw)
@@ -219,7 +224,7 @@ def _value(raw: msgspec.Raw | msgspec.UnsetType, most: int) -> Any:
 
 
 def _text(data: bytes) -> str:
-    """Decode bytes; incomplete characters stay for `checked` to see, anything worse is replaced."""
+    """Decode bytes. Incomplete characters are left for `checked`; other faults are replaced."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

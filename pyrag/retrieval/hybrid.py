@@ -1,9 +1,9 @@
-"""The hybrid retriever: several retrievers are asked at the same time, their lists fused by reciprocal rank.
+"""Hybrid retriever: several retrievers are searched at the same time, and their lists are fused by reciprocal rank.
 
-A passage's score is the sum over the lists of weight / (k + rank), ranks counting from 1 (Cormack et al., 2009). With
-k = 10 and lists of 100, recall is higher than with the customary 60 on all six of our sets. What each part thought of
-a passage is kept in `Passage.parts`: `{"bm25": 12.3, "dense": 0.61}`. If scores are equal, the first list decides:
-words count before vectors.
+A passage's score is the sum over the lists of weight / (k + rank), with ranks from 1 (Cormack et al., 2009). With k =
+10 and lists of 100, recall is higher than with the customary 60 on all six of our sets. `Passage.parts` holds the
+score of each part, such as `{"bm25": 12.3, "dense": 0.61}`. If scores are equal, the order of the first list (words
+before vectors) decides.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class WeightedRetriever:
-    """One retriever of a hybrid; a weight of 0 leaves it out."""
+    """Retriever of a hybrid with its weight. A weight of 0 leaves it out."""
 
     retriever: Retriever
     weight: float = 1.0
 
 
 class HybridRetriever(WrappedDocuments):
-    """A `Retriever` over named parts. A part that fails fails the query: half an answer must not look like a whole."""
+    """Retriever over named parts. If a part fails, the query fails, so that incomplete results are never returned."""
 
     def __init__(
         self,
@@ -60,9 +60,12 @@ class HybridRetriever(WrappedDocuments):
         return self._name
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Ask all parts at the same time and fuse their lists.
+        """Search all parts at the same time and fuse their lists.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             ServiceError: A part failed.
@@ -73,20 +76,25 @@ class HybridRetriever(WrappedDocuments):
         async with asyncio.TaskGroup() as group:
             tasks = {key: group.create_task(_tried(part, query, depth, where)) for key, part in self._parts.items()}
         lists = {key: _raised(task.result()) for key, task in tasks.items()}
-        fused = fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
-        notes = dict.fromkeys(note for found in lists.values() for note in getattr(found, "notes", ()))
-        return Passages(fused, notes) if notes else fused
+        fused_passages = fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
+        notes = dict.fromkeys(note for passages in lists.values() for note in getattr(passages, "notes", ()))
+        return Passages(fused_passages, notes) if notes else fused_passages
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         verdicts = [await filter_verdict(retriever, where, within) for retriever in self._all]
-        return next((one for one in verdicts if one.sentences), NOTHING_TO_SAY)
+        return next((verdict for verdict in verdicts if verdict.sentences), NOTHING_TO_SAY)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist, from the first part that looks up ids."""
+        """Return the passages with these ids that exist, from the first part that can look up ids."""
         for retriever in self._all:
-            if (found := await fetch_passages(retriever, ids)) is not None:
-                return found
+            if (passages := await fetch_passages(retriever, ids)) is not None:
+                return passages
         return None
 
     def _documents_of(self) -> Retriever | None:
@@ -99,7 +107,7 @@ class HybridRetriever(WrappedDocuments):
 
 
 async def _tried(part: WeightedRetriever, query: str, depth: int, where: Filter | None) -> list[Passage] | Exception:
-    """Return the failure itself, which a task group would wrap."""
+    """Search a part and return the passages, or the error, which a task group would wrap."""
     try:
         return await search(part.retriever, query, depth, where)
     except Exception as error:
@@ -113,7 +121,7 @@ def _raised(result: list[Passage] | Exception) -> list[Passage]:
 
 
 def fuse(lists: Mapping[str, Sequence[Passage]], weights: Mapping[str, float], k: int = K) -> list[Passage]:
-    """Fuse lists of passages by reciprocal rank.
+    """Combine lists of passages by reciprocal rank.
 
     Args:
         lists: Passages of each part, best first.
@@ -121,17 +129,19 @@ def fuse(lists: Mapping[str, Sequence[Passage]], weights: Mapping[str, float], k
         k: Constant added to ranks.
 
     Returns:
-        All passages, best first, each once, with the content of the first list that has it. Equal scores keep the order
-        of the lists.
+        All passages, best first, each once, with the content from the first list that holds it. Passages with equal
+        scores keep the order of the lists.
     """
     scores: dict[str, float] = {}
     parts: dict[str, dict[str, float]] = {}
     passages: dict[str, Passage] = {}
-    for key, found in lists.items():
-        unique = {passage.id: passage for passage in reversed(found)}  # the better place of one listed twice
-        for rank, passage in enumerate((p for p in found if unique[p.id] is p), start=1):
+    for key, ranked in lists.items():
+        unique = {
+            passage.id: passage for passage in reversed(ranked)
+        }  # the better rank of a passage that is there twice
+        for rank, passage in enumerate((p for p in ranked if unique[p.id] is p), start=1):
             scores[passage.id] = scores.get(passage.id, 0.0) + weights[key] / (k + rank)
             parts.setdefault(passage.id, {})[key] = passage.score
             passages.setdefault(passage.id, passage)
     order = sorted(scores, key=lambda key: -scores[key])
-    return [replace(passages[one], score=scores[one], parts=parts[one]) for one in order]
+    return [replace(passages[key], score=scores[key], parts=parts[key]) for key in order]

@@ -1,17 +1,16 @@
-"""Index folders: kept up to date aside, switched in one step, checked when opened.
+"""Index folders: built or updated aside, switched in one step, checked when opened.
 
-    DIR/pyrag-index.json    what is in it; names the generation in use
+    DIR/pyrag-index.json    description of the index, with the name of the generation in use
     DIR/gen-.../bm25/       tantivy's files with the passages
-    DIR/gen-.../vectors/    for kinds that have them, those of `faiss_index`
-    DIR/gen-.../records.db  which file has which passages
+    DIR/gen-.../vectors/    files of `faiss_index`, for kinds with vectors
+    DIR/gen-.../records.db  passages by file
 
-A build writes aside, in `.DIR.building` (or `DIR/.building`, where the folder is there). Only a complete generation is
-renamed to DIR or, where DIR is an index already, moved in and named in `pyrag-index.json`, which is replaced in one
-step. Until then, and after any failure, readers find what was there before. A killed build is resumed by the next one
-from its last checkpoint. An index that is there is updated: files that did not change are not read again.
+A build writes to `.DIR.building`, or to `DIR/.building` if DIR exists. Only a complete generation is renamed to DIR
+or, if DIR is an index already, moved into it and named in `pyrag-index.json`, which is replaced in one step. Until
+then, and after any failure, readers see the previous generation. The next build resumes a killed build from its last
+checkpoint. An existing index is updated: unchanged files are not read again.
 
-The `kind` says which retriever the folder opens as: `bm25`, `hybrid` or `dense`. How an index is built is
-`pyrag.retrieval.indexing`; checking it is `verify` there.
+`kind` determines the retriever: `bm25`, `hybrid` or `dense`. `pyrag.retrieval.indexing` builds and verifies indexes.
 """
 
 from __future__ import annotations
@@ -58,14 +57,14 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `pyrag-index.json`.
 
     Attributes:
-        left_out: number of files that were bad.
-        bad_records: number of lines, rows and elements of other files that were bad.
-        sources: paths given to the build, as they were first spelled.
-        places: their real paths; empty for an index that was built before these were kept.
-        excluded: real paths below them that were removed from the index.
-        embedder: spec string; empty without vectors.
-        language: language of the words; empty without words, and in an index that was built before it was kept.
-        detected: the language was detected.
+        left_out: Number of files that could not be read.
+        bad_records: Number of lines, rows and elements of other files that could not be read.
+        sources: Paths that the index was built from, as they were first spelled.
+        places: Real paths of the sources; empty in indexes of versions that did not store them.
+        excluded: Real paths below the sources that were removed from the index.
+        embedder: Spec of the embedder; empty without vectors.
+        language: Language of the words; empty without words, and in indexes of versions that did not store it.
+        detected: Whether the language was detected.
     """
 
     format: int = FORMAT
@@ -86,14 +85,14 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """Outcome of a build.
+    """Result of a build.
 
     Attributes:
-        problems: names and reasons of files that were left out, at most 1000.
-        bad_records: files and reasons of lines, rows and elements that were left out, the first of each file.
-        removed_files: files that are gone or no longer named, with their passages, at most 1000.
-        remarks: names of files that were read otherwise than usual, and how.
-        unread: kinds of files that are not read, with the number of files.
+        problems: Files that were left out with the reasons, at most 1000.
+        bad_records: Files with the reasons of lines, rows and elements that were left out, for the first of each file.
+        removed_files: Files that are gone or no longer named, with their numbers of passages, at most 1000.
+        remarks: Files with remarks on how they were read.
+        unread: Kinds of files that are not read, with their numbers of files.
     """
 
     info: IndexInfo
@@ -127,29 +126,29 @@ def update_index(
     checkpoint: float = 30.0,
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
-    """Bring an index in line with files and folders; build it if there is none.
+    """Update an index from files and folders, or build it if it does not exist.
 
-    Files that are gone or no longer named leave the index. Another spelling of a path is the same path. An index of
-    other settings or another version, or with a missing or truncated file, is built anew.
+    Files that are gone or no longer named leave the index. Different spellings of a path are the same path. An index
+    with other settings, of another version, or with a missing or truncated file is built from scratch.
 
     Args:
         paths: Files, folders and globs.
         out: Folder of the index.
         progress: Called after each batch of passages.
-        parts: Parts of the index; by default only BM25, in the language that the index was given.
+        parts: Parts of the index; by default only BM25, in the language set for the index.
         columns: Columns of tables, and the encoding of text files.
         add: True to keep the paths that the index was built from.
-        replace: False to raise `DataError` where the index was built from other paths only, which would leave it.
+        replace: False to raise `DataError` if the index was built only from other paths, which would be dropped.
         rebuild: True to read everything again.
         check_contents: True to compare the contents of files whose size and time did not change.
         follow_links: True to follow symbolic links that lead out of the named folders.
-        checkpoint: Seconds between two checkpoints, from which the next build resumes if this one is killed.
+        checkpoint: Seconds between checkpoints, from which the next build resumes if this build is killed.
         on_wait: Called before waiting for another build of the same folder.
 
     Raises:
-        DataError: A named file is unreadable, `out` is not an index, or it was built from other paths and
-            neither `add` nor `replace` is set.
-        PyRAGError: The index cannot be written. In both cases it is what it was before.
+        DataError: A named file is unreadable, `out` is not an index, or it was built from other paths and neither
+            `add` nor `replace` is set. The index is unchanged.
+        PyRAGError: The index cannot be written. It is unchanged.
     """
     from pyrag.retrieval.indexing.build import Build, BuildOptions
     from pyrag.retrieval.indexing.staging import staging_lock
@@ -185,15 +184,15 @@ def published(
     work: StagingDir, target: Path, options: BuildOptions, before: IndexInfo | None, outcome: BuildOutcome,
     wanted: WantedSources,
 ) -> Built:  # fmt: skip
-    """Switch to what was built, unless nothing changed, and return what was done.
+    """Switch to a build unless nothing changed, and return its result.
 
     Args:
         work: Staging folder.
         target: Folder of the index.
         options: Options of the build.
-        before: Description of the index before; None without one.
-        outcome: What was built.
-        wanted: What the index is to hold.
+        before: Description of the index before the build. None if it did not exist.
+        outcome: Content of the new generation.
+        wanted: Sources of the index.
     """
     from pyrag.retrieval.indexing.build import publish
 
@@ -203,8 +202,8 @@ def published(
         files=outcome.files,
         left_out=outcome.left_out,
         bad_records=outcome.bad_records,
-        sources=tuple(one.name for one in wanted.sources),
-        places=tuple(one.place for one in wanted.sources),
+        sources=tuple(source.name for source in wanted.sources),
+        places=tuple(source.place for source in wanted.sources),
         excluded=wanted.excluded,
         created=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         kind=_kind(options.parts),
@@ -223,55 +222,64 @@ def _origin(info: IndexInfo) -> tuple[tuple[str, ...], ...]:
 
 
 def open_index(path: str | Path) -> Bm25Index:
-    """Open the BM25 part of an index. Raises `DataError` if the folder is no index that this pyrag can read."""
+    """Open the BM25 part of an index.
+
+    Raises:
+        DataError: The folder is not an index that this version of pyrag can read.
+    """
     return open_generation(path, lambda folder: open_bm25(folder / KIND))
 
 
 def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
-    """Open the generation in use; try again if it was replaced meanwhile.
+    """Open the generation in use; try again if it is replaced meanwhile.
 
     Args:
         path: Folder of the index.
         opener: Called with the folder of the generation.
 
     Raises:
-        DataError: The folder is no index that this pyrag can read, or `opener` raised `ValueError`, `OSError` or
-            `DataError`.
+        DataError: The folder is not an index that this version of pyrag can read, or `opener` raised `ValueError`,
+            `OSError` or `DataError`.
     """
     folder = Path(path)
     info = read_info(folder)
     while True:
-        opened, failure = _tried(opener, folder / info.generation)
+        result, failure = _tried(opener, folder / info.generation)
         before, info = info, read_info(folder)
         if info == before:
             break
-        # Replaced since it was read: even what could be opened may lack files that tantivy thinks dispensable.
-    if failure is not None or opened is None:
+        # It was replaced meanwhile: what was opened may lack files that tantivy can do without.
+    if failure is not None or result is None:
         if (shut := _unreadable(folder / info.generation)) is not None:
             raise DataError(
                 f"{shut} cannot be read (Permission denied): check the permissions of the index"
             ) from failure
         cure = "build it again with pyrag index and --rebuild"
         raise DataError(f"the index {folder} is damaged ({_short(failure)}): {cure}") from failure
-    return opened
+    return result
 
 
 def _tried(opener: Callable[[Path], T], folder: Path) -> tuple[T | None, Exception | None]:
     try:
-        if cut := next(cut_files(folder), None):
-            raise ValueError(f"{cut} is missing or not as long as it was written")
+        if damaged_file := next(cut_files(folder), None):
+            raise ValueError(f"{damaged_file} is missing or not as long as it was written")
         return opener(folder), None
     except (ValueError, OSError, DataError, sqlite3.Error) as error:
         return None, error
 
 
 def _unreadable(folder: Path) -> Path | None:
-    """A file or folder of the index that this user may not read."""
+    """Return a file or folder of the index that this user may not read; None if all are readable."""
     needs = ((path, os.R_OK | os.X_OK if path.is_dir() else os.R_OK) for path in (folder, *folder.rglob("*")))
     return next((path for path, mode in needs if path.exists() and not os.access(path, mode)), None)
 
 
 def read_info(path: str | Path) -> IndexInfo:
+    """Return the description of an index.
+
+    Raises:
+        DataError: The folder is not an index that this version of pyrag can read.
+    """
     folder = Path(path)
     again = "build it again with pyrag index"
     if not folder.exists():
@@ -293,12 +301,12 @@ def read_info(path: str | Path) -> IndexInfo:
 
 
 def language_of(path: str | Path) -> str:
-    """Return the language that an index was given, from its settings if damaged; empty if it is detected."""
+    """Return the language set for an index, even if the index is damaged; empty if the language is detected."""
     return _setting_of(path, KIND, "language")
 
 
 def embedder_of(path: str | Path) -> str:
-    """Return the embedder spec of an index: empty without vectors or an index, from its settings if damaged."""
+    """Return the embedder spec of an index, even if the index is damaged; empty without vectors or without an index."""
     try:
         return read_info(path).embedder
     except DataError:
@@ -325,7 +333,7 @@ def vectors_folder(path: str | Path, info: IndexInfo) -> Path:
 
     Args:
         path: Folder of the index.
-        info: Its description.
+        info: Description of the index.
     """
     return Path(path) / info.generation / VECTORS
 
@@ -350,7 +358,7 @@ class _Versions(msgspec.Struct):
 
 
 def _info_before(target: Path) -> IndexInfo | None:
-    """Return the description of the index, or None if there is none to continue from."""
+    """Return the description of the index; None if there is no readable index."""
     try:
         return read_info(target)
     except DataError:
@@ -366,17 +374,17 @@ def _built(info: IndexInfo, outcome: BuildOutcome) -> Built:
     )  # fmt: skip
 
 
-def _check_target(target: Path, shown: Path) -> None:
+def _check_target(target: Path, written_path: Path) -> None:
     if target.is_dir():
         if not (target / MARK).exists() and any(entry.name != ".building" for entry in target.iterdir()):
-            raise DataError(f"{shown} holds files that are not a pyrag index: choose another folder with --out")
+            raise DataError(f"{written_path} holds files that are not a pyrag index: choose another folder with --out")
     elif target.exists():
-        raise DataError(f"{shown} is a file: choose a folder with --out")
+        raise DataError(f"{written_path} is a file: choose a folder with --out")
 
 
 @contextmanager
 def write_errors(out: Path) -> Iterator[None]:
-    """Turn failures of writing into `PyRAGError`; tantivy reports all of them as ValueError, a full disk among them."""
+    """Turn errors of writing into `PyRAGError`. tantivy reports all errors, even a full disk, as `ValueError`."""
     try:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:
@@ -388,5 +396,5 @@ def write_errors(out: Path) -> Iterator[None]:
 
 
 def _short(error: Exception | None) -> str:
-    """Return the beginning of an error's text: tantivy quotes the whole content of a file that it cannot read."""
+    """Return the beginning of an error's text, since tantivy quotes the whole content of a file that it cannot read."""
     return " ".join(str(error).split())[:200]

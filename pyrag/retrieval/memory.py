@@ -1,4 +1,4 @@
-"""A retriever over a few passages in memory, for tests of code that uses pyrag. `pyrag index` is for real corpora."""
+"""Retriever over a few passages in memory, for tests of code that uses pyrag. `pyrag index` is for real corpora."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _WORD = re.compile(r"\w+")
 
 
 class InMemoryRetriever:
-    """Retriever that ranks passages by the share of the query's words they hold, ties in the given order.
+    """Retriever that ranks passages by the share of the query's words they hold; ties keep the order of the passages.
 
-    With a mapping, it returns the passages of exactly this query, and none for any other. `queries` records the calls.
+    With a mapping, it returns the passages of exactly this query, and no passages for others. `queries` records calls.
     """
 
     def __init__(self, passages: Iterable[Passage] | Mapping[str, Sequence[Passage]], name: str = "memory") -> None:
@@ -35,20 +35,24 @@ class InMemoryRetriever:
         return self._name
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the scripted passages, or those that share words with the query.
+        """Return the scripted passages, or the passages that share words with the query.
 
         Args:
             query: Search text.
             topk: Maximum number of passages.
-            where: Filter that passages must pass; None for all.
+            where: Filter that passages must pass. None for no filter.
         """
         self.queries.append((query, topk))
         if self._script is not None:
             scripted = self._script.get(query, ())
             return [p for p in scripted if where is None or where.matches(p.metadata)][: max(topk, 0)]
-        wanted = _words(query)
-        held = [one for one in self._passages if where is None or where.matches(one[0].metadata)]
-        scored = [replace(p, score=len(wanted & words) / len(wanted)) for p, words in held if wanted & words]
+        query_words = _words(query)
+        candidates = [item for item in self._passages if where is None or where.matches(item[0].metadata)]
+        scored = [
+            replace(p, score=len(query_words & words) / len(query_words))
+            for p, words in candidates
+            if query_words & words
+        ]
         return sorted(scored, key=lambda passage: -passage.score)[: max(topk, 0)]
 
     async def count_documents(self, where: Filter | None) -> int:

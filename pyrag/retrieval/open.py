@@ -1,4 +1,4 @@
-"""From what a user names (a URL, a folder, a table, an object) to a retriever."""
+"""Opening of retrievers by their specs: URLs, folders, tables, objects."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Options:
     """Options of retrieval.
 
     Attributes:
-        timeout: seconds for one request to a server.
-        embedder: replaces the one that an index names (another engine for the same model).
-        dense_weight: share of the dense half of a hybrid: 0 is BM25 only, 1 the vectors only.
-        exact: refuse an index folder whose vectors are searched approximately.
-        rerank: `reader`, the embedded one, or a cross-encoder.
-        where: filter that all passages must pass, whoever asks.
-        own_where: whether that filter is the caller's own, who may be told what is wrong with it.
-        limit: maximum size of a server's reply.
-        transport: proxy and certificates of servers.
+        timeout: Seconds for one request to a server.
+        embedder: Spec of an embedder that replaces the index's own (another engine for the same model).
+        dense_weight: Weight of the vectors in a hybrid: 0 is BM25 only, 1 the vectors only.
+        exact: Refuse an index folder whose vectors are searched approximately.
+        rerank: Reranker: `reader`, the embedded reader, or a cross-encoder.
+        where: Filter that all passages must pass.
+        own_where: Whether this filter is the caller's own, whose faults may be reported.
+        limit: Maximum size of a server's reply.
+        transport: Proxy and certificates of servers.
     """
 
     timeout: float = 10.0
@@ -60,12 +60,12 @@ def open_retriever(
 
     Args:
         spec: URL, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`, `mcp+http:URL`,
-            `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever, which is returned as it is.
-        timeout: Seconds for one request to a server; ignored if `options` are given.
+            `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever object.
+        timeout: Seconds for one request to a server. Ignored if there are `options`.
         options: All other options.
 
     Raises:
-        ConfigError: The spec names no retriever.
+        ConfigError: The spec is not a retriever.
         DataError: The folder holds no readable index.
     """
     options = options or Options(timeout=10.0 if timeout is None else timeout)
@@ -82,9 +82,9 @@ def open_retriever(
 
 
 def is_remote(spec: str) -> bool:
-    """Return True for specs of searches elsewhere and of installed packages, False for index folders."""
-    added = parse_spec(spec).scheme in plugins.names("retrievers")
-    return spec.startswith(_REMOTE) or (added and not Path(spec).exists())
+    """Return True for specs of servers and of installed packages, False for index folders."""
+    is_added = parse_spec(spec).scheme in plugins.names("retrievers")
+    return spec.startswith(_REMOTE) or (is_added and not Path(spec).exists())
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -134,7 +134,7 @@ def _over_store(spec: str, options: Options) -> Retriever:
 
 
 def _over_index(folder: Path, shown: str, options: Options) -> Retriever:
-    """Open an index as the kind that it names; open it again if it is replaced meanwhile."""
+    """Open an index as its kind of retriever; open it again if it is replaced meanwhile."""
     if not shown.strip():
         raise ConfigError("the name of the index is empty: give an index folder or the URL of a retriever")
     from pyrag.retrieval.index import read_info
@@ -200,7 +200,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
 
 def _check_exact(vectors: VectorIndex, shown: str) -> None:
-    """Raise `ConfigError` if a search of these vectors may miss the nearest ones."""
+    """Raise `ConfigError` if these vectors are searched approximately."""
     from pyrag.retrieval.vectors.types import EXACT
 
     types = sorted({segment.type for segment in vectors.info.segments if segment.type != EXACT})

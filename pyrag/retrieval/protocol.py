@@ -1,4 +1,4 @@
-"""The retriever protocol: one asynchronous method from a query to passages, best first."""
+"""Protocol of retrievers: one asynchronous method from a query to passages, best first."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
-_MAX_SAID = 300  # characters of a stranger's message
+_MAX_SAID = 300  # characters of a message of foreign code
 
 
 class Retriever(Protocol):
-    """Source of passages. Any object with these three methods will do; only `retrieve` is required of a user's own.
+    """Source of passages. Any object with these methods is a retriever; only `retrieve` is required of a user's own.
 
-    One that takes filters has a third parameter, `where: Filter | None = None` (`pyrag.retrieval.filters.tree`): its
-    `matches(passage.metadata)` says of a passage if it may be returned, `str(where)` is its text, and the best `topk`
-    of those that may be are wanted. A question with a filter is refused by any other retriever.
+    A retriever that supports filters has a third parameter, `where: Filter | None = None`
+    (`pyrag.retrieval.filters.tree`), and returns the best `topk` passages for which `where.matches(passage.metadata)`
+    is true; `str(where)` is the filter's text. Any other retriever refuses a question with a filter.
 
     class Bookshelf:
         name = "bookshelf"
@@ -48,22 +48,22 @@ class Retriever(Protocol):
         """Find passages for a query. Several calls may run at the same time, also in different event loops.
 
         Args:
-            query: What to search for, in words: a question or keywords of a program, never query syntax. May be blank,
-                which should find nothing.
-            topk: Maximum number of passages, usually 3 to 20. Fewer may be returned; a list that is longer is cut.
+            query: Text to search for: a question or keywords, never query syntax. It may be blank, which should find
+                nothing.
+            topk: Maximum number of passages, usually 3 to 20. Fewer may be returned; a longer list is cut.
 
         Returns:
-            Passages, best first. `id` must be the same whenever the passage is found, since citations and memos rely on
-            it; `score` only has to fall along the list; `source`, `start` and `end` are optional.
+            Passages, best first. The `id` of a passage must always be the same, since citations and memos rely on it.
+            `score` only has to decrease along the list; `source`, `start` and `end` are optional.
 
         Raises:
-            pyrag.errors.ServiceError: The source is out of reach; a `RetryableServiceError` is worth another try. Any
+            pyrag.errors.ServiceError: The source cannot be reached; a `RetryableServiceError` is tried again. Any
                 other exception ends the question as a failure of this retriever.
         """
         ...
 
     async def aclose(self) -> None:
-        """Release connections and files; called once, after the last question."""
+        """Release connections and files. This is called once, after the last question."""
         ...
 
 
@@ -78,23 +78,23 @@ async def passages_of(
     warn: Callable[[str], None] = _ignore,
     where: Filter | None = None,
 ) -> Passages:
-    """Ask a retriever and hold it to the protocol: a user's own one may raise and return anything.
+    """Search a retriever and enforce the protocol, since a user's own retriever may raise and return anything.
 
     Args:
         retriever: Any object with `retrieve`, asynchronous or not.
         query: Text to search for.
-        topk: Maximum number of passages; further ones are dropped.
+        topk: Maximum number of passages. Further passages are dropped.
         warn: Called with each sentence on a repair or omission.
-        where: Filter that passages must pass; what the retriever returns besides is dropped.
+        where: Filter that passages must pass. Other passages of the retriever are dropped.
 
     Raises:
         FilterError: There is a filter, and the retriever takes none.
-        ServiceError: The retriever raised; the message quotes it.
-        MalformedReplyError: It returned something else than passages, or no usable one.
+        ServiceError: The retriever raised an error, which the message quotes.
+        MalformedReplyError: The retriever returned something other than passages, or no usable passage.
     """
     name = name_of(retriever)
     try:
-        given = await _asked(retriever, query, topk, where)
+        result = await _asked(retriever, query, topk, where)
     except PyRAGError:
         raise
     except asyncio.CancelledError:
@@ -105,33 +105,35 @@ async def passages_of(
         raise
     except BaseException as error:
         raise _failed(name, described(error)) from error
-    if not isinstance(given, list):
-        raise _returned(name, given)
-    found = checked(given, topk)
-    if given and topk > 0 and not found:
-        raise _returned(name, given)
+    if not isinstance(result, list):
+        raise _returned(name, result)
+    passages = checked(result, topk)
+    if result and topk > 0 and not passages:
+        raise _returned(name, result)
     if where is not None:
-        found = _passing(found, where)
-    for note in found.notes:
+        passages = _passing(passages, where)
+    for note in passages.notes:
         warn(f"the retriever {name}: {note}")
-    return found
+    return passages
 
 
-def _passing(found: Passages, where: Filter) -> Passages:
-    kept = [passage for passage in found if where.matches(passage.metadata)]
-    if len(kept) == len(found):
-        return found
-    return Passages(kept, (*found.notes, f"{len(found) - len(kept)} passages were dropped that the filter excludes"))
+def _passing(passages: Passages, where: Filter) -> Passages:
+    passing = [passage for passage in passages if where.matches(passage.metadata)]
+    if len(passing) == len(passages):
+        return passages
+    return Passages(
+        passing, (*passages.notes, f"{len(passages) - len(passing)} passages were dropped that the filter excludes")
+    )
 
 
 async def search(retriever: Retriever, query: str, topk: int, where: Filter | None) -> list[Passage]:
-    """Ask a retriever of pyrag's own, with a filter if there is one.
+    """Search one of pyrag's own retrievers, with or without a filter.
 
     Args:
         retriever: The retriever.
         query: Text to search for.
         topk: Maximum number of passages.
-        where: Filter that passages must pass.
+        where: Filter that passages must pass. None for no filter.
 
     Raises:
         FilterError: There is a filter, and the retriever takes none.
@@ -140,21 +142,21 @@ async def search(retriever: Retriever, query: str, topk: int, where: Filter | No
         return await retriever.retrieve(query, topk)
     check_filters(retriever)
     filtering: Any = retriever
-    found: list[Passage] = await filtering.retrieve(query, topk, where=where)
-    return found
+    passages: list[Passage] = await filtering.retrieve(query, topk, where=where)
+    return passages
 
 
 def check_filters(retriever: object) -> None:
-    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`, or that asks such a one.
+    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`, or that wraps such a retriever.
 
-    Retrievers around others have an attribute `wrapped` with those that they ask: they filter as far as these do.
+    A retriever that wraps others has an attribute `wrapped` with them, and supports filters only if all of them do.
     """
     for inner in _wrapped(retriever):
         check_filters(inner)
     try:
         parameters = inspect.signature(retriever.retrieve).parameters.values()  # type: ignore[attr-defined]
-        takes = any(one.name == "where" or one.kind is one.VAR_KEYWORD for one in parameters)
-    except Exception:  # a stranger's object may fail wherever it is touched
+        takes = any(parameter.name == "where" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    except Exception:  # a foreign object may fail wherever it is touched
         takes = False
     if not takes:
         raise FilterError(
@@ -166,13 +168,17 @@ def check_filters(retriever: object) -> None:
 def _wrapped(retriever: object) -> tuple[object, ...]:
     try:
         inner = retriever.wrapped  # type: ignore[attr-defined]
-    except Exception:  # a stranger's object may fail wherever it is touched
+    except Exception:  # a foreign object may fail wherever it is touched
         return ()
     return inner if isinstance(inner, tuple) else ()
 
 
 class OwnRetriever:
-    """A `Retriever` over any object with `retrieve(query, topk)`. Raises `ConfigError` for an object without."""
+    """Retriever over any object with `retrieve(query, topk)`.
+
+    Raises:
+        ConfigError: The object has no such method.
+    """
 
     def __init__(self, inner: Any) -> None:
         try:
@@ -198,7 +204,10 @@ class OwnRetriever:
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
         """Return the checked passages of the object.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             FilterError: The object takes no filter.
@@ -207,11 +216,16 @@ class OwnRetriever:
         return await passages_of(self.inner, query, topk, where=where)
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what the object can say of a filter. Args: those of `FilterJudge.judge_filter`."""
+        """Return the object's verdict on a filter; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         return await filter_verdict(self.inner, where, within)
 
     async def aclose(self) -> None:
-        """Close the object, if it can be closed; a failure is a warning."""
+        """Close the object if it can be closed. A failure becomes a warning."""
         close = getattr(self.inner, "aclose", None) or getattr(self.inner, "close", None)
         try:
             closing = close() if callable(close) else None
@@ -222,7 +236,7 @@ class OwnRetriever:
 
 
 def name_of(retriever: object) -> str:
-    """Return the name of a retriever, or that of its class if it has none that can be shown."""
+    """Return the name of a retriever, or its class's name if it has no usable name."""
     try:
         name = retriever.name  # type: ignore[attr-defined]
     except Exception:
@@ -231,19 +245,19 @@ def name_of(retriever: object) -> str:
 
 
 def searched_index(retriever: object) -> SearchedIndex:
-    """Return what a retriever says of its index; its name alone where it says nothing.
+    """Return the description of a retriever's index; only its name if it has no description.
 
-    Retrievers over an index have an attribute `searched`, a `SearchedIndex`; those around another one pass it on.
+    Retrievers over an index have an attribute `searched`, a `SearchedIndex`; retrievers that wrap another pass it on.
     """
     try:
-        said = retriever.searched  # type: ignore[attr-defined]
-    except Exception:  # a stranger's object may fail wherever it is touched
-        said = None
-    return said if isinstance(said, SearchedIndex) else SearchedIndex(name_of(retriever))
+        description = retriever.searched  # type: ignore[attr-defined]
+    except Exception:  # a foreign object may fail wherever it is touched
+        description = None
+    return description if isinstance(description, SearchedIndex) else SearchedIndex(name_of(retriever))
 
 
 def described(error: BaseException) -> str:
-    """Return the words of an error of foreign code, as an excerpt; its text may fail too."""
+    """Return an excerpt of an error of foreign code, whose text may itself fail."""
     try:
         words = excerpt(error, _MAX_SAID)
     except Exception:
@@ -252,44 +266,44 @@ def described(error: BaseException) -> str:
 
 
 async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) -> object:
-    """Return the retriever's result; iterators are read as far as needed."""
+    """Return the retriever's result, with iterators read as far as needed."""
     if where is None:
-        given = retriever.retrieve(query, topk)
+        result = retriever.retrieve(query, topk)
     else:
         check_filters(retriever)
-        given = retriever.retrieve(query, topk, where=where)
-    if inspect.isawaitable(given):
-        given = await given
-    if isinstance(given, AsyncIterator):
-        found: list[object] = []
-        async for one in given:
-            if len(found) >= topk:
+        result = retriever.retrieve(query, topk, where=where)
+    if inspect.isawaitable(result):
+        result = await result
+    if isinstance(result, AsyncIterator):
+        items: list[object] = []
+        async for item in result:
+            if len(items) >= topk:
                 break
-            found.append(one)
-        return found
-    return list(islice(given, max(topk, 0))) if isinstance(given, tuple | Iterator) else given
+            items.append(item)
+        return items
+    return list(islice(result, max(topk, 0))) if isinstance(result, tuple | Iterator) else result
 
 
 def best_first(passage: Passage) -> tuple[float, str, int, str]:
-    """Return the key to sort passages by: best first, and those with equal scores as their sources have them."""
+    """Return the key to sort passages by: best first, and by their sources if scores are equal."""
     return -passage.score, passage.source, passage.start or 0, passage.id
 
 
-def _failed(name: str, said: str) -> ServiceError:
-    return ServiceError(f"the retriever {name} failed ({said}): look into its code", service=name)
+def _failed(name: str, reason: str) -> ServiceError:
+    return ServiceError(f"the retriever {name} failed ({reason}): look into its code", service=name)
 
 
-def _returned(name: str, given: object) -> MalformedReplyError:
-    message = f"the retriever {name} returned {shown(given)}: it must return a list of pyrag.Passage"
+def _returned(name: str, result: object) -> MalformedReplyError:
+    message = f"the retriever {name} returned {shown(result)}: it must return a list of pyrag.Passage"
     return MalformedReplyError(message, service=name)
 
 
 @runtime_checkable
 class PassageLookup(Protocol):
-    """Optional part of a retriever: a lookup of passages."""
+    """Optional part of a retriever that looks up passages by their ids."""
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist, in any order; None where nothing can be looked up."""
+        """Return the passages with these ids that exist, in any order; None if ids cannot be looked up."""
         ...
 
 
@@ -297,46 +311,46 @@ async def fetch_passages(retriever: object, ids: Sequence[str], where: Filter | 
     """Return passages by their ids.
 
     Args:
-        retriever: any retriever.
-        ids: of the passages.
-        where: filter that passages must pass.
+        retriever: Any retriever.
+        ids: Ids of the passages.
+        where: Filter that passages must pass. None for no filter.
 
     Returns:
-        Those that exist and pass, in any order; None if the retriever looks up no ids, as those behind a search API.
+        Passages that exist and pass, in any order; None if the retriever cannot look up ids.
 
     Raises:
-        ServiceError: the index cannot be read.
+        ServiceError: The index cannot be read.
     """
-    found = await retriever.fetch(ids) if isinstance(retriever, PassageLookup) else None
-    if found is None or where is None:
-        return found
-    return [passage for passage in found if where.matches(passage.metadata)]
+    passages = await retriever.fetch(ids) if isinstance(retriever, PassageLookup) else None
+    if passages is None or where is None:
+        return passages
+    return [passage for passage in passages if where.matches(passage.metadata)]
 
 
 @runtime_checkable
 class FilterJudge(Protocol):
-    """Optional part of a retriever: what it knows of the fields of its passages."""
+    """Optional part of a retriever that judges filters by the fields of its passages."""
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search.
+        """Judge a filter before a search: whether and why it finds nothing.
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of; None for all.
+            within: Filter of the passages that the caller may know of. None for all.
         """
         ...
 
 
 async def filter_verdict(retriever: object, where: Filter, within: Filter | None = None) -> FilterVerdict:
-    """Return what a retriever can say of a filter; nothing if it cannot list the fields of its passages.
+    """Return a retriever's verdict on a filter, which is empty if the retriever cannot judge filters.
 
     Args:
-        retriever: any retriever.
-        where: the filter.
-        within: filter of the passages that the caller may know of; None for all.
+        retriever: Any retriever.
+        where: The filter.
+        within: Filter of the passages that the caller may know of. None for all.
     """
     try:
         verdict = await retriever.judge_filter(where, within) if isinstance(retriever, FilterJudge) else NOTHING_TO_SAY
-    except Exception:  # a search will say what is wrong with the retriever
+    except Exception:  # a search will report the fault
         return NOTHING_TO_SAY
     return verdict if isinstance(verdict, FilterVerdict) else NOTHING_TO_SAY

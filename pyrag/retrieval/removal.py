@@ -1,4 +1,4 @@
-"""Files and folders that leave an index because the user says so."""
+"""Removal of files and folders from an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyrag.errors import DataError
 from pyrag.retrieval.index import Built, language_of, open_generation, published, read_info, sources_of, write_errors
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
-from pyrag.retrieval.indexing.records import Records
+from pyrag.retrieval.indexing.record_database import Records
 from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def remove_from_index(
     parts: tuple[Part, ...] = (),
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
-    """Remove files and folders from an index, and nothing else; updates leave them out from then on.
+    """Remove files and folders from an index, without any other change. Later updates leave them out.
 
     Args:
         out: Folder of the index.
-        paths: Files and folders, which may be gone; names as the index has them will do.
+        paths: Files and folders, which may be gone, or their names in the index.
         parts: Parts of the index; by default only BM25.
         on_wait: Called before waiting for another build of the same folder.
 
@@ -45,7 +45,7 @@ def remove_from_index(
     from pyrag.retrieval.indexing.build import Build, BuildOptions, columns_of
     from pyrag.retrieval.indexing.staging import staging_lock
 
-    read_info(out)  # before anything is made beside it
+    read_info(out)  # check the folder before anything is created beside it
     target = Path(os.path.realpath(out))
     with write_errors(Path(out)), staging_lock(target, on_wait) as work:
         before = read_info(out)
@@ -63,13 +63,13 @@ def remove_from_index(
 
 
 def indexed_files(path: str | Path) -> list[tuple[str, int]]:
-    """Return the files of an index by name, each with the number of its passages.
+    """Return the files of an index by name, with their numbers of passages.
 
     Args:
         path: Folder of the index.
 
     Raises:
-        DataError: The folder is no index that this pyrag can read.
+        DataError: The folder is not an index that this version of pyrag can read.
     """
     return open_generation(path, _listed_files)
 
@@ -89,9 +89,9 @@ class Removal:
     """Files and folders that leave an index.
 
     Attributes:
-        names: files that leave it, as the index calls them.
-        places: real paths of the files and folders that the user named.
-        sources: sources of the index before.
+        names: Names of these files in the index.
+        places: Real paths of the files and folders that the user named.
+        sources: Sources of the index before the removal.
     """
 
     names: frozenset[str]
@@ -102,7 +102,7 @@ class Removal:
     def of(
         cls, paths: Iterable[str | Path], files: Sequence[str], sources: Sequence[IndexSource], out: Path
     ) -> Removal:
-        """Return what leaves an index.
+        """Return the removal of some files and folders.
 
         Args:
             paths: Files and folders that the user named.
@@ -114,32 +114,36 @@ class Removal:
             DataError: A path is not in the index.
         """
         real = {name: _real(name, sources) for name in files}
-        named: dict[str, set[str]] = {}
+        names_by_place: dict[str, set[str]] = {}
         for path in paths:
             choices = (_real_path(str(path)), _real(str(Path(path)), sources))
-            place = next((one for one in choices if _held(one, real, sources)), None)
+            place = next((choice for choice in choices if _held(choice, real, sources)), None)
             if place is None:
                 raise DataError(f"{path} is not in the index {out}: pyrag index list {out} shows what is")
-            named[place] = {name for name, one in real.items() if _is_in(one, place)}
-        return cls(frozenset().union(*named.values()), tuple(named), tuple(sources))
+            names_by_place[place] = {name for name, real_path in real.items() if _is_in(real_path, place)}
+        return cls(frozenset().union(*names_by_place.values()), tuple(names_by_place), tuple(sources))
 
     def located(self, name: str) -> tuple[Path, str]:
-        """Return where a file lies, by its name in the index, and its name in an archive."""
+        """Return the path of a file by its name in the index, and its name in an archive."""
         return located(name, self.sources)
 
     def wanted(self, excluded: Sequence[str]) -> WantedSources:
-        """Return what later updates index.
+        """Return the sources for later updates.
 
         Args:
-            excluded: Real paths that were removed before.
+            excluded: Real paths that were removed earlier.
         """
-        left = tuple(one for one in self.sources if not any(_is_in(one.place, place) for place in self.places))
+        remaining = tuple(
+            source for source in self.sources if not any(_is_in(source.place, place) for place in self.places)
+        )
         removed = dict.fromkeys((*excluded, *self.places))
-        return WantedSources(left, tuple(one for one in removed if any(_is_in(one, its.place) for its in left)), True)
+        return WantedSources(
+            remaining, tuple(path for path in removed if any(_is_in(path, its.place) for its in remaining)), True
+        )
 
 
 def _held(place: str, real: dict[str, str], sources: Sequence[IndexSource]) -> bool:
-    return any(_is_in(one, place) for one in (*real.values(), *(source.place for source in sources)))
+    return any(_is_in(path, place) for path in (*real.values(), *(source.place for source in sources)))
 
 
 def _is_in(path: str, place: str) -> bool:

@@ -1,10 +1,8 @@
-"""Reranking behind the retriever protocol: a retriever's best are scored again by something slower and better.
+"""Reranking of a retriever's best passages by a slower and better scorer.
 
-A scorer is any callable from a query and passages to one score each, larger is better, plain or asynchronous; plain
-ones run on the vectors' thread pool. `cross_encoder` makes one from a sentence-transformers model
-(extra `dense`); `reader` is the embedded one, which needs nothing and scores how likely a passage answers a
-single-hop query.
-The score that the passage had before stays in `Passage.parts`.
+A scorer is a function from a query and passages to a score for each passage, larger is better. It may be asynchronous;
+other scorers run in threads. `cross_encoder` makes a scorer from a model. `reader` is the embedded reader, which needs
+no other package and scores how likely a passage answers a single-hop query. `Passage.parts` keeps the earlier scores.
 """
 
 from __future__ import annotations
@@ -35,17 +33,17 @@ Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence
 Pairs = Callable[[Sequence[tuple[str, str]]], list[float]]
 DEPTH = 50
 READER = "reader"
-READER_DEPTH = 20  # 6 ms of CPU a passage: deeper costs more than it finds
+READER_DEPTH = 20  # each passage takes 6 ms of CPU; more cost more than they bring
 PART = "rerank"
 ONNX = "onnx:"
 SENTENCE_TRANSFORMERS = "st:"
 _BATCH = 32
 _MAX_TOKENS = 512  # of query and passage together
-_MAX_WORDS = 200  # of the query: the passage is what is cut to fit
+_MAX_WORDS = 200  # of the query, since only the passage is cut to fit
 
 
 class RerankingRetriever(WrappedDocuments):
-    """A `Retriever` that asks `inner` for `depth` passages and keeps those that `scorer` likes best."""
+    """Retriever that requests `depth` passages from `inner` and returns the ones that `scorer` scores highest."""
 
     def __init__(self, inner: Retriever, scorer: Scorer, *, name: str = "rerank", depth: int = DEPTH) -> None:
         self._inner = inner
@@ -65,7 +63,10 @@ class RerankingRetriever(WrappedDocuments):
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the passages that the scorer ranks best among the first `depth` of the inner retriever.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             ServiceError: The retriever or the scorer failed.
@@ -82,7 +83,7 @@ class RerankingRetriever(WrappedDocuments):
             )
             for passage, score in zip(passages, scores, strict=True)
         ]
-        best = sorted(scored, key=lambda passage: -passage.score)[:topk]  # stable: ties as the inner one had them
+        best = sorted(scored, key=lambda passage: -passage.score)[:topk]  # stable: ties keep their order
         return Passages(best, passages.notes)
 
     async def _scores(self, query: str, passages: Sequence[Passage]) -> Sequence[float]:
@@ -104,11 +105,16 @@ class RerankingRetriever(WrappedDocuments):
         return scores
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         return await filter_verdict(self._inner, where, within)
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist."""
+        """Return the passages with these ids that exist."""
         return await fetch_passages(self._inner, ids)
 
     async def aclose(self) -> None:
@@ -119,11 +125,11 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
     """Return a retriever with the reranker that a spec names.
 
     Args:
-        retriever: Retriever that is asked first.
+        retriever: Retriever of the passages to rerank.
         spec: `reader`, `onnx:DIR` or `st:NAME`.
 
     Raises:
-        ConfigError: There is no such reranker.
+        ConfigError: The spec does not name a reranker.
     """
     if spec.startswith((ONNX, SENTENCE_TRANSFORMERS)):
         return RerankingRetriever(retriever, cross_encoder(spec), name=f"{PART}:{spec}")
@@ -135,13 +141,13 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
 
 
 def cross_encoder(model: str) -> Scorer:
-    """A scorer over one model, loaded at the first query."""
+    """Return a scorer over a cross-encoder, which the first query loads."""
     load = (
         partial(OnnxPairs, Path(model.removeprefix(ONNX)).expanduser())
         if model.startswith(ONNX)
         else partial(_sentence_transformers, model.removeprefix(SENTENCE_TRANSFORMERS))
     )
-    loading = threading.Lock()  # several queries may come first
+    loading = threading.Lock()  # several queries may arrive first
     loaded: list[Pairs] = []
 
     def score(query: str, passages: Sequence[Passage]) -> Sequence[float]:
@@ -165,24 +171,24 @@ def _sentence_transformers(model: str) -> Pairs:
         raise DataError(f"the cross-encoder {model} cannot be loaded ({reason}): check its name") from error
 
     def scores(pairs: Sequence[tuple[str, str]]) -> list[float]:
-        return [float(one) for one in network.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)]
+        return [float(score) for score in network.predict(list(pairs), batch_size=_BATCH, show_progress_bar=False)]
 
     return scores
 
 
 class OnnxPairs:
-    """An exported cross-encoder; each pair runs alone, since int8 scores would depend on their batch."""
+    """Exported cross-encoder. Pairs are scored one by one, since int8 scores would depend on their batch."""
 
     def __init__(self, folder: Path) -> None:
         self._session = open_session(folder, cores())
         self._tokenizer = open_tokenizer(folder)
         self._tokenizer.enable_truncation(_MAX_TOKENS, strategy="only_second")
         self._tokenizer.no_padding()
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {item.name for item in self._session.get_inputs()}
 
     def __call__(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
         cleaned = [(clean(" ".join(query.split()[:_MAX_WORDS])), clean(text)) for query, text in pairs]
-        return [self._score(one) for one in self._tokenizer.encode_batch(cleaned)]
+        return [self._score(item) for item in self._tokenizer.encode_batch(cleaned)]
 
     def _score(self, pair: Any) -> float:
         import numpy as np
@@ -191,4 +197,4 @@ class OnnxPairs:
         kinds = np.asarray([pair.type_ids], np.int64)
         feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": kinds}
         logits = self._session.run(None, {name: feeds[name] for name in self._inputs})[0]
-        return float(1 / (1 + np.exp(-logits[0, -1])))  # of one label, or of two the second, which says "relevant"
+        return float(1 / (1 + np.exp(-logits[0, -1])))  # the only label, or the second of two, "relevant"

@@ -1,10 +1,11 @@
-"""Search-R1's protocol on the server's side: requests are read and checked, passages become documents.
+"""Server side of Search-R1's protocol: checks of requests, and passages as documents.
 
     POST /retrieve {"queries": [q, ...], "topk": 5, "return_scores": true, "where": "year >= 2020"}
     -> {"result": [[{"document": {"id", "title", "text", "contents", "source", ...}, "score"}, ...], ...],
         "where": "year >= 2020"}
 
-Without `return_scores` the documents come bare. `http` is the client; `pyrag.server.search` has the routes.
+Without `return_scores`, the result holds the documents themselves. `http` is the client; `pyrag.server.search` has the
+routes.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from pyrag.trace.model import Passage
 MAX_QUERIES = 1024
 MAX_TOPK = 1000
 MAX_PASSAGES = 100_000
-"""Maximum of a reply, as queries times topk. More would be hundreds of megabytes for a request of a few kilobytes."""
+"""Maximum of a reply, as queries times topk. A larger reply would have hundreds of megabytes."""
 
 MAX_COMPARED = 2_000_000
-"""Maximum of passages times comparisons of the request's filter, each checked once more: a second of CPU."""
+"""Maximum of passages times comparisons of the request's filter, which take a second of CPU."""
 
 TOPK = 5
 AT_ONCE = 16
-"""Queries that are searched at the same time; more wait."""
+"""Maximum number of queries that are searched at the same time."""
 
 
 class RetrieveRequest(msgspec.Struct):
-    """A request. `where` is a filter in any form; the reply repeats its text, as proof that it was applied."""
+    """Request of a search. `where` is a filter in any form, whose text the reply repeats to confirm it."""
 
     queries: list[str]
     topk: int | None = None
@@ -43,40 +44,44 @@ class RetrieveRequest(msgspec.Struct):
 
 
 class BadRequestError(ValueError):
-    """A request that cannot be served; the message says what to send instead."""
+    """Error for a request that cannot be served, whose message names what to send instead."""
 
 
 def read_request(value: Any) -> RetrieveRequest:
-    """Return the request of a JSON value. Raises `BadRequestError`, with what to send instead."""
+    """Convert a JSON value to a request.
+
+    Raises:
+        BadRequestError: The value is not a valid request.
+    """
     example = 'send {"queries": ["…"], "topk": 5, "return_scores": true}'
     try:
-        wanted = msgspec.convert(value, RetrieveRequest)
+        request = msgspec.convert(value, RetrieveRequest)
     except msgspec.ValidationError as error:
         raise BadRequestError(f"the request cannot be read ({error}): {example}") from None
-    if len(wanted.queries) > MAX_QUERIES:
-        raise BadRequestError(f"{len(wanted.queries)} queries at once: send at most {MAX_QUERIES}")
-    if wanted.topk is not None and not 1 <= wanted.topk <= MAX_TOPK:
-        raise BadRequestError(f"topk is {wanted.topk}: ask for 1 to {MAX_TOPK} passages")
-    passages = len(wanted.queries) * (wanted.topk or TOPK)
+    if len(request.queries) > MAX_QUERIES:
+        raise BadRequestError(f"{len(request.queries)} queries at once: send at most {MAX_QUERIES}")
+    if request.topk is not None and not 1 <= request.topk <= MAX_TOPK:
+        raise BadRequestError(f"topk is {request.topk}: ask for 1 to {MAX_TOPK} passages")
+    passages = len(request.queries) * (request.topk or TOPK)
     if passages > MAX_PASSAGES:
         raise BadRequestError(f"{passages} passages at once: send fewer queries, at most {MAX_PASSAGES} in all")
-    return wanted
+    return request
 
 
 async def search_all(
     retriever: Retriever, wanted: RetrieveRequest, slots: asyncio.Semaphore, bound: Filter | None = None
 ) -> dict[str, Any]:
-    """Search for every query of a request and return the reply, in the protocol's form.
+    """Search for each query of a request and return the reply of the protocol.
 
     Args:
-        retriever: where to search.
-        wanted: the request, as `read_request` returned it.
-        slots: bounds the searches that run at the same time, over all requests.
-        bound: filter that passages must pass besides the request's own.
+        retriever: Retriever to search.
+        wanted: The request, as `read_request` returned it.
+        slots: Semaphore that bounds the searches of all requests at the same time.
+        bound: Filter that passages must pass in addition to the request's own.
 
     Raises:
-        FilterError: the filter cannot be read or compares too much, or the retriever takes none.
-        PyRAGError: the retriever failed; the other searches are cancelled.
+        FilterError: The filter cannot be read or makes too many comparisons, or the retriever takes none.
+        PyRAGError: The retriever failed. The other searches are cancelled.
     """
     topk = TOPK if wanted.topk is None else wanted.topk
     own = filter_of(wanted.where)
@@ -85,16 +90,16 @@ async def search_all(
 
     async def search(query: str) -> list[Passage]:
         async with slots:
-            found = await passages_of(retriever, query, topk, where=where)
-        await asyncio.sleep(0)  # small indexes are searched in the loop: others get their turn
-        return found
+            passages = await passages_of(retriever, query, topk, where=where)
+        await asyncio.sleep(0)  # small indexes are searched in the loop, so let other tasks run
+        return passages
 
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(search(query)) for query in wanted.queries]
-    except* PyRAGError as failed:
-        raise failed.exceptions[0] from None
-    result = [[_hit_of(one, scored=wanted.return_scores) for one in task.result()] for task in tasks]
+    except* PyRAGError as group_error:
+        raise group_error.exceptions[0] from None
+    result = [[_hit_of(passage, scored=wanted.return_scores) for passage in task.result()] for task in tasks]
     if own is None:
         return {"result": result}
     verdict = await filter_verdict(retriever, own, bound)
@@ -102,7 +107,7 @@ async def search_all(
 
 
 def _check_cost(passages: int, where: Filter | None) -> None:
-    """Raise `FilterError` where the passages of a reply would be compared more often than `MAX_COMPARED`."""
+    """Raise `FilterError` if the passages of a reply would be compared more often than `MAX_COMPARED`."""
     count = 0 if where is None else sum(1 for _ in comparisons_of(where))
     if passages * count > MAX_COMPARED:
         raise FilterError(

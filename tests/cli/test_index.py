@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.cli.index.run import line
+from pyrag.cli.index.work import line
 from pyrag.retrieval.indexing.update import IndexProgress
 
 from .conftest import COMMAND, Run, environment

@@ -8,7 +8,7 @@ import pytest
 
 import pyrag_prompts
 from pyrag.agents.prompts import load_prompts
-from pyrag.cli.evolve.run import show_difference
+from pyrag.cli.evolve.learn import show_difference
 from pyrag.errors import UsageError
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.methods.hera.coach.protocol import Guidance

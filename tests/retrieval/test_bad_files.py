@@ -180,7 +180,7 @@ def test_spoiled_files_leave_the_index_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_an_index_without_files_is_empty(tmp_path: Path, dense: bool) -> None:
-    from pyrag.cli.index.run import Vectors, opened_parts
+    from pyrag.cli.index.work import Vectors, opened_parts
 
     folder, index = records(tmp_path / "n", 1, 10), tmp_path / "ix"
     with opened_parts(Vectors(embedder="bundled" if dense else None), index) as parts:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import blocks, trial_of, tune
 from pyrag.retrieval.vectors.faiss_index import open_vectors
-from pyrag.retrieval.vectors.files import map_vectors, taken
+from pyrag.retrieval.vectors.files import copy_rows, map_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
 from pyrag.retrieval.vectors.types import build
 
@@ -132,7 +132,7 @@ def test_only_taken_rows_of_a_mapped_file_stay_in_memory(tmp_path: Path) -> None
     opened = map_vectors(tmp_path / "x.vec", *matrix.shape)
     assert np.isfinite(opened).all()
     read = mapped_kilobytes(tmp_path / "x.vec")
-    assert (taken(opened, [5, 7]) == matrix[[5, 7]]).all()
+    assert (copy_rows(opened, [5, 7]) == matrix[[5, 7]]).all()
     assert mapped_kilobytes(tmp_path / "x.vec") < 0.1 * read
 
 

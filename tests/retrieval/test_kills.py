@@ -20,7 +20,7 @@ from pyrag.retrieval.index import Built, open_index, read_info, update_index
 from pyrag.retrieval.indexing import staging as workplace
 from pyrag.retrieval.indexing import update
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
-from pyrag.retrieval.indexing.records import Records
+from pyrag.retrieval.indexing.record_database import Records
 from pyrag.retrieval.indexing.verify import verify_index
 from pyrag.trace.model import Passage
 

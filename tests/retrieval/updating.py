@@ -49,7 +49,7 @@ def records(folder: Path, files: int = 6, each: int = 50) -> Path:
 
 @dataclass
 class Recording:
-    """A part that only keeps ids, in one file that it writes anew."""
+    """A part that only keeps ids, in one file that it writes again."""
 
     calls: list[tuple[str, list[str]]] = field(default_factory=list)
     kind = "ids"
@@ -82,7 +82,7 @@ class Recording:
     def is_as_wanted(self, folder: Path) -> bool:
         return True
 
-    def finish(self, folder: Path, *, anew: bool, keep: Any) -> None: ...
+    def finish(self, folder: Path, *, from_scratch: bool, keep: Any) -> None: ...
 
     def ids(self, folder: Path) -> Any:
         return iter(json.loads((folder / "ids.json").read_text()))

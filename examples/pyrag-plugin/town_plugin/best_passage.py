@@ -14,9 +14,9 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         settings: Not used.
     """
     with StepRecorder(episode) as recorder:
-        found = await recorder.retrieve(episode.question, 1)
-        said = await recorder.answer(episode.question, found.passages, [found])
-        return recorder.result(said)
+        retrieved = await recorder.retrieve(episode.question, 1)
+        reply = await recorder.answer(episode.question, retrieved.passages, [retrieved])
+        return recorder.result(reply)
 
 
 METHOD = Method(name="best-passage", answer=answer)

@@ -24,7 +24,7 @@ class Parrot:
         return Reply(f"<answer>{self._word}</answer>", 1, 1)
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def open_parrot(rest: str) -> Parrot:

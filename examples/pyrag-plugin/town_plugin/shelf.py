@@ -9,7 +9,7 @@ from pyrag import Passage
 
 
 class Shelf:
-    """A retriever over books by title."""
+    """Retriever over books by title."""
 
     def __init__(self, books: dict[str, str], name: str) -> None:
         self.name = name
@@ -28,7 +28,7 @@ class Shelf:
         return [Passage(title, title, self._books[title], score=counts[title]) for title in best if counts[title]]
 
     async def aclose(self) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
 
 def open_shelf(rest: str) -> Shelf:

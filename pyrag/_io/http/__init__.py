@@ -1,1 +1,1 @@
-"""JSON over HTTP: addresses, routes, connections, bounded bodies, and errors in words."""
+"""JSON over HTTP: addresses, routes, connections, bounded bodies, and error messages."""

@@ -1,4 +1,4 @@
-"""The address of a service: what is called, what is shown, and what of it is secret."""
+"""Address of a service, with its secret parts separated."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from pyrag.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A base URL without credentials, which is also what messages show.
+    """Address of a service, whose base URL has no credentials and may appear in messages.
 
     Attributes:
-        query: what is appended to every path, with its question mark.
-        login: the header for a user and password in the URL.
-        secrets: user, password and values of the query, which messages must not repeat.
+        query: Query that is appended to every path, with its question mark.
+        login: Header for the user and password in the URL.
+        secrets: User, password and values of the query, which messages must not repeat.
     """
 
     base: str
@@ -32,8 +32,8 @@ def read_address(url: str, name: str) -> Address:
     """Return the parts of a service's URL.
 
     Args:
-        url: HTTP or HTTPS URL, may hold user, password and query.
-        name: Word for the service in messages.
+        url: HTTP or HTTPS URL, which may hold user, password and query.
+        name: Name of the service in messages.
 
     Raises:
         ConfigError: The URL is not an HTTP address.
@@ -62,10 +62,10 @@ def checked_headers(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
 
     Args:
         headers: Header values by name.
-        name: Word for the service in messages.
+        name: Name of the service in messages.
 
     Raises:
-        ConfigError: A value has a line break or an odd character; it is not shown.
+        ConfigError: A value has a line break or an odd character. The message does not show the value.
     """
     for key, value in headers.items():
         if any(ord(char) < 32 or ord(char) > 126 for char in value):

@@ -1,8 +1,7 @@
 """Reading of HTTP replies within a limit: whole bodies, the start of refusals, and server-sent events.
 
-Sizes count bytes after decompression, and are checked while a body arrives: a body without an end, or one that unpacks
-into a thousand times its size, costs no more memory than the limit. Left out: time limits, which are
-`pyrag._io.http.client`'s.
+Sizes are bytes after decompression, and are checked while a body arrives: a body without an end, or a decompression
+bomb, takes no more memory than the limit. `pyrag._io.http.client` handles time limits.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from pyrag._io.http.options import BodyLimit
 from pyrag._io.threads import PerLoop
 
 MAX_REFUSAL = 64 << 10
-"""Bytes of an error body that are read; the rest is left on the line."""
+"""Maximum number of bytes that are read from an error body."""
 
 MAX_EVENT = 16 << 20
-"""Bytes of one server-sent event."""
+"""Maximum number of bytes of a server-sent event."""
 
-_MAX_READ_AT_ONCE = 1 << 20  # a body that says its size, up to this one, is read by aiohttp's own loop
+_MAX_READ_AT_ONCE = 1 << 20  # bodies with a declared size up to this one are read by aiohttp's own loop
 _GUARDED_FROM = 1 << 20  # smaller bodies cannot hold enough values to matter
-_MAX_SHARED = 1 << 20  # bytes of a body that may be read beside others
+_MAX_SHARED = 1 << 20  # bytes of a body that may be read at the same time as others
 _MAX_SHARED_STREAM = 16 << 20
 _MAX_VALUES = 500_000
 _turns = PerLoop(asyncio.Lock)  # of large bodies
@@ -47,7 +46,7 @@ async def read_body(response: aiohttp.ClientResponse, limit: BodyLimit) -> bytes
         raise too_large(limit)
     if length is not None and length <= _MAX_READ_AT_ONCE and "Content-Encoding" not in response.headers:
         return await response.read()
-    # It grows in place and gives its bytes without a copy; closed, an error that knows this frame does not keep them.
+    # It grows in place and returns its bytes without a copy. Closing frees them even if a traceback holds this frame.
     with io.BytesIO() as body:
         async for chunk in chunks_of(response, limit, shared=_MAX_SHARED):
             body.write(chunk)
@@ -72,7 +71,7 @@ async def chunks_of(
     Args:
         response: The reply.
         limit: Maximum size after decompression.
-        shared: Bytes beyond which bodies are read one after the other: the memory of many calls is that of one.
+        shared: Bytes beyond which bodies are read one after the other, so that many calls need little memory.
 
     Raises:
         FaultError: The body is larger than the limit.
@@ -93,12 +92,12 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
 
     Args:
         chunks: The body as it arrives.
-        on_line: Called for each chunk that completes a line, comments included, which servers send as a sign of life.
+        on_line: Called for each chunk that completes a line, even a comment, which servers send to keep a connection.
 
     Raises:
         ValueError: An event or a line is larger than `MAX_EVENT`.
     """
-    parts: list[bytes] = []  # of a line whose end has not come
+    parts: list[bytes] = []  # of an incomplete line
     data: list[bytes] = []
     size = 0  # of both
     async for chunk in chunks:
@@ -106,31 +105,31 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
         if b"\n" in chunk:
             *lines, rest = b"".join((*parts, chunk)).split(b"\n")
             parts = [rest]
-            completed = _events_in(lines, data)
+            events = _events_in(lines, data)
             on_line()
-            if completed or not data:
+            if events or not data:
                 size = len(rest) + sum(map(len, data))
-            for event in completed:
+            for event in events:
                 yield event
         else:
             parts.append(chunk)
         if size > MAX_EVENT:
             raise ReplyFormError("an event without an end")
-    _read_line(b"".join(parts).rstrip(), data)  # some leave out the last line's end
+    _read_line(b"".join(parts).rstrip(), data)  # some servers leave out the last line's end
     if rest_of_data := b"\n".join(data):
         yield rest_of_data
 
 
 def _events_in(lines: list[bytes], data: list[bytes]) -> list[bytes]:
-    """Return the events that these lines complete; `data` holds those of an incomplete one."""
-    completed: list[bytes] = []
+    """Return the events that these lines complete; `data` holds the lines of an incomplete event."""
+    events: list[bytes] = []
     for line in map(bytes.rstrip, lines):
         if line:
             _read_line(line, data)
         elif data:
-            completed += filter(None, [b"\n".join(data)])  # the standard passes over an event without data
+            events += filter(None, [b"\n".join(data)])  # the standard passes over an event without data
             data.clear()
-    return completed
+    return events
 
 
 def _read_line(line: bytes, data: list[bytes]) -> None:
@@ -144,7 +143,7 @@ def too_large(limit: BodyLimit) -> FaultError:
 
 
 def check_values(content: bytes) -> None:
-    """Refuse JSON that takes far more memory than its size suggests. Raises `ValueError`."""
+    """Raise `ValueError` for JSON that would take far more memory than its size suggests."""
     if len(content) < _GUARDED_FROM:
         return
     if content.count(b"{") + content.count(b"[") + content.count(b'":') > _MAX_VALUES:

@@ -1,31 +1,32 @@
-"""JSON over HTTP to one service: connection reuse, time limits, retries, and one clear error for whatever fails.
+"""JSON over HTTP to a service: connection reuse, time limits, retries, and a clear error for each failure.
 
-`HttpService` is what the retriever client and the model client stand on. A client describes its service once, calls
-`post_json` or `get_json` with a decoder for the reply's shape, and gets a value or a `pyrag.errors.ServiceError`:
+`HttpService` is the base of the retriever client and the model client. A client describes its service once, calls
+`post_json` or `get_json` with a decoder for the reply, and gets a value or a `pyrag.errors.ServiceError`:
 
     service = HttpService("http://127.0.0.1:8000/v1", name="model server", timeout=60.0, cure="start it or pass --llm")
     reply = await service.post_json("/chat/completions", body, msgspec.json.Decoder(Completion).decode)
     await service.aclose()
 
-* A fault that may pass (no connection, no reply in time, a cut-off reply, 408, 429, 5xx) is tried again, `retries`
-  times at most, after 0.1-0.5 s or what `Retry-After` asks for; then it is a `RetryableServiceError`.
+* After a transient fault (no connection, no reply in time, a cut-off reply, 408, 429, 5xx), the call is tried again, at
+  most `retries` times, after 0.1-0.5 s or the time in `Retry-After`; then it is a `RetryableServiceError`.
 * Any other status is a `PermanentServiceError`. A reply that the decoder refuses (it raised `msgspec.DecodeError` or
   `ValueError`) is a `MalformedReplyError`, and is not tried again.
-* `timeout` limits one attempt, `total` everything including the pauses (default: twice `timeout`) but for the time
-  spent waiting for a `gate`. In a stream, `timeout` limits the time to the next event instead.
-* `limit` bounds a reply while it is read; of an error's body, only the start is read.
-* A `gate` decides when an attempt may start and learns how it ended. A server that is busy behind a gate (429, 503)
-  is asked more often before the call fails, since what it needs is patience, not luck.
-* Messages name the service and its URL without credentials and query, quote the server's own words as
-  `pyrag._io.excerpts` marks them, and end with the cure; `cures` replaces the cure of single statuses.
-* Cancelling a call closes its connection. One object may serve several event loops, each with its own connections,
-  which `aclose` closes, and at the latest the end of the loop.
+* `timeout` limits an attempt, and `total` the whole call including pauses (default: twice `timeout`), except for the
+  time spent waiting for a `gate`. In a stream, `timeout` limits the time to the next event instead.
+* `limit` bounds the size of a reply. Only the start of an error's body is read.
+* A `gate` decides when an attempt may start and learns how it ended. A busy server (429, 503) behind a gate is tried
+  more often before the call fails.
+* Messages name the service and its URL without credentials and query, quote excerpts of the server's message
+  (`pyrag._io.excerpts`), and end with the cure; `cures` replaces the cure for single statuses.
+* Cancelling a call closes its connection. A service object may be used from several event loops, each with its own
+  connections, which `aclose` or the end of the loop closes.
 
-`post_events` gets its reply in pieces (server-sent events), for an hour at most.
+`post_events` reads its reply in pieces (server-sent events), for at most an hour.
 
-Import it where a client is made and no earlier: aiohttp takes longer than the rest of a start.
+Import this module only where a client is created, since importing aiohttp takes longer than the rest of the start.
 
-Proxies and certificates are `pyrag._io.http.routes`. Left out: redirects (an error that says where to), cookies.
+`pyrag._io.http.routes` handles proxies and certificates. Left out: cookies, and redirects, which are errors that name
+the target.
 """
 
 from __future__ import annotations
@@ -71,19 +72,19 @@ from pyrag.errors import (
 T = TypeVar("T")
 
 _LARGE_BODY = 1 << 20  # above this aiohttp warns about raw bytes and wants a file
-_DETAIL = 4_000  # characters of a refusal's body that an error keeps for whoever looks for its cause
+_DETAIL = 4_000  # characters of a refusal's body that an error keeps for diagnosis
 _NO_CURES: Mapping[int, str] = MappingProxyType({})
 _MAX_STREAM_SECONDS = 3600.0
 _DEFAULT_LIMIT = BodyLimit()
 _DEFAULT_TRANSPORT = Transport()
-_BUSY_RETRIES = 6  # of a call behind a gate, besides its other retries
+_BUSY_RETRIES = 6  # further retries of a call behind a gate if the server is busy
 
 
 class Gate(Protocol):
     """Control over the start of attempts. `pyrag.llm.limiter` has one that adapts to the server."""
 
     async def enter(self, *, again: bool = False) -> int:
-        """Wait for this caller's turn; `again` after a fault. Return a ticket for `leave`."""
+        """Wait for this caller's turn, which may depend on `again`, set after a fault. Return a ticket for `leave`."""
         ...
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
@@ -91,14 +92,14 @@ class Gate(Protocol):
 
         Args:
             ticket: Result of `enter`.
-            fault: Kind of failure; None after success.
-            retry_after: Seconds that the server asked to wait.
+            fault: Kind of failure. None after success.
+            retry_after: Seconds to wait that the server requested. None if it requested no time.
         """
         ...
 
 
 class _Clock:
-    """The time limit of one attempt, which starts anew with each line of a stream."""
+    """Time limit of an attempt, which starts again with each line of a stream."""
 
     def __init__(self, seconds: float, idle: float) -> None:
         self.seconds = seconds
@@ -135,12 +136,11 @@ class _Malformed:
 
 
 class HttpService:
-    """One service at one base URL; see the module's docstring for the guarantees of its calls.
+    """Service at a base URL; see the module's docstring for the guarantees of its calls.
 
-    `name` is the word for it in messages ("retriever"), `cure` the advice if it cannot be reached, `patience` the
-    setting
+    `name` is its name in messages ("retriever"), `cure` the advice if it cannot be reached, and `patience` the setting
     that allows it more time. User and password in the URL are sent as basic authentication and appear nowhere else:
-    `redactor` removes them from all that the service says.
+    `redactor` removes them from the service's replies.
     """
 
     def __init__(
@@ -176,17 +176,17 @@ class HttpService:
 
     @property
     def url(self) -> str:
-        """The base URL without credentials and query."""
+        """Base URL without credentials and query."""
         return self._address.base
 
     async def post_json(self, path: str, body: Any, decode: Callable[[bytes], T]) -> T:
-        """POST JSON and decode the reply.
+        """Send JSON by POST and decode the reply.
 
         Args:
-            path: Appended to the base URL.
+            path: Path to append to the base URL.
             body: Value to encode.
-            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one, and `ReportedError`
-                for one of status 200 that reports a failure.
+            decode: Function that turns the reply's bytes into a value. It raises `ValueError` for a malformed reply,
+                and `ReportedError` for a reply of status 200 that reports a failure.
 
         Raises:
             ServiceError: The call failed; see the module's docstring.
@@ -196,11 +196,11 @@ class HttpService:
         return value
 
     async def get_json(self, path: str, decode: Callable[[bytes], T]) -> T:
-        """GET and decode a reply.
+        """Send a GET request and decode the reply.
 
         Args:
-            path: Appended to the base URL.
-            decode: Turns the reply's bytes into a value; raises `ValueError` for a malformed one.
+            path: Path to append to the base URL.
+            decode: Function that turns the reply's bytes into a value. It raises `ValueError` for a malformed reply.
 
         Raises:
             ServiceError: The call failed; see the module's docstring.
@@ -215,15 +215,14 @@ class HttpService:
         read: Callable[[AsyncIterator[bytes]], Awaitable[T]],
         decode: Callable[[bytes], T],
     ) -> T:
-        """POST JSON and read the reply as server-sent events; a reply in one piece is decoded.
+        """Send JSON by POST and read the reply as server-sent events; a reply in one piece is decoded.
 
         Args:
-            path: Appended to the base URL.
+            path: Path to append to the base URL.
             body: Value to encode.
-            read: Makes a value of the events' data, anew in each attempt; raises `ReportedError` if the server reports
-                a
-                failure, `ConnectionError` if the events end too soon.
-            decode: Turns a reply in one piece into a value, as for `post_json`.
+            read: Function that makes a value of the events' data, called again in each attempt. It raises
+                `ReportedError` if the server reports a failure, and `ConnectionError` if the events end too soon.
+            decode: Function that turns a reply in one piece into a value, as in `post_json`.
 
         Raises:
             ServiceError: The call failed; see the module's docstring.
@@ -260,7 +259,7 @@ class HttpService:
             try:
                 return await self._gated(gate, ticket, request, clock)
             except FaultError as fault:
-                deadline += clock.streamed  # a server that was writing has not used up its time
+                deadline += clock.streamed  # time in which the server was writing does not count
                 pause = max(_backoff(len(faults)), fault.retry_after or 0.0)
                 faults.append(fault.kind)
                 no_time = time.monotonic() + pause >= deadline
@@ -273,7 +272,7 @@ class HttpService:
         return len(faults) - busy > self._retries or busy > _BUSY_RETRIES
 
     async def _gated(self, gate: Gate | None, ticket: int, request: _Request, clock: _Clock) -> Any:
-        kind: Fault | None = "other"  # what a cancelled call leaves with
+        kind: Fault | None = "other"  # if the call is cancelled
         retry_after = None
         try:
             value = await self._attempt(request, clock)
@@ -312,7 +311,7 @@ class HttpService:
         raise self._status_fault(response.status, response.headers, content)
 
     def _whole(self, decode: Callable[[bytes], Any]) -> Read:
-        """Return a reader of replies in one piece, which returns `_Malformed` for those that `decode` refuses."""
+        """Return a reader of replies in one piece, which returns `_Malformed` if `decode` refuses the reply."""
 
         async def read(response: aiohttp.ClientResponse, _: _Clock) -> Any:
             content = await read_body(response, self._limit)
@@ -335,19 +334,19 @@ class HttpService:
         return FaultError(what, cure, True, kind="timeout")
 
     def _status_fault(self, status: int, headers: Mapping[str, str], content: bytes) -> FaultError:
-        redacted = self.redactor.message
-        words = server_words(redacted(content.decode("utf-8", "replace")), redacted)
+        redact = self.redactor.message
+        words = server_words(redact(content.decode("utf-8", "replace")), redact)
         what = f"replied HTTP {status}" + (f" ({words})" if words else "")
         retryable = is_transient(status, content)
         cure = self._cures.get(status) or status_cure(status, headers)
         return FaultError(
             what,
-            redacted(cure),
+            redact(cure),
             retryable,
             seconds_to_wait(headers) if retryable else None,
             kind="busy" if status in (429, 503) else "other",
             status=status,
-            detail=redacted(content.decode("utf-8", "replace"))[:_DETAIL],
+            detail=redact(content.decode("utf-8", "replace"))[:_DETAIL],
         )
 
     def _error(self, fault: FaultError, path: str, attempts: int) -> ServiceError:
@@ -360,11 +359,11 @@ class HttpService:
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _shown_cause(self, error: BaseException | None) -> Exception | None:
-        """Return a cause without the URL that the library's own error would show in a traceback."""
+        """Return a cause for the traceback without the URL in the library's own error."""
         if error is None:
             return None
-        said = self.redactor.message(without_secrets(str(error)))
-        return TransportError(f"{type(error).__name__}: {said}").with_traceback(error.__traceback__)
+        text = self.redactor.message(without_secrets(str(error)))
+        return TransportError(f"{type(error).__name__}: {text}").with_traceback(error.__traceback__)
 
     def _well_formed(self, reply: Any, path: str) -> Any:
         if isinstance(reply, _Malformed):

@@ -1,6 +1,6 @@
-"""Failures of HTTP requests in words: what happened, what to do about it, and whether to try again.
+"""Failures of HTTP requests: messages, advice, and whether to try again.
 
-Plain functions from an exception or a reply; what is done about a fault is `pyrag._io.http.client`'s.
+These are plain functions of an exception or a reply; `pyrag._io.http.client` acts on the faults.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _UNREACHABLE: Fault = "unreachable"
 _NO_PROXY = "check the proxy (HTTPS_PROXY, HTTP_PROXY, ALL_PROXY or the setting proxy), or name the host in NO_PROXY"
 _PROXY_CURES = {407: "write the proxy's user and password into its URL, http://USER:PASSWORD@HOST:PORT"}
 _QUOTED = 300  # characters of a server's own words that an error repeats
-# Where no waiting helps though the status is 500 (templates and windows of llama.cpp, unknown fields) or 429
-# (OpenAI, Groq).
+# Replies for which waiting does not help although the status is 500 (templates and context windows of llama.cpp,
+# unknown fields) or 429 (OpenAI, Groq).
 _REFUSED = re.compile(
     rb"raise_exception|Jinja|[Tt]emplate ?[Ee]rror|must alternate|strictly positive|ontext size has been exceeded"
     rb"|response_format|structured_outputs|[Uu]nexpected keyword|[Uu]nsupported (?:param|value|field)"
@@ -35,7 +35,7 @@ _QUOTA = re.compile(rb'"insufficient_quota"|"billing_|[Rr]equest too large for')
 
 @dataclass(eq=False)
 class FaultError(Exception):
-    """One failed attempt: what happened, what to do about it, and whether another attempt makes sense."""
+    """Failed attempt, with what happened, what to do about it, and whether another attempt makes sense."""
 
     what: str
     cure: str
@@ -48,7 +48,7 @@ class FaultError(Exception):
 
 
 class ReportedError(Exception):
-    """A server says in the middle of a stream that it failed: `status` as it would have been, `content` its words."""
+    """Failure that a server reports within a stream, with the corresponding `status` and its message as `content`."""
 
     def __init__(self, status: int, content: bytes) -> None:
         super().__init__(status)
@@ -57,11 +57,11 @@ class ReportedError(Exception):
 
 
 class ReplyFormError(ValueError):
-    """A reply of the wrong form, in pyrag's own words: nothing of the reply is in its message."""
+    """Error for a reply of the wrong form, whose message is pyrag's own and quotes nothing of the reply."""
 
 
 class TransportError(Exception):
-    """The HTTP library's words on a failed attempt, without secrets: the cause of an error of ours."""
+    """Cause of a failed attempt, with the HTTP library's message without secrets."""
 
 
 def is_transient(status: int, content: bytes) -> bool:
@@ -69,7 +69,7 @@ def is_transient(status: int, content: bytes) -> bool:
 
     Args:
         status: HTTP status of the reply.
-        content: Its body.
+        content: Body of the reply.
     """
     if status == 501 or (status == 500 and _REFUSED.search(content)):
         return False
@@ -77,12 +77,12 @@ def is_transient(status: int, content: bytes) -> bool:
 
 
 def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError:
-    """Return the fault for an exception of the HTTP library: the one mapping of foreign transport errors to ours.
+    """Return the fault for an exception of the HTTP library.
 
     Args:
         error: The exception.
         cure: Advice if the service cannot be reached.
-        proxy: Proxy that was asked, if any.
+        proxy: URL of the proxy. Empty if no proxy was used.
     """
     import aiohttp
 
@@ -151,7 +151,7 @@ def _redirection(headers: Mapping[str, str]) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds in `Retry-After`, which holds a number, also with a fraction, or an HTTP date."""
+    """Return the seconds to wait by `Retry-After`, which holds a number or an HTTP date; None without the header."""
     value = headers.get("Retry-After", "").strip()
     if not value:
         return None
@@ -163,19 +163,20 @@ def _seconds_until(date: str) -> float | None:
 
     try:
         at = parsedate_to_datetime(date)
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at  # HTTP dates are in GMT, whether they say so or not
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at  # HTTP dates are in GMT, even without a time zone
         return max(at.timestamp() - time.time(), 0.0)
     except (ValueError, OverflowError, TypeError):
         return None
 
 
-def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
-    """Return the message in an error body, as an excerpt: `{"error": {"message"}}`, `{"error"}`, `{"detail"}`,
-    `{"message"}`, or its text.
+def server_words(text: str, redact: Callable[[str], str] = str) -> str:
+    """Return an excerpt of the message in an error body.
+
+    The message is in `{"error": {"message"}}`, `{"error"}`, `{"detail"}` or `{"message"}`; else it is the whole text.
 
     Args:
         text: The body.
-        redacted: Removes secrets; applied before the text is shortened.
+        redact: Function that removes secrets, applied before the text is shortened.
     """
     import msgspec
 
@@ -185,12 +186,12 @@ def server_words(text: str, redacted: Callable[[str], str] = str) -> str:
         return "" if text.lstrip().startswith("<") else excerpt(text, _QUOTED)
     while isinstance(value, dict):
         value = next((value[key] for key in ("error", "message", "detail") if key in value), "")
-    return excerpt(redacted(str(value)), _QUOTED)
+    return excerpt(redact(str(value)), _QUOTED)
 
 
 def shown_url(url: str) -> str:
-    """A URL without what may be credentials: all before the last @ of its first part, all after the first ? or #."""
+    """Return a URL without possible credentials: without anything before the last @ or after the first ? or #."""
     start = re.split(r"[?#]", url, maxsplit=1)[0]
-    if "@" not in start and "@" in url:  # a password with a question mark, or a query with an @: nobody knows
+    if "@" not in start and "@" in url:  # ambiguous: a password with a question mark, or a query with an @
         return start.partition("://")[0] + "://…"
     return start.rpartition("@")[2]

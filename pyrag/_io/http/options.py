@@ -1,18 +1,18 @@
-"""Route to a service over HTTP, and limits of its replies. Plain data: nothing here needs an HTTP library."""
+"""Route to a service over HTTP, and limits of its replies, as plain data that needs no HTTP library."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 AUTO = "auto"
-"""Proxies as the environment names them."""
+"""Name of the setting that uses the environment's proxies."""
 
 NO_PROXY = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class BodyLimit:
-    """Most megabytes of one reply after decompression, and the setting that changes it."""
+    """Maximum size of a reply after decompression in megabytes, and the setting that changes it."""
 
     megabytes: int = 64
     setting: str = ""
@@ -32,9 +32,9 @@ class Transport:
     """Route to a service.
 
     Attributes:
-        proxy: the URL of a proxy, `auto` for the environment's (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`;
+        proxy: URL of a proxy, `auto` for the environment's (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`;
             never for this machine's own addresses), or `none`.
-        ca_bundle: a file or folder of certificates to trust besides the system's; by default `SSL_CERT_FILE` and
+        ca_bundle: File or folder of certificates to trust in addition to the system's; by default `SSL_CERT_FILE` and
             `REQUESTS_CA_BUNDLE`.
     """
 

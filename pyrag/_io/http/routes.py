@@ -1,9 +1,9 @@
-"""The way to a service: which proxy, and whose certificates are trusted.
+"""Routes to services: proxies and trusted certificates.
 
-Proxies are those of the environment (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in capitals or small
-letters) unless a setting names one; addresses of this machine are reached directly. Certificates are those of the
-system (or of `SSL_CERT_FILE`) and of the bundle that a setting or `REQUESTS_CA_BUNDLE` names. Left out: SOCKS proxies,
-which are refused in a sentence, and proxies that a desktop's settings name.
+The environment names proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case) unless
+a setting does; addresses of this machine are reached directly. Trusted certificates are the system's (or those in
+`SSL_CERT_FILE`) and those in the bundle that a setting or `REQUESTS_CA_BUNDLE` names. Left out: SOCKS proxies, which
+are refused with a message, and proxies in a desktop's settings.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _SYSTEM_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 @dataclass(frozen=True, slots=True)
 class ServiceRoute:
-    """The route to one service.
+    """Route to a service.
 
     Attributes:
-        proxy: URL of the proxy with its user and password; empty without one.
-        tls: certificates that are trusted; True for aiohttp's own choice.
+        proxy: URL of the proxy with its user and password; empty without a proxy.
+        tls: Trusted certificates; True for aiohttp's default.
     """
 
     proxy: str = ""
@@ -38,7 +38,7 @@ class ServiceRoute:
 
     @property
     def shown_proxy(self) -> str:
-        """The proxy without its user and password."""
+        """URL of the proxy without its user and password."""
         scheme, _, rest = self.proxy.partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}" if rest else ""
 
@@ -46,7 +46,7 @@ class ServiceRoute:
     def secrets(self) -> tuple[str, ...]:
         """User and password of the proxy, which messages must not repeat."""
         parts = urlsplit(self.proxy)
-        return tuple(unquote(one) for one in (parts.username, parts.password) if one)
+        return tuple(unquote(part) for part in (parts.username, parts.password) if part)
 
 
 def route_to(base: str, transport: Transport) -> ServiceRoute:
@@ -54,28 +54,28 @@ def route_to(base: str, transport: Transport) -> ServiceRoute:
 
     Args:
         base: URL of the service.
-        transport: Settings; by default those of the environment.
+        transport: Settings of proxy and certificates.
 
     Raises:
         ConfigError: The proxy cannot be used, or the certificates cannot be read.
     """
     address = urlsplit(base)
     proxy = _proxy(address, transport)
-    encrypted = address.scheme == "https" or proxy.startswith("https:")
-    return ServiceRoute(proxy, _tls(transport) if encrypted else True)
+    is_encrypted = address.scheme == "https" or proxy.startswith("https:")
+    return ServiceRoute(proxy, _tls(transport) if is_encrypted else True)
 
 
 def _proxy(address: SplitResult, transport: Transport) -> str:
     if transport.proxy == NO_PROXY:
         return ""
-    named = transport.proxy != AUTO
-    url, source = (transport.proxy, "the setting proxy") if named else _of_environment(address)
+    is_configured = transport.proxy != AUTO
+    url, source = (transport.proxy, "the setting proxy") if is_configured else _of_environment(address)
     return _read_proxy(url if "://" in url else f"http://{url}", source) if url else ""
 
 
 def _read_proxy(url: str, source: str) -> str:
-    """A proxy's URL, checked."""
-    shown = shown_url(url)
+    """Check the URL of a proxy and return it in normal form."""
+    public_url = shown_url(url)
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -83,21 +83,23 @@ def _read_proxy(url: str, source: str) -> str:
         parts, port = urlsplit(""), ""
     if parts.scheme.startswith("socks"):
         raise ConfigError(
-            f"{source} names the SOCKS proxy {shown}, which pyrag cannot use: name an http:// proxy, or set proxy = "
-            f'"{NO_PROXY}" to do without'
+            f"{source} names the SOCKS proxy {public_url}, which pyrag cannot use: name an http:// proxy, or set "
+            f'proxy = "{NO_PROXY}" to do without'
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{source} names the proxy {shown!r}: write it like http://host:3128, {AUTO} or {NO_PROXY}")
+        raise ConfigError(
+            f"{source} names the proxy {public_url!r}: write it like http://host:3128, {AUTO} or {NO_PROXY}"
+        )
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     login = parts.netloc.rpartition("@")[0]
     return f"{parts.scheme}://{login}{'@' if login else ''}{host}{port}"
 
 
 def _of_environment(address: SplitResult) -> tuple[str, str]:
-    """The proxy that the environment names for an address, and the variable that names it."""
+    """Return the environment's proxy for an address and the variable that names it; empty without a proxy."""
     host = address.hostname or ""
     proxies = getproxies_environment()
-    kind = next((one for one in (address.scheme, "all") if proxies.get(one)), None)
+    kind = next((scheme for scheme in (address.scheme, "all") if proxies.get(scheme)), None)
     if kind is None or is_local(host) or _is_bypassed(host, _port(address), proxies.get("no", "")):
         return "", ""
     return proxies[kind], f"{kind.upper()}_PROXY"
@@ -108,7 +110,7 @@ def _port(address: SplitResult) -> int:
 
 
 def is_local(host: str) -> bool:
-    """True if a host is this machine itself."""
+    """Return whether a host is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -119,7 +121,7 @@ def is_local(host: str) -> bool:
 
 
 def _is_bypassed(host: str, port: int | None, no_proxy: str) -> bool:
-    """True if `NO_PROXY` holds a host: by its name, a domain above it, HOST:PORT, or a network such as 10.0.0.0/8."""
+    """Return whether `NO_PROXY` covers a host, by name, parent domain, HOST:PORT, or a network such as 10.0.0.0/8."""
     return any(_matches(entry.strip().lower(), host, port) for entry in no_proxy.split(",") if entry.strip())
 
 

@@ -1,8 +1,8 @@
-"""Connections of one service, kept for each event loop that calls it and closed with that loop at the latest.
+"""Connections of a service, one session per event loop that calls it, closed with that loop at the latest.
 
-A session is held open by an asynchronous generator of its loop: `asyncio.run` shuts these down before it closes the
-loop, so that a caller who closes nothing leaves no connection behind. Left out: loops that are closed by hand without
-`shutdown_asyncgens`; their connections end with the process.
+An asynchronous generator of the loop holds a session open: `asyncio.run` shuts generators down before it closes the
+loop, so that no connection remains even if the caller closes nothing. Left out: loops that are closed without
+`shutdown_asyncgens`, whose connections end with the process.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import aiohttp
 
 from pyrag._io.http.routes import ServiceRoute
 
-CONNECT_SECONDS = 5.0  # a host that swallows packets must not cost a model's whole timeout
+CONNECT_SECONDS = 5.0  # for connecting, so that an unreachable host does not use up a model's whole timeout
 
 
 class _Held(NamedTuple):
+    """Open session with the generator that holds it open."""
+
     session: aiohttp.ClientSession
     keeper: AsyncGenerator[aiohttp.ClientSession, None]
 
 
 class LoopSessions:
-    """Sessions by loop; safe to use from loops of several threads."""
+    """Sessions by event loop, safe to use from loops of several threads."""
 
     def __init__(self, headers: Mapping[str, str], route: ServiceRoute) -> None:
         self._headers = headers
@@ -32,23 +34,23 @@ class LoopSessions:
         self._held: dict[asyncio.AbstractEventLoop, _Held] = {}
 
     async def here(self) -> aiohttp.ClientSession:
-        """The session of the running loop."""
+        """Return the session of the running loop; open it if needed."""
         loop = asyncio.get_running_loop()
-        held = self._held.get(loop)
-        if held is None or held.session.closed:
+        entry = self._held.get(loop)
+        if entry is None or entry.session.closed:
             self._forget_closed_loops()
             keeper = _kept_open(self._headers, self._route)
-            held = self._held[loop] = _Held(await anext(keeper), keeper)
-        return held.session
+            entry = self._held[loop] = _Held(await anext(keeper), keeper)
+        return entry.session
 
     async def aclose(self) -> None:
-        """Close all sessions; those of other loops are closed there, soon."""
+        """Close all sessions; sessions of other loops are closed there shortly afterwards."""
         while self._held:
-            loop, held = self._held.popitem()
+            loop, entry = self._held.popitem()
             if loop is asyncio.get_running_loop():
-                await held.keeper.aclose()
+                await entry.keeper.aclose()
             elif loop.is_running():
-                asyncio.run_coroutine_threadsafe(held.keeper.aclose(), loop)
+                asyncio.run_coroutine_threadsafe(entry.keeper.aclose(), loop)
 
     def _forget_closed_loops(self) -> None:
         for loop in [known for known in list(self._held) if known.is_closed()]:

@@ -1,4 +1,4 @@
-"""`pyrag chat`: a conversation on stdin, one question a line; follow-ups lean on what was said before."""
+"""`pyrag chat`: a conversation on stdin, one question a line. A question may refer to earlier ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from pyrag.api import PyRAG
-from pyrag.cli.ask.run import Form, ask_once
+from pyrag.cli.ask.questions import Form, ask_once
 from pyrag.cli.ask.stdin import question_lines
 from pyrag.cli.output import Sink, tell
 from pyrag.errors import UsageError
@@ -21,14 +21,14 @@ _COMMAND = re.compile(r"/\w+\Z")
 
 
 def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
-    """Answer the lines of stdin, one after another; a question that fails does not end the conversation.
+    """Answer the lines of stdin, one after another.
 
-    The lines `exit` and `quit` end it, and `/help` prints what can be typed.
+    A question that fails does not end the conversation; the lines `exit` and `quit` do. `/help` lists the commands.
 
     Args:
         settings: Engines, method and limits.
-        form: How answers are printed.
-        trace_file: File for the traces, one JSON line each; None writes none.
+        form: Form in which answers are printed.
+        trace_file: File for the traces, one JSON line each. None writes no file.
     """
     with Sink(trace_file, None) as sink:
         asyncio.run(_talk(settings, sink, form))

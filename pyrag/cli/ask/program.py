@@ -1,4 +1,4 @@
-"""`pyrag run`: a program of the caller, from a file or stdin."""
+"""`pyrag run`: a program written by the user, from a file or stdin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.api import PyRAG
-from pyrag.cli.ask.run import Form
+from pyrag.cli.ask.questions import Form
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import printable
 from pyrag.cli.views.verdict import remark
@@ -34,11 +34,14 @@ def run(
     Args:
         file: File with the program, or "-" for stdin.
         inputs: Inputs as NAME=VALUE.
-        inputs_file: JSON file with an object of inputs; None for none.
+        inputs_file: JSON file with an object of inputs. None reads no file.
         settings: Engines and limits.
         form: Form of the printed value.
-        trace_file: File for the trace, as one JSON line; None writes none.
-        record_file: File to append the recorded exchanges to; None keeps none.
+        trace_file: File for the trace, as one JSON line. None writes no file.
+        record_file: File to append the recorded exchanges to. None records nothing.
+
+    Raises:
+        UsageError: The program or the inputs cannot be read, or an input is malformed or repeated.
     """
     source = _source(file)
     values = {**_from_file(inputs_file), **_from_options(inputs)}
@@ -77,7 +80,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
 
 
 def _from_options(inputs: Sequence[str]) -> dict[str, Any]:
-    """Return the inputs of the command line: values that are JSON as JSON, all others as text."""
+    """Parse the inputs of the command line; a value that is not JSON is text."""
     values: dict[str, Any] = {}
     for item in inputs:
         name, equals, text = item.partition("=")

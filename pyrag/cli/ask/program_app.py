@@ -38,7 +38,7 @@ def _run(
 ) -> None:
     """Run a program of your own over retrieve() and answer(). It sets final_answer."""
     from pyrag.cli.ask.program import run
-    from pyrag.cli.ask.run import Form
+    from pyrag.cli.ask.questions import Form
 
     form = Form(as_json=json, quiet=quiet)
     run(file, inputs or (), inputs_file, settings, form, trace_file=trace, record_file=record)

@@ -1,7 +1,7 @@
-"""Questions from stdin, one per line, answered as they come in.
+"""Questions from stdin, one per line, answered as they arrive.
 
-Invalid UTF-8 in a line affects no other line: its bytes are kept as surrogates, and the question is refused when it is
-asked. Left out: other encodings than UTF-8, and UTF-16 with a byte order mark (Windows).
+Invalid UTF-8 in a line affects no other line: its bytes become surrogates, and the question is refused when it is
+asked. Encodings: UTF-8, and UTF-16 with a byte order mark (Windows); no others.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from typing import IO
 
 _CHUNK = 1 << 16
-_MAX_LINE = 1 << 20  # characters; of a longer line, more is not kept: it is no question
+_MAX_LINE = 1 << 20  # characters; a longer line is cut, since no question is that long
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionLine:
-    number: int  # from 1, as editors count
+    """A line of stdin with its number, which starts at 1."""
+
+    number: int
     text: str
 
 
@@ -36,7 +38,7 @@ async def question_lines(stream: IO[str]) -> AsyncIterator[QuestionLine]:
 
 
 class LineReader:
-    """A decoder from bytes to lines."""
+    """Incremental decoder from bytes to lines."""
 
     def __init__(self) -> None:
         self._start = b""
@@ -45,20 +47,20 @@ class LineReader:
         self._count = 0
 
     def feed(self, data: bytes, *, final: bool = False) -> Iterator[QuestionLine]:
-        """Yield the lines that are whole and not blank.
+        """Yield the complete lines that are not blank.
 
         Args:
-            data: the next bytes.
-            final: no more will come.
+            data: Next bytes of the stream.
+            final: These are the last bytes, so that the line they end is complete.
         """
-        *whole, rest = self._decoded(data, final).split("\n")
-        whole[:1] = [self._rest + one for one in whole[:1]]
-        self._rest = (rest if whole else self._rest + rest)[: _MAX_LINE + 1]
+        *lines, rest = self._decoded(data, final).split("\n")
+        lines[:1] = [self._rest + line for line in lines[:1]]
+        self._rest = (rest if lines else self._rest + rest)[: _MAX_LINE + 1]
         if final:
-            whole.append(self._rest)
-        for one in whole:
+            lines.append(self._rest)
+        for line in lines:
             self._count += 1
-            if text := one.strip():
+            if text := line.strip():
                 yield QuestionLine(self._count, text)
 
     def _decoded(self, data: bytes, final: bool) -> str:
@@ -70,16 +72,16 @@ class LineReader:
             encoding = "utf-16" if data.startswith(_UTF16) else "utf-8-sig"
             errors = "replace" if encoding == "utf-16" else "surrogateescape"
             decoder = codecs.getincrementaldecoder(encoding)(errors)
-            # QuestionLine ends of all systems become one.
+            # Normalise line endings.
             self._decoder = io.IncrementalNewlineDecoder(decoder, translate=True)
         return self._decoder.decode(data, final)
 
 
 async def _chunks(stream: IO[str]) -> AsyncIterator[bytes]:
-    """Yield the bytes of a stream as they come, without a thread that would keep the process alive."""
+    """Yield the bytes of a stream as they arrive, without a thread that would keep the process alive."""
     try:
         descriptor = stream.fileno()
-    except (OSError, ValueError):  # no file of the system: a stand-in of tests, an embedding program
+    except (OSError, ValueError):  # not a file of the system, as in tests or in an embedding program
         yield stream.read().encode("utf-8", "surrogateescape")
         return
     while True:
@@ -96,7 +98,7 @@ async def _readable(descriptor: int) -> None:
     try:
         loop.add_reader(descriptor, ready.set)
     except (OSError, NotImplementedError):  # a file on a disk, which is always readable
-        await asyncio.sleep(0)  # an interrupt is heard here, however long its line is
+        await asyncio.sleep(0)  # lets an interrupt through, however long the file is
         return
     try:
         await ready.wait()

@@ -1,1 +1,1 @@
-"""`pyrag bench`: options, the run, its workers and its views."""
+"""`pyrag bench`: options, runs, workers and views."""

@@ -1,4 +1,4 @@
-"""The options of `pyrag bench`. `bench` itself is a run; `bench report` and `bench show` look at runs."""
+"""Options of `pyrag bench`, which starts a run, and of its subcommands, which show and export runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def bench(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Measure methods on question sets."""
-    from pyrag.cli.bench.run import BenchRequest, run
+    from pyrag.cli.bench.benchmark import BenchRequest, run
 
     request = BenchRequest(
         settings=settings, sets=names(sets), methods=names(method), limit=limit, seed=seed, data=data, split=split,
@@ -129,6 +129,6 @@ def show(
         show_run(run, sets=names(sets), methods=names(method), as_json=json)
 
 
-def names(given: list[str] | None) -> list[str]:
-    """Return the values of a repeatable option, each once; a value may hold several separated by commas."""
-    return list(dict.fromkeys(name.strip() for one in given or () for name in one.split(",") if name.strip()))
+def names(values: list[str] | None) -> list[str]:
+    """Return the distinct names in the values of a repeatable option; a value may hold several, separated by commas."""
+    return list(dict.fromkeys(name.strip() for value in values or () for name in value.split(",") if name.strip()))

@@ -1,4 +1,4 @@
-"""Answering of a benchmark's questions: by engines in this process, or by a pool of workers (`workers`)."""
+"""Answers to a benchmark's questions, from engines in this process or from a pool of workers (`workers`)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from pyrag.trace.model import Trace
 
 
 class LocalAsk:
-    """Answers with one set of engines, whatever the method.
+    """Callable that answers jobs with one set of engines, whatever their method.
 
     Args:
-        settings: Those of the engines; each job brings its method.
-        journals: The run's folder, where questions go on at the step that an earlier process had reached; None
-            keeps no journals.
+        settings: Settings of the engines. The method comes with each job.
+        journals: Folder of the run, whose journals let a question continue at the step that an earlier process had
+            reached. None keeps no journals.
     """
 
     def __init__(self, settings: Settings, journals: Path | None = None) -> None:
@@ -65,27 +65,32 @@ class LocalAsk:
 
 
 class WorkerCrashedError(PyRAGError):
-    """A worker process ended while it answered."""
+    """Crash of a worker process while it answered."""
 
     kind = "crash"
 
 
 class BenchWorker(Protocol):
-    """A process, here or on another machine, that answers questions and is started again when it dies."""
+    """Process, here or on another machine, that answers questions and is started again after a crash."""
 
     async def ask(self, job: QuestionJob) -> Trace:
-        """Answer a job. Raises `WorkerCrashedError` where the process ends meanwhile."""
+        """Answer a job.
+
+        Raises:
+            WorkerCrashedError: The process ended before it answered.
+        """
         ...
 
     async def aclose(self) -> None: ...
 
 
 class PooledAsk:
-    """Hands each question to the least busy of several workers.
+    """Pool that hands each question to its least busy worker.
 
     Args:
-        workers: At least one.
-        tries: Workers that a question is given to, one after the other, while they die; then its question stays open.
+        workers: The workers, at least one.
+        tries: Maximum number of workers that a question is handed to, one after the other, if they crash. After the
+            last crash the question stays open.
     """
 
     def __init__(self, workers: Sequence[BenchWorker], tries: int = 1) -> None:
@@ -93,15 +98,15 @@ class PooledAsk:
         self._busy = [0] * len(workers)
 
     async def __call__(self, job: QuestionJob) -> Trace:
-        crashed: set[int] = set()  # a worker that is being started again is the least busy, and fails at once
-        for left in reversed(range(self._tries)):
-            place = min(range(len(self._workers)), key=lambda one: (one in crashed, self._busy[one]))
+        crashed: set[int] = set()  # a worker that is starting again is the least busy, and would fail at once
+        for remaining in reversed(range(self._tries)):
+            place = min(range(len(self._workers)), key=lambda number: (number in crashed, self._busy[number]))
             self._busy[place] += 1
             try:
                 return await self._workers[place].ask(job)
             except WorkerCrashedError:
                 crashed.add(place)
-                if not left:
+                if not remaining:
                     raise
             finally:
                 self._busy[place] -= 1
@@ -111,5 +116,5 @@ class PooledAsk:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for one in self._workers:
-            await one.aclose()
+        for worker in self._workers:
+            await worker.aclose()

@@ -30,7 +30,7 @@ from pyrag.evaluation.scoring import ResultRow
 
 
 class BenchProgress(ProgressBar):
-    """The progress of a run: questions, EM so far, calls per question, time left."""
+    """Progress of a run: questions, EM so far, calls per question, time left."""
 
     def __init__(self, done: Iterable[ResultRow], todo: int) -> None:
         rows = [row for row in done if not row.is_transient]
@@ -49,8 +49,8 @@ def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None
     """Print the tables of a summary.
 
     Args:
-        summary: The results.
-        folder: The run's, named in the hints at the end.
+        summary: Results of the run.
+        folder: Folder of the run, named in the hints at the end.
         as_json: Print the summary as one JSON line instead.
     """
     if as_json:
@@ -60,9 +60,11 @@ def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None
     print("\nEM, F1 … in per cent; chance EM: guessing between the two options that a question names.")
     if failures := failure_table(summary.sets):
         print(f"\nWrong answers by cause (per cent of them)\n\n{failures}")
-    for one in summary.sets:
-        if one.all.unplanned:
-            print(f"\n{one.set}, {one.method}: {percent(one.all.unplanned)} % of the questions had no usable plan")
+    for stats in summary.sets:
+        if stats.all.unplanned:
+            print(
+                f"\n{stats.set}, {stats.method}: {percent(stats.all.unplanned)} % of the questions had no usable plan"
+            )
     if summary.pairs:
         print(f"\nDifferences on the same questions (paired bootstrap)\n\n{pair_table(summary.pairs)}")
     print(
@@ -78,9 +80,16 @@ def _chosen(run: Run, sets: Sequence[str], methods: Sequence[str]) -> list[Resul
 
 
 def show_run(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Print the tables of a run as it stands, finished or not, or its summary as one JSON line.
+    """Print the tables of a run, finished or not, or its summary as one JSON line.
 
-    Args: as for `show_errors`.
+    Args:
+        folder: Folder of the run.
+        sets: Names of sets to restrict the output to. Empty for all.
+        methods: Names of methods to restrict the output to. Empty for all.
+        as_json: Print the summary as one JSON line instead.
+
+    Raises:
+        UsageError: The run has no results of these sets and methods.
     """
     run = read_run(folder)
     rows, about = _chosen(run, sets, methods), run.config["run"]
@@ -94,12 +103,15 @@ def show_errors(
     """Print wrong answers with their traces, the most frequent kind first.
 
     Args:
-        folder: The run's.
-        kind: One of `KINDS`; None for all.
-        limit: Examples per kind.
-        sets: Names to restrict the run to; empty for all.
-        methods: The same for methods.
+        folder: Folder of the run.
+        kind: Kind of error, a key of `KINDS`. None for all.
+        limit: Maximum number of examples per kind.
+        sets: Names of sets to restrict the output to. Empty for all.
+        methods: Names of methods to restrict the output to. Empty for all.
         as_json: Print the rows as JSON lines instead.
+
+    Raises:
+        UsageError: The kind is unknown, or the run has no results of these sets and methods.
     """
     if kind is not None and kind not in KINDS:
         from pyrag.errors import nearest
@@ -107,7 +119,7 @@ def show_errors(
         raise UsageError(f"there is no kind of error {kind!r}{nearest(kind, KINDS)}")
     run = read_run(folder)
     groups: dict[str, list[ResultRow]] = defaultdict(list)
-    for row in sorted(_chosen(run, sets, methods), key=lambda one: one.key):
+    for row in sorted(_chosen(run, sets, methods), key=lambda item: item.key):
         if row.failure and kind in (None, row.failure.kind):
             groups[row.failure.kind].append(row)
     for name, rows in sorted(groups.items(), key=lambda entry: -len(entry[1])):
@@ -139,10 +151,16 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
 
 
 def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Print calls and time by role, success patterns, the effect of recovery, and errors as in OPERA's table 11; or the
-    statistics as one JSON object.
+    """Print the agents' work: calls and time by role, success patterns, recovery, and errors as in OPERA's table 11.
 
-    Args: as for `show_errors`.
+    Args:
+        folder: Folder of the run.
+        sets: Names of sets to restrict the output to. Empty for all.
+        methods: Names of methods to restrict the output to. Empty for all.
+        as_json: Print the statistics as one JSON object instead.
+
+    Raises:
+        UsageError: The run has no results of these sets and methods.
     """
     run = read_run(folder)
     rows = _chosen(run, sets, methods)
@@ -170,14 +188,14 @@ def export(
     """Write the results of a run for other programs, and print the files' paths to stderr.
 
     Args:
-        folder: The run's.
-        csv: File for a table with one row a question; None writes none.
-        trec: File for the retrieved passages in TREC's format; None writes none.
-        sets: Names to restrict the run to; empty for all.
-        methods: The same for methods.
+        folder: Folder of the run.
+        csv: File for a table with one row per question. None writes no table.
+        trec: File for the retrieved passages in TREC's format. None writes no such file.
+        sets: Names of sets to restrict the output to. Empty for all.
+        methods: Names of methods to restrict the output to. Empty for all.
 
     Raises:
-        UsageError: Neither file is named, or there is no such result.
+        UsageError: No file is named, or the run has no results of these sets and methods.
     """
     from pyrag.evaluation.reports.exports import write_csv, write_trec
 
@@ -199,8 +217,8 @@ def write_report(folders: Sequence[Path], out: Path | None) -> None:
     """Write `report.md` and `report.html`, and print their paths.
 
     Args:
-        folders: Those of the runs.
-        out: The folder to write to; None for the first run's.
+        folders: Folders of the runs.
+        out: Folder to write to. None for the folder of the first run.
     """
     from pyrag.evaluation.reports.report_files import report_files
 

@@ -1,7 +1,7 @@
-"""Workers of a benchmark: processes of this machine, or actors of a Ray cluster. Results are kept by the run's process.
+"""Workers of a benchmark: processes of this machine, or actors of a Ray cluster. The calling process stores results.
 
-A process is this module run as a script: settings and jobs come in as JSON lines, traces go out as JSON lines. It ends
-when its input does, so that no worker outlives a run that was killed. Ray needs `pip install '.[ray]'`;
+A worker process is this module run as a script: it reads settings and jobs as JSON lines and writes traces as JSON
+lines. It ends with its input, so that no worker outlives a run that was killed. Ray needs `pip install '.[ray]'`;
 its workers must reach the same index paths (a shared disk) or a retriever by URL.
 
 Left out: `--resume-steps` on Ray (journals are files of this machine).
@@ -24,12 +24,12 @@ from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
 
 _MAX_LINE = 1 << 30  # bytes of a trace between processes
-_RAY_TRIES = 3  # of a question whose actor died
+_RAY_TRIES = 3  # per question, if actors crash
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerSetup:
-    """The first line that a worker process reads."""
+    """First line that a worker process reads."""
 
     settings: Settings
     journals: str | None
@@ -39,9 +39,9 @@ def process_pool(settings: Settings, journals: Path | None, count: int) -> Poole
     """Return a pool of worker processes, each started by its first question.
 
     Args:
-        settings: Those of the run; the processes share its `max_in_flight`, since each has a limiter of its own.
-        journals: The run's folder, as for `LocalAsk`.
-        count: Processes, at least 1.
+        settings: Settings of the run. `max_in_flight` is divided among the processes, since each has its own limiter.
+        journals: Folder of the run, for journals of steps. None keeps no journals.
+        count: Number of processes, at least 1.
     """
     share = replace(settings, max_in_flight=max(1, settings.max_in_flight // count))
     setup = WorkerSetup(share, None if journals is None else str(journals))
@@ -49,28 +49,28 @@ def process_pool(settings: Settings, journals: Path | None, count: int) -> Poole
 
 
 def ray_pool(settings: Settings, address: str, count: int) -> PooledAsk:
-    """Return a pool of Ray actors; the questions of one that dies go to the others.
+    """Return a pool of Ray actors. If an actor crashes, the others take over its questions.
 
     Args:
-        settings: Those of the run.
-        address: That of a cluster, or "local".
-        count: Actors, at least 1.
+        settings: Settings of the run.
+        address: Address of a cluster, or "local".
+        count: Number of actors, at least 1.
     """
     return PooledAsk(ray_workers(settings, address, count), _RAY_TRIES)
 
 
 def ray_workers(settings: Settings, address: str, count: int) -> list[RayWorker]:
-    """Start Ray actors, which Ray restarts when they die.
+    """Start Ray actors, which Ray restarts after a crash.
 
     Args:
-        settings: Those of the run.
-        address: That of a cluster, or "local".
-        count: Actors, at least 1.
+        settings: Settings of the run.
+        address: Address of a cluster, or "local".
+        count: Number of actors, at least 1.
     """
     from pyrag._io.ray_cluster import connected
 
     ray = connected(address, count)
-    # An actor answers several questions at once; it is restarted for as long as the run goes on.
+    # An actor answers several questions at once, and is restarted without limit.
     options = {"max_concurrency": settings.concurrency, "max_restarts": -1, "num_cpus": 1}
     actor = ray.remote(BenchActor).options(**options)
     return [RayWorker(ray, actor.remote(_encoded(settings))) for _ in range(count)]
@@ -99,7 +99,7 @@ class _ProcessWorker:
             if self._process is None:
                 pipe = asyncio.subprocess.PIPE
                 command = [sys.executable, "-m", __name__]
-                # Out of the terminal's group: Ctrl-C is ours to handle.
+                # Not in the terminal's process group: this process handles Ctrl-C.
                 process = await asyncio.create_subprocess_exec(
                     *command, stdin=pipe, stdout=pipe, limit=_MAX_LINE, start_new_session=True
                 )
@@ -135,7 +135,7 @@ class _ProcessWorker:
 
 
 class RayWorker:
-    """A Ray actor as a `BenchWorker`."""
+    """Ray actor as a `BenchWorker`."""
 
     def __init__(self, ray: Any, actor: Any) -> None:
         self._ray, self.actor = ray, actor
@@ -151,7 +151,7 @@ class RayWorker:
 
 
 class BenchActor:
-    """The process behind a `RayWorker`: engines of its own, opened by its first question."""
+    """Process behind a `RayWorker`, with its own engines, which its first question opens."""
 
     def __init__(self, settings: bytes) -> None:
         import msgspec
@@ -171,7 +171,7 @@ class BenchActor:
 
 
 def _written(job: QuestionJob, trace: Trace) -> bytes:
-    """Return a trace as JSON, or a failed one in place of a trace that cannot be written."""
+    """Return a trace as JSON; a trace that cannot be written becomes a failed one."""
     try:
         return to_json(trace)
     except DataError as error:
@@ -185,11 +185,11 @@ def _encoded(content: object) -> bytes:
 
 
 async def _work() -> None:
-    """Answer the jobs of stdin: a worker process's side."""
+    """Answer the jobs that arrive on stdin, in a worker process."""
     import msgspec
 
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever else prints must not break the lines
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # other output must not mix with the lines
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=_MAX_LINE)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)

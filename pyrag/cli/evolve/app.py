@@ -1,4 +1,4 @@
-"""The options of `pyrag evolve`: learning itself, and `diff` and `revert` for its prompts."""
+"""Options of `pyrag evolve`, and of `diff` and `revert` for its prompts."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def evolve(
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
     """Learn prompts and experiences: pyrag evolve --train FILE --out RUN."""
-    from pyrag.cli.evolve.run import learn
+    from pyrag.cli.evolve.learn import learn
     from pyrag.errors import UsageError
     from pyrag.evolve.config import EvolveConfig
     from pyrag.evolve.learning import LearningLimits
@@ -89,7 +89,7 @@ def diff(
     new: Annotated[int | None, typer.Argument(help="Version to compare to.", show_default="the current one")] = None,
 ) -> None:
     """Print the difference between two versions of the prompts."""
-    from pyrag.cli.evolve.run import show_difference
+    from pyrag.cli.evolve.learn import show_difference
 
     show_difference(run, old, new)
 

@@ -1,4 +1,4 @@
-"""`pyrag experience`: list, print, export and import the entries of a library."""
+"""`pyrag experience`: the entries of a library, listed, printed, exported and imported."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def list_(
 
     if type_ is not None and type_ not in QUESTION_TYPES:
         raise UsageError(f"there is no question type {type_!r}{nearest(type_, QUESTION_TYPES)}")
-    with Library.open(library) as opened:
-        entries = [one for one in opened.entries() if type_ in (None, one.profile.type)]
-    for one in sorted(entries, key=lambda one: (-one.utility, one.id)):
-        _print_json(one) if json else print(_line(one))
+    with Library.open(library) as opened_library:
+        entries = [entry for entry in opened_library.entries() if type_ in (None, entry.profile.type)]
+    for entry in sorted(entries, key=lambda item: (-item.utility, item.id)):
+        _print_json(entry) if json else print(_line(entry))
 
 
 @experience_app.command()
@@ -54,8 +54,8 @@ def show(
     from pyrag.errors import UsageError
     from pyrag.methods.hera.experience.library import Library
 
-    with Library.open(library) as opened:
-        entry = opened.get(id_)
+    with Library.open(library) as opened_library:
+        entry = opened_library.get(id_)
     if entry is None:
         raise UsageError(f"{library} has no entry {id_}: see pyrag experience list {library}")
     _print_json(entry) if json else _print_all(entry)
@@ -69,8 +69,8 @@ def export(
     from pyrag.methods.hera.experience.exchange import exported
     from pyrag.methods.hera.experience.library import Library
 
-    with Library.open(library) as opened:
-        content = b"".join(exported(opened.entries()))
+    with Library.open(library) as opened_library:
+        content = b"".join(exported(opened_library.entries()))
     if out is None:
         print(json_line(content.decode()), end="")
     else:
@@ -88,15 +88,15 @@ def import_(
     from pyrag.methods.hera.experience.exchange import import_lines
     from pyrag.methods.hera.experience.library import Library
 
-    # What is to be imported is read first: a wrong path must not leave an empty library.
+    # Read the input first: a wrong path must not leave an empty library.
     try:
         lines = (sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()).splitlines()
     except OSError as error:
         raise DataError(f"cannot read {file}: {error.strerror}; name what pyrag experience export wrote") from error
-    with Library.open(library, write=True) as opened:
-        added = import_lines(opened, lines, str(file))
-        total = len(opened.entries())
-    print(f'{{"added":{added},"entries":{total}}}' if json else f"{added} added, {counted(total, 'entry')}: {library}")
+    with Library.open(library, write=True) as opened_library:
+        count = import_lines(opened_library, lines, str(file))
+        total = len(opened_library.entries())
+    print(f'{{"added":{count},"entries":{total}}}' if json else f"{count} added, {counted(total, 'entry')}: {library}")
 
 
 def _line(entry: Experience) -> str:

@@ -1,4 +1,4 @@
-"""The options of `pyrag index`. `pyrag index PATH... --out DIR` is short for `pyrag index build`."""
+"""Options of `pyrag index`. `pyrag index PATH... --out DIR` is short for `pyrag index build`."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def build(
     json: Json = False,
 ) -> None:
     """Build or update an index of documents. Unchanged files are skipped."""
-    from pyrag.cli.index.run import Vectors, build
+    from pyrag.cli.index.work import Vectors, build
     from pyrag.errors import UsageError
     from pyrag.retrieval.documents.encodings import checked_encoding
     from pyrag.retrieval.documents.model import Columns
@@ -174,7 +174,7 @@ def fetch(
 ) -> None:
     """Download a released corpus and index it. An interrupted download is continued."""
     from pyrag.cli.index.fetch import fetch
-    from pyrag.cli.index.run import Vectors
+    from pyrag.cli.index.work import Vectors
     from pyrag.errors import UsageError
 
     if not vectors and (exact or vectors_only):
@@ -192,7 +192,7 @@ def exact_type(vector_type: str | None, *, exact: bool) -> str | None:
         exact: True for --exact.
 
     Raises:
-        UsageError: They contradict each other.
+        UsageError: The two options contradict each other.
     """
     from pyrag.errors import UsageError
 
@@ -204,7 +204,7 @@ def exact_type(vector_type: str | None, *, exact: bool) -> str | None:
 @index_app.command()
 def info(folder: Folder, json: Json = False) -> None:
     """Print the contents of an index and the files that were left out."""
-    from pyrag.cli.index.run import info
+    from pyrag.cli.index.work import info
 
     info(folder, as_json=json)
 
@@ -229,7 +229,7 @@ def remove(
     json: Json = False,
 ) -> None:
     """Remove files and folders from an index. Updates leave them out until they are named again."""
-    from pyrag.cli.index.run import remove
+    from pyrag.cli.index.work import remove
 
     remove(folder, paths, as_json=json)
 
@@ -243,7 +243,7 @@ def search(
     json: Json = False,
 ) -> None:
     """Print the passages that an index finds for a query."""
-    from pyrag.cli.index.run import search
+    from pyrag.cli.index.work import search
 
     search(folder, query, topk, where, as_json=json)
 
@@ -251,6 +251,6 @@ def search(
 @index_app.command("verify")
 def verify_command(folder: Folder, json: Json = False) -> None:
     """Check that an index is complete. Compares checksums, and parts with records."""
-    from pyrag.cli.index.run import verify
+    from pyrag.cli.index.work import verify
 
     verify(folder, as_json=json)

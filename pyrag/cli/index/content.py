@@ -1,4 +1,4 @@
-"""Contents of an index and outcomes of builds, in words and as JSON."""
+"""Contents of an index and results of builds, in words and as JSON."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from pyrag.retrieval.index import Built, IndexInfo
     from pyrag.retrieval.vectors.faiss_index import VectorInfo
 
-_SHOWN = 20  # files, lines and rows that were left out
-_NAMED = 5  # files of one remark
+_SHOWN = 20  # limit of printed files, lines and rows that were left out
+_NAMED = 5  # limit of files named in a remark
 
 
 def list_files(folder: Path, *, as_json: bool) -> None:
     """Print the files of an index with the number of their passages.
 
     Args:
-        folder: The index.
-        as_json: Print one JSON line.
+        folder: Folder of the index.
+        as_json: Print one JSON line instead.
     """
     from pyrag.retrieval.index import read_info
     from pyrag.retrieval.removal import indexed_files
 
     info, files = read_info(folder), indexed_files(folder)
     if as_json:
-        listed = [{"file": name, "passages": count} for name, count in files]
-        print_json({"index": str(folder), "sources": info.sources, "passages": info.passages, "files": listed})
+        items = [{"file": name, "passages": count} for name, count in files]
+        print_json({"index": str(folder), "sources": info.sources, "passages": info.passages, "files": items})
         return
     width = len(str(max((count for _, count in files), default=0)))
     for name, count in files:
@@ -43,16 +43,22 @@ def list_files(folder: Path, *, as_json: bool) -> None:
 
 
 def outcome(built: Built, out: Path, seconds: float) -> str:
-    """Return the outcome of a build or removal in words. Args: those of `as_object`."""
+    """Return the result of a build or removal in words.
+
+    Args:
+        built: Result of the build or removal.
+        out: Folder of the index.
+        seconds: Time that it took.
+    """
     changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
     return f"{counted(built.info.passages, 'passage')} in {out} ({changes})"
 
 
 def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
-    """Return the outcome of a build or removal as JSON has it.
+    """Return the result of a build or removal as a JSON object.
 
     Args:
-        built: The outcome.
+        built: Result of the build or removal.
         out: Folder of the index.
         seconds: Time that it took.
     """
@@ -76,7 +82,7 @@ def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def language_words(info: IndexInfo) -> str:
-    """Return the language of an index, and what the embedded engine cannot do in it."""
+    """Return the language of an index, with a note if the embedded engine does not answer in it."""
     language = f"{info.language}{' (detected)' if info.detected else ''}"
     if info.language == ENGLISH:
         return language
@@ -84,7 +90,7 @@ def language_words(info: IndexInfo) -> str:
 
 
 def print_notes(built: Built) -> None:
-    """Print what left the index, its language, what was left out, and how files were read."""
+    """Print the files that left the index, its language, the files that were left out, and remarks on files."""
     if built.removed_files:
         names = [name for name, _ in built.removed_files]
         print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
@@ -99,7 +105,7 @@ def print_unread(unread: Sequence[tuple[str, str]]) -> None:
     """Print the kinds of files that were not read, and what to install for them.
 
     Args:
-        unread: Kinds with the number of files.
+        unread: Pairs of a kind and its number of files.
     """
     from pyrag.errors import install_extra
     from pyrag.retrieval.documents.model import KNOWN, OFFICE, is_read
@@ -108,9 +114,9 @@ def print_unread(unread: Sequence[tuple[str, str]]) -> None:
     others = [(kind, count) for kind, count in unread if kind not in OFFICE]
     for kinds, cure in ((office, install_extra("office")), (others, f"convert them to {KNOWN}")):
         if kinds:
-            listed = ", ".join(f"{kind} {count}" for kind, count in kinds[:_SHOWN])
+            names = ", ".join(f"{kind} {count}" for kind, count in kinds[:_SHOWN])
             more = f" and {len(kinds) - _SHOWN} more kinds" if len(kinds) > _SHOWN else ""
-            print(printable(f"{listed}{more} not read: {cure}"), file=sys.stderr)
+            print(printable(f"{names}{more} not read: {cure}"), file=sys.stderr)
 
 
 def print_left_out(
@@ -119,26 +125,26 @@ def print_left_out(
     """Print the files, and the records of other files, that were left out.
 
     Args:
-        problems: Files with the reasons.
-        files: Their number.
-        bad_records: Files with the reasons of records.
-        records: Number of these records.
+        problems: Pairs of a file and the reason why it was left out.
+        files: Number of files that were left out.
+        bad_records: Pairs of a file and the reason why one of its records was left out.
+        records: Number of records that were left out.
     """
-    for listed, count, what in ((problems, files, "file"), (bad_records, records, "record")):
+    for items, count, what in ((problems, files, "file"), (bad_records, records, "record")):
         if not count:
             continue
         print(f"left out {counted(count, what)}:", file=sys.stderr)
-        for _, reason in listed[:_SHOWN]:
+        for _, reason in items[:_SHOWN]:
             print(printable(f"  {reason}"), file=sys.stderr)
-        if count > min(len(listed), _SHOWN):
-            print(f"  and {count - min(len(listed), _SHOWN)} more, see pyrag index info --json", file=sys.stderr)
+        if count > min(len(items), _SHOWN):
+            print(f"  and {count - min(len(items), _SHOWN)} more, see pyrag index info --json", file=sys.stderr)
 
 
 def print_remarks(remarks: Sequence[tuple[str, str]]) -> None:
     """Print one line per remark, with its files.
 
     Args:
-        remarks: Files with remarks.
+        remarks: Pairs of a file and a remark on it.
     """
     by_remark: dict[str, list[str]] = {}
     for name, remark in remarks:
@@ -150,15 +156,15 @@ def print_remarks(remarks: Sequence[tuple[str, str]]) -> None:
 def described(vectors: VectorInfo) -> str:
     """Describe the segments of vectors, grouped by kind."""
     kinds: dict[str, list[int]] = {}
-    for one in vectors.segments:
-        kinds.setdefault(f"{one.type} {one.search}".strip(), []).append(one.rows - one.deleted)
+    for segment in vectors.segments:
+        kinds.setdefault(f"{segment.type} {segment.search}".strip(), []).append(segment.rows - segment.deleted)
     some = (f"{sum(rows)} in {len(rows)} x {kind}" for kind, rows in kinds.items())
-    found = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
-    return f"{', '.join(some)}; {found}"
+    accuracy = "exact" if set(kinds) == {"Flat"} else f"recall {vectors.recall:.3f} on a sample of them"
+    return f"{', '.join(some)}; {accuracy}"
 
 
 def shortfall(vectors: VectorInfo) -> str:
-    """Return a note where the vectors miss the requested recall, else an empty text."""
+    """Return a note if the vectors miss the requested recall, else an empty text."""
     if vectors.recall >= vectors.target:
         return ""
     return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"

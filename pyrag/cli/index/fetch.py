@@ -1,4 +1,4 @@
-"""`pyrag index fetch`: say what a released corpus takes, download it, index it."""
+"""`pyrag index fetch`: the needs of a released corpus, its download and its index."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from pyrag.cli.index.run import Vectors, build_parts, made_before, passages_part
+from pyrag.cli.index.work import Vectors, build_parts, made_before, passages_part
 from pyrag.cli.output import print_json
 
 
 def fetch(
     name: str, out: Path, files: Path, *, source: str, vectors: Vectors | None, dry_run: bool, as_json: bool
 ) -> None:
-    """Download a corpus, and index it.
+    """Print what a corpus needs, download it and index it.
 
     Args:
-        name: The release, such as "wiki-18".
+        name: Name of the release, such as "wiki-18".
         out: Folder of the index.
         files: Folder to download to.
         source: URL of a hub, or a folder that mirrors one.
-        vectors: Options of the release's vectors; None leaves them out.
-        dry_run: Only print what it takes.
+        vectors: Options of the release's vectors. None leaves them out.
+        dry_run: Only print disk, memory and time.
         as_json: Print the result as one JSON line.
 
     Raises:
-        UsageError: The release is unknown, or has no vectors and only vectors are wanted.
+        UsageError: The release is unknown, or has no vectors although the options require them.
     """
     from pyrag.errors import UsageError
     from pyrag.retrieval.indexing.bm25_part import Bm25Part

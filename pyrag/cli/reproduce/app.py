@@ -1,4 +1,4 @@
-"""The options of `pyrag reproduce`."""
+"""Options of `pyrag reproduce`."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def reproduce(
 
     Data, servers, training, runs and report, in this order. The same command resumes a stopped run.
     """
-    from pyrag.cli.reproduce.run import reproduce, show_tables
+    from pyrag.cli.reproduce.reproduction import reproduce, show_tables
     from pyrag.reproduce.steps import TableRequest
 
     if what == "list":
         show_tables(out or Path("reproduction"), as_json=json)
         return
-    chosen = tuple(dict.fromkeys(name.strip() for name in (models or "").split(",") if name.strip()))
+    names = tuple(dict.fromkeys(name.strip() for name in (models or "").split(",") if name.strip()))
     request = TableRequest(
-        table=what, models=chosen, scale=scale, limit=limit, port=port or 0, llm=llm or "", author=author or ""
+        table=what, models=names, scale=scale, limit=limit, port=port or 0, llm=llm or "", author=author or ""
     )
     reproduce(request, out, dry_run=dry_run, report=report, as_json=json)

@@ -1,4 +1,4 @@
-"""The options of `pyrag serve`, `pyrag mcp` and `pyrag serve-retriever`."""
+"""Options of `pyrag serve`, `pyrag mcp` and `pyrag serve-retriever`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def serve(
     ] = 256,
 ) -> None:
     """Serve questions, passages and traces over HTTP."""
-    from pyrag.cli.server.run import serve
+    from pyrag.cli.server.serving import serve
 
     serve(
         settings,
@@ -72,7 +72,7 @@ def mcp(
     traces: options.TraceFile = None,
 ) -> None:
     """Serve an assistant by MCP: tools and resources."""
-    from pyrag.cli.server.run import serve_mcp
+    from pyrag.cli.server.serving import serve_mcp
 
     serve_mcp(
         settings,
@@ -98,6 +98,6 @@ def serve_retriever(
     ] = False,
 ) -> None:
     """Serve an index over HTTP. It answers POST /retrieve, for --retriever URL."""
-    from pyrag.cli.server.run import serve_retriever
+    from pyrag.cli.server.serving import serve_retriever
 
     serve_retriever(spec, host, port, settings, exact=exact)

@@ -1,4 +1,4 @@
-"""A progress bar on stderr, on a terminal only."""
+"""Progress bar on stderr, which is shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Self
 
 
 class ProgressBar:
-    """A bar with a label, the state in a few words, and the time left.
+    """Progress bar with a label, the state in a few words, and the time left.
 
     Args:
-        total: Units of work.
-        done: Units that were done before.
-        label: What is going on.
-        state: Words behind the bar.
+        total: Number of units of work.
+        done: Number of units that are done at the start.
+        label: Text in front of the bar.
+        state: Text behind the bar.
     """
 
     def __init__(self, total: int, done: int = 0, label: str = "", state: str = "") -> None:
@@ -32,9 +32,9 @@ class ProgressBar:
         """Show the progress.
 
         Args:
-            done: Units of work done.
-            label: As in the constructor.
-            state: As in the constructor.
+            done: Number of units that are done.
+            label: Text in front of the bar.
+            state: Text behind the bar.
         """
         self._bar.update(self._task, completed=done, description=label, state=state)
 

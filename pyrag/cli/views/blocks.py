@@ -1,4 +1,4 @@
-"""Parts of a question on a terminal, which the live view and saved traces share."""
+"""Parts of a trace on a terminal, shared by the live view and the view of saved traces."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair
 
 
 def open_step_view(step: StepState) -> Text:
-    """Return one line for a step that has no result, or none yet."""
+    """Return one line for a step without a result."""
     if step.status == "stopped":
         return Text.assemble(
             ("■ ", "dim"), (step.primitive, "bold"), f" {shorten(step.query)} ", ("not finished", "dim")
@@ -69,8 +69,8 @@ def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
     """Return one line for a step: query, result, seconds.
 
     Args:
-        step: The step.
-        passages: Those of the trace by id, to name titles; None while it runs.
+        step: Finished step.
+        passages: Passages of the trace by id, whose titles are shown. None while the question runs.
     """
     mark, style = ("✗ ", "red") if step.error else ("? ", "yellow") if unknown(step) else ("✓ ", "green")
     took = "memo" if step.memo else f"{step.seconds:.2f} s"
@@ -78,13 +78,13 @@ def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
     if step.error:
         return line + Text(f"→ {shorten(step.error, 120)}", style="red")
     if step.answer:
-        tried = f", {counted(len(step.attempts), 'attempt')}" if step.attempts else ""
-        return line + Text.assemble("→ ", (shorten(step.answer.text), "bold"), (f"  ({took}{tried})", "dim"))
+        attempts = f", {counted(len(step.attempts), 'attempt')}" if step.attempts else ""
+        return line + Text.assemble("→ ", (shorten(step.answer.text), "bold"), (f"  ({took}{attempts})", "dim"))
     if output := str(step.coverage or step.output):
         return line + Text.assemble(f"→ {shorten(output)}", (f"  ({took})", "dim"))
-    titles = ", ".join(dict.fromkeys(passages[one].title for one in step.passages)) if passages else ""
-    found = f"→ {counted(len(step.passages), 'passage')}" + (f": {shorten(titles, 90)}" if titles else "")
-    return line + Text.assemble(found, (f"  ({took})", "dim"))
+    titles = ", ".join(dict.fromkeys(passages[passage].title for passage in step.passages)) if passages else ""
+    result = f"→ {counted(len(step.passages), 'passage')}" + (f": {shorten(titles, 90)}" if titles else "")
+    return line + Text.assemble(result, (f"  ({took})", "dim"))
 
 
 def unknown(step: Step) -> bool:
@@ -101,11 +101,11 @@ def answer_view(trace: Trace) -> Group:
         style = "bold green" if trace.answer.known and not is_weak(trace) else "bold yellow"
         label = "Answer: " if not trace.error else "Partial answer: "
         sure = confidence(trace) if trace.answer.known else None
-        shown = "" if sure is None else f"  confidence {sure:.2f}"
-        answer = (trace.answer.text, style), (numbers, "cyan"), (shown, "dim")
+        note = "" if sure is None else f"  confidence {sure:.2f}"
+        answer = (trace.answer.text, style), (numbers, "cyan"), (note, "dim")
         lines.append(Text.assemble(("\n" + label, "bold"), *answer))
-    if said := remark(trace):
-        lines.append(Text(f"! {said}", style="yellow"))
+    if sentence := remark(trace):
+        lines.append(Text(f"! {sentence}", style="yellow"))
     for citation in trace.citations:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""

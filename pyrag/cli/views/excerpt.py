@@ -1,4 +1,4 @@
-"""The sentence of a cited passage that an answer rests on, as the page shows it."""
+"""Excerpts of cited passages: the sentence that supports an answer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _WORD = re.compile(r"\w{3,}")
 
 
 def evidence_of(citation: Citation, trace: Trace) -> str:
-    """Return the cited passage's sentence that holds the answer, or the one nearest to the step's query.
+    """Return the cited passage's sentence that holds the answer, or the sentence closest to the step's query.
 
     Args:
-        citation: A citation of the trace.
-        trace: Holds the passage, and the step that cited it.
+        citation: Citation of the trace.
+        trace: Trace with the passage and the step that cites it.
     """
     step = next((step for step in trace.steps if step.id == citation.step), None)
     answers = [step.answer] if step and step.answer else []
@@ -25,12 +25,12 @@ def evidence_of(citation: Citation, trace: Trace) -> str:
 
 
 def excerpt(text: str, answers: list[str], query: str) -> str:
-    """Return a sentence of a text on one line, its beginning cut off where the answer would not be seen.
+    """Return a sentence of a text on one line, with its beginning cut off if the answer would not be visible.
 
     Args:
-        text: The passage.
-        answers: Texts that are looked for, as whole words.
-        query: What was asked; decides where no sentence holds an answer.
+        text: Text of the passage.
+        answers: Answers to look for, as whole words.
+        query: Query of the step. If no sentence holds an answer, the sentence that shares most words with it is chosen.
     """
     clean = tidy(text)
     sentences = [clean[start:stop].strip() for start, stop in split_sentences(clean)]
@@ -39,8 +39,8 @@ def excerpt(text: str, answers: list[str], query: str) -> str:
         if places:
             start, stop = min(places)
             return _window(sentence, start, stop)
-    sought = _words(" ".join([query, *answers]))
-    return shorten(max(sentences, key=lambda sentence: len(_words(sentence) & sought), default=""), _WIDTH)
+    words = _words(" ".join([query, *answers]))
+    return shorten(max(sentences, key=lambda sentence: len(_words(sentence) & words), default=""), _WIDTH)
 
 
 def _place(sentence: str, answer: str) -> tuple[int, int] | None:
@@ -49,7 +49,7 @@ def _place(sentence: str, answer: str) -> tuple[int, int] | None:
 
 
 def _window(sentence: str, start: int, stop: int) -> str:
-    """Return the sentence, from a word shortly before the answer if the end of the answer would be cut off."""
+    """Return the start of the sentence; if that would cut the answer, start at a word shortly before the answer."""
     if len(sentence) <= _WIDTH or stop < _WIDTH:
         return shorten(sentence, _WIDTH)
     first = sentence.find(" ", max(start - _WIDTH // 3, 0), start) + 1

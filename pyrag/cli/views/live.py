@@ -1,4 +1,4 @@
-"""Course of a question on a terminal while it is answered."""
+"""Live view of a question on a terminal while it is answered."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _PHASES = {
 
 
 class SafeConsole(Console):
-    """A console whose own colours and cursor movements are the only ones that pass."""
+    """Console that removes colours and cursor movements from texts, and emits only its own."""
 
     @property
     def file(self) -> IO[str]:
-        """The raw stream behind the safe ones, so that colours pass."""
+        """Raw stream behind the safe streams, so that the console's own colours pass."""
         return raw_stream(super().file)
 
     @file.setter
@@ -59,18 +59,18 @@ class SafeConsole(Console):
         raise ReaderGone
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the segments of a renderable, its texts made printable.
+        """Yield the segments of a renderable with printable texts.
 
         Args:
-            renderable: What to show.
-            options: Rich's own; None for the console's.
+            renderable: Object to show.
+            options: Options of rich. None for the console's own.
         """
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text))
 
 
 class LiveView:
-    """An observer that prints what is finished and shows what is under way below it."""
+    """Observer that prints finished steps, with the steps that are running below them."""
 
     def __init__(self, engine: str, retriever: str, console: Console | None = None) -> None:
         self.console = console or SafeConsole()
@@ -89,7 +89,7 @@ class LiveView:
 
     def __call__(self, event: Event) -> None:
         self.state = reduce(self.state, event)
-        # First, since printing shows again what is under way; calls are too many to draw each.
+        # Update before printing, which draws the live part again. Calls are too many to draw each of them.
         self._live.update(under_way(self.state), refresh=not isinstance(event, AgentStarted | AgentFinished | Searched))
         if (news := _news(event)) is not None:
             self._live.console.print(news)
@@ -99,7 +99,7 @@ class LiveView:
 
 
 def under_way(state: QuestionState) -> RenderableType:
-    """Return what happens at this moment: open steps, the program that is being written, or the phase."""
+    """Return the view of the open steps, of the program that is being written, or of the phase."""
     if state.open_steps:
         return Group(*map(open_step_view, state.open_steps))
     if state.draft:
@@ -108,7 +108,7 @@ def under_way(state: QuestionState) -> RenderableType:
 
 
 def _news(event: Event) -> RenderableType | None:
-    """Return what an event adds to the output; None for one that only changes what is under way."""
+    """Return what an event adds to the output; None if it only changes the live part."""
     match event:
         case Decomposed(sub_queries):
             return sub_queries_view(sub_queries)

@@ -1,4 +1,4 @@
-"""A saved trace on a terminal."""
+"""View of a saved trace on a terminal."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem
 
 
 def trace_view(trace: Trace) -> Group:
-    """Return a whole trace, in the order in which it happened."""
-    rendered: list[RenderableType] = [
+    """Return the view of a trace, in the order of its events."""
+    parts: list[RenderableType] = [
         Text(trace.question, style="bold"),
         engine_line(trace.engine, trace.retriever),
         *_origin(trace),
     ]
     if own := view_of(trace):
-        return Group(*rendered, *(_drawn(item, trace) for item in own), *_ending(trace))
+        return Group(*parts, *(_drawn(item, trace) for item in own), *_ending(trace))
     state = state_of(events_of(trace))
     if state.sub_queries:
-        rendered.append(sub_queries_view(state.sub_queries))
+        parts.append(sub_queries_view(state.sub_queries))
     for number, program in enumerate(state.programs):
-        rendered.append(program_view(program.program))
-        rendered += [_step(step, trace) for step in state.steps.values() if step.round == number]
+        parts.append(program_view(program.program))
+        parts += [_step(step, trace) for step in state.steps.values() if step.round == number]
         if program.error:
-            rendered.append(error_view(program.error))
+            parts.append(error_view(program.error))
     if not state.programs:  # a method without programs
-        rendered += [_step(step, trace) for step in state.steps.values()]
-    return Group(*rendered, *_ending(trace))
+        parts += [_step(step, trace) for step in state.steps.values()]
+    return Group(*parts, *_ending(trace))
 
 
 def _origin(trace: Trace) -> list[Text]:
-    """Return a line on when, by which version and over which index; none for a trace that does not say."""
+    """Return a line with time, version and index of a trace, or no line if the trace records none of them."""
     index = trace.index or SearchedIndex()
     parts = [
         f"asked {trace.started_at}" if trace.started_at else "",
@@ -54,8 +54,8 @@ def _origin(trace: Trace) -> list[Text]:
         "index " + " ".join(filter(None, (index.generation, index.fingerprint))) if index.fingerprint else "",
         counted(index.passages, "passage") if index.passages is not None else "",
     ]
-    said = " · ".join(filter(None, parts))
-    return [Text(said, style="dim")] if said else []
+    text = " · ".join(filter(None, parts))
+    return [Text(text, style="dim")] if text else []
 
 
 def _step(step: StepState, trace: Trace) -> Text:

@@ -1,4 +1,4 @@
-"""Safe output of untrusted texts to a terminal: names, passages, models and servers may hold anything.
+"""Safe output of untrusted texts to a terminal: names, passages and replies may hold control characters.
 
 All output goes through `printable`: plain output by `SafeStream`, which replaces stdout and stderr, and the views of
 rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.
@@ -17,14 +17,14 @@ from typing import IO, TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing import TextIO
 
-# Control characters but for the tabulator and the line's end, what turns the direction of writing, and the line ends
-# that only some programs see.
+# Control characters except tab and newline, characters that change the direction of writing, and line separators that
+# only some programs recognise.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _ESCAPED = "pyrag.escaped"
 
 
 class ReaderGone(SystemExit):
-    """The reader of our output has gone. Ends the command quietly, with exit code 0."""
+    """Exit with code 0 and without a message, because the reader of the output is gone."""
 
     def __init__(self) -> None:
         super().__init__(0)
@@ -36,20 +36,25 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a printable text on one line, so that no part of it can pass for another message."""
+    """Return a printable text on one line, so that no part of it looks like a separate message."""
     return printable(" ".join(text.split()))
 
 
-def json_line(encoded: str) -> str:
-    """Return JSON with the characters escaped that `printable` removes."""
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", encoded)
+def json_line(text: str) -> str:
+    """Return JSON text in which the characters that `printable` removes are escaped."""
+    return _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class SafeStream:
-    """An output stream that prints only what is `printable`. Its bytes cannot be reached."""
+    """Text stream that writes only printable characters and gives no access to its bytes."""
 
     def __init__(self, stream: TextIO, *, with_bars: bool = False) -> None:
-        """Wrap a stream; `with_bars` lets a leading carriage return pass, for progress bars."""
+        """Wrap a stream.
+
+        Args:
+            stream: Stream to write to.
+            with_bars: Let a leading carriage return pass, for progress bars.
+        """
         self.raw = stream
         self._with_bars = with_bars
 
@@ -78,21 +83,21 @@ class SafeStream:
 
 
 def raw_stream(stream: Any) -> TextIO:
-    """Return the stream behind the safe ones, for cursor movements of our own."""
+    """Return the stream behind the safe streams, for our own cursor movements."""
     while True:
         inner = getattr(stream, "raw" if isinstance(stream, SafeStream) else "rich_proxied_file", None)
         if inner is None:
-            found: TextIO = stream
-            return found
+            raw: TextIO = stream
+            return raw
         stream = inner
 
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Print safely inside the block; closed streams, locales and a reader that goes away end no command.
+    """Replace stdout and stderr by safe streams inside the block.
 
-    Characters that the locale cannot show are written as JSON escapes, so that `--json` stays JSON. Under the C locale,
-    stdin is read as UTF-8.
+    Closed streams and a closed pipe do not make the command fail. Characters that the locale cannot show are written as
+    JSON escapes, so that `--json` stays JSON. Under the C locale, stdin is read as UTF-8.
     """
     codecs.register_error(_ESCAPED, _as_json_would)
     _open_closed_streams()
@@ -122,7 +127,7 @@ def _open_closed_streams() -> None:
 
 
 def _write_nowhere(streams: Iterable[IO[str]]) -> None:
-    """Drop what is left in buffers, about which the interpreter would complain when it ends."""
+    """Drop the remaining contents of buffers, which would make the interpreter complain at exit."""
     for stream in streams:
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The verdict on an answer, with advice in options of the command line."""
+"""Verdict on an answer, with advice that names options of the command line."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["confidence", "is_weak", "remark"]
 
 
 def remark(trace: Trace) -> str:
-    """Return one sentence on a weak or unknown answer; empty for others, and if there is an error."""
+    """Return one sentence on a weak or unknown answer; an empty text for other answers and for errors."""
     return verdict.remark(trace, verdict.COMMAND_LINE)

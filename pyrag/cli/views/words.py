@@ -10,6 +10,8 @@ __all__ = ["counted", "field_words"]
 
 
 def field_words(metadata: Mapping[str, object]) -> str:
-    """Return the fields of a passage in words, such as `team: ops; year: 2020`."""
-    values = ((name, ", ".join(map(str, one)) if isinstance(one, list) else one) for name, one in metadata.items())
+    """Return the metadata of a passage as text, such as `team: ops; year: 2020`."""
+    values = (
+        (name, ", ".join(map(str, value)) if isinstance(value, list) else value) for name, value in metadata.items()
+    )
     return "; ".join(f"{name}: {value}" for name, value in values)

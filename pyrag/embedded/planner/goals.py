@@ -20,15 +20,15 @@ from pyrag.embedded.planner.meaning import (
     Gather,
     Meaning,
     Node,
+    RelationStep,
     Same,
     Shared,
-    Step,
     Verdict,
     Whole,
 )
 from pyrag.embedded.planner.planner import is_doubt, note_of, read_question
 from pyrag.embedded.planner.program_text import computed
-from pyrag.embedded.planner.readings import other_readings
+from pyrag.embedded.planner.question_readings import other_readings
 from pyrag.embedded.planner.wording import fill, name, search_name
 
 
@@ -68,7 +68,7 @@ def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
     """
     made = _Goals()
     match meaning:
-        case Chain(Step() as node):
+        case Chain(RelationStep() as node):
             made.value(node)
         case Choice():
             values, options = [], []
@@ -89,7 +89,7 @@ def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
 class _Goals:
     def __init__(self) -> None:
         self.goals: list[Goal] = []
-        self._steps: dict[tuple[int, Step], Goal] = {}  # by branch, where a step that is used twice is one goal
+        self._steps: dict[tuple[int, RelationStep], Goal] = {}  # by branch, where a step that is used twice is one goal
 
     def value(self, node: Node, branch: int = 0) -> str:
         """Return a node's value as an expression over the goals: a name, or the placeholder of the goal that finds it.
@@ -100,10 +100,10 @@ class _Goals:
         """
         return literal(node.text) if isinstance(node, Entity) else placeholder(self._goal_of(node, branch))
 
-    def _goal_of(self, step: Step, branch: int) -> Goal:
+    def _goal_of(self, step: RelationStep, branch: int) -> Goal:
         """Return the goal that finds a step's value, after adding the goals that it needs."""
         if (branch, step) not in self._steps:
-            needed = [self._goal_of(arg, branch) if isinstance(arg, Step) else arg for arg in step.args]
+            needed = [self._goal_of(arg, branch) if isinstance(arg, RelationStep) else arg for arg in step.args]
             self._steps[branch, step] = self.add(_goal(step, needed))
         return self._steps[branch, step]
 
@@ -123,7 +123,7 @@ class _Goals:
         self.add(Goal(0, question, "answer", tuple(goal.step for goal in self.goals), compute=compute))
 
 
-def _goal(step: Step, needed: Sequence[Goal | Entity]) -> Goal:
+def _goal(step: RelationStep, needed: Sequence[Goal | Entity]) -> Goal:
     def filled(template: str, named: Callable[[Entity], str]) -> str:
         return fill(template, [named(item) if isinstance(item, Entity) else placeholder(item) for item in needed])
 

@@ -20,7 +20,7 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RelationStep:
     """One question about the values of `args`, which stand for `{0}`, `{1}` … in the templates.
 
     `phrase` names the value ("the director of {0}"); `variable` is what a program calls it. `relation` is None where
@@ -35,7 +35,7 @@ class Step:
     relation: Relation | None = None
 
 
-Node = Entity | Step
+Node = Entity | RelationStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
 from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
 from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, parse_shared
-from pyrag.embedded.planner.meaning import Chain, Meaning, Step, Whole
+from pyrag.embedded.planner.meaning import Chain, Meaning, RelationStep, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
-from pyrag.embedded.planner.readings import other_readings
+from pyrag.embedded.planner.question_readings import other_readings
 from pyrag.errors import BadOutputError
 
 _MAX_CHARACTERS = 1000  # longer texts are no questions that the rules know
@@ -55,7 +55,7 @@ def parse(question: str) -> Meaning:
 
 def _needs_steps(question: str, chain: Chain) -> bool:
     """Return whether a yes/no question describes what it states something of, and states more of it than its name."""
-    last = chain.node.question if isinstance(chain.node, Step) else ""
+    last = chain.node.question if isinstance(chain.node, RelationStep) else ""
     return bool(_DESCRIBED.search(question)) and not _NAMED.fullmatch(last)
 
 

@@ -18,9 +18,9 @@ from pyrag.embedded.planner.meaning import (
     Gather,
     Meaning,
     Node,
+    RelationStep,
     Same,
     Shared,
-    Step,
     Verdict,
     Whole,
 )
@@ -97,13 +97,13 @@ class _Writer:
         self.topk = topk
         self.lines: list[str] = []
         self.asked: list[str] = []
-        self.values: dict[tuple[int, Step], str] = {}  # by branch: a step used twice in a branch is asked once
+        self.values: dict[tuple[int, RelationStep], str] = {}  # by branch: a step used twice in a branch is asked once
         self.names: set[str] = set()
         self.last_docs = ""
 
     def program(self, meaning: Meaning) -> str:
         match meaning:
-            case Chain(Step() as node):
+            case Chain(RelationStep() as node):
                 self.lines.append(f"final_answer = {self.value(node)}")
             case Choice():
                 self._choice(meaning)
@@ -133,7 +133,7 @@ class _Writer:
             self._ask(node, branch)
         return self.values[branch, node]
 
-    def _ask(self, step: Step, branch: int) -> None:
+    def _ask(self, step: RelationStep, branch: int) -> None:
         variable = self._new_name(step.variable, branch)
         docs = self._new_name("docs_" + step.variable, branch)
         self.lines.append(
@@ -153,9 +153,9 @@ class _Writer:
         self.names.add(wanted)
         return wanted
 
-    def _text(self, template: str, step: Step, branch: int, *, searching: bool = False) -> str:
+    def _text(self, template: str, step: RelationStep, branch: int, *, searching: bool = False) -> str:
         """A template as a literal: names are written out, values of earlier steps are interpolated."""
-        variables = any(isinstance(arg, Step) for arg in step.args)
+        variables = any(isinstance(arg, RelationStep) for arg in step.args)
         parts, at = [], 0
         for slot in SLOT.finditer(template):
             parts += [template[at : slot.start()], self._slot(slot[0], step, branch, searching)]
@@ -165,10 +165,10 @@ class _Writer:
             return literal("".join(part if isinstance(part, str) else part[0] for part in parts))
         return 'f"' + "".join(self._f_part(part) for part in parts) + '"'
 
-    def _slot(self, slot: str, step: Step, branch: int, searching: bool) -> str | tuple[str]:
+    def _slot(self, slot: str, step: RelationStep, branch: int, searching: bool) -> str | tuple[str]:
         position = int(slot[1:-1])
         arg = step.args[position] if position < len(step.args) else None
-        if isinstance(arg, Step):
+        if isinstance(arg, RelationStep):
             return (self.values[branch, arg],)
         return slot if arg is None else search_name(arg) if searching else name(arg)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.meaning import Entity, Node, Step
+from pyrag.embedded.planner.meaning import Entity, Node, RelationStep
 from pyrag.embedded.relations.relation import Relation
 from pyrag_helpers import HELPERS
 
@@ -50,13 +50,13 @@ def phrase(node: Node) -> str:
     return fill(node.phrase, [phrase(arg) for arg in node.args])
 
 
-def sub_question(step: Step) -> str:
+def sub_question(step: RelationStep) -> str:
     """A step as a question that needs nothing but itself."""
     question = fill(step.question, [phrase(arg) for arg in step.args])
     return question[:1].upper() + question[1:]
 
 
-def relation_step(relation: Relation, of: Node, noun: str = "") -> Step:
+def relation_step(relation: Relation, of: Node, noun: str = "") -> RelationStep:
     """Return the step that asks for one relation of a node.
 
     Args:
@@ -66,7 +66,7 @@ def relation_step(relation: Relation, of: Node, noun: str = "") -> Step:
     """
     noun = noun or (relation.nouns[0] if relation.nouns else relation.name)
     role = _role(of)
-    return Step(
+    return RelationStep(
         question=_asked_by(relation, noun).replace("{x}", "{0}"),
         query=relation.query.replace("{x}", f"{{0}} {role}" if role else "{0}"),
         phrase=f"the {noun} of {{0}}",
@@ -78,7 +78,7 @@ def relation_step(relation: Relation, of: Node, noun: str = "") -> Step:
 
 def _as_country(node: Node) -> Node:
     """A nationality that another step goes on from: "the capital of China", not "of Chinese"."""
-    if isinstance(node, Step) and node.relation is not None and node.relation.name == "country of citizenship":
+    if isinstance(node, RelationStep) and node.relation is not None and node.relation.name == "country of citizenship":
         return replace(node, question="Which country is {0} from?")
     return node
 
@@ -95,10 +95,10 @@ def _asked_by(relation: Relation, noun: str) -> str:
 
 def _role(of: Node) -> str:
     """Return the word that tells a person from namesakes: directors are found among directors."""
-    return of.relation.role if isinstance(of, Step) and of.relation else ""
+    return of.relation.role if isinstance(of, RelationStep) and of.relation else ""
 
 
-def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> Step:
+def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> RelationStep:
     """Return a step in the question's own words.
 
     Args:
@@ -109,7 +109,9 @@ def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> 
     """
     question = " ".join(question.split())
     question = question[:1].upper() + question[1:].rstrip("?. ") + "?"
-    return Step(question, search_terms(question), phrase, identifier(noun), tuple(_as_country(arg) for arg in args))
+    return RelationStep(
+        question, search_terms(question), phrase, identifier(noun), tuple(_as_country(arg) for arg in args)
+    )
 
 
 _ASKING = re.compile(

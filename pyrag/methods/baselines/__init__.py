@@ -1,1 +1,1 @@
-"""Published baselines: direct, chain of thought, one retrieval, and iterative retrieval."""
+"""Published baselines: direct answers, chain of thought, single retrieval, and iterative retrieval."""

@@ -1,7 +1,7 @@
 """Adaptive-RAG (Jeong et al., 2024): a router chooses no retrieval, one retrieval, or many (here PyRAG).
 
-The router is a prompt instead of the paper's trained classifier. Without a language model, the number of sub-queries
-decides between one retrieval and many: there is nothing that could answer without retrieval.
+The router is a prompt instead of the paper's trained classifier. Without a language model, which could answer without
+retrieval, the number of sub-queries decides between one retrieval and many.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pyrag.settings import Settings
 
 
 class Route(Enum):
-    """The paper's three classes of questions."""
+    """Class of a question, as in the paper."""
 
     DIRECT = "A"
     SINGLE = "B"
@@ -28,26 +28,26 @@ class Route(Enum):
 
 
 _LETTER = re.compile(r"\b([ABC])\b")
-# The article "A" is no class: "A single search is enough".
+# The article "A" is not a class: "A single search is enough".
 _CHOSEN = re.compile(r"(?<![\w'’])(?:(A)(?!\s{1,3}[a-z]|\w|['’])|([BC])(?![\w'’]))")
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer by the method of the route that the question takes.
+    """Answer by the method that the router chooses for the question.
 
     Args:
-        episode: The question under way.
-        settings: Handed on to that method; with `recovery` "auto", a single retrieval climbs no ladder.
+        episode: State of the question.
+        settings: Settings of the chosen method. With `recovery` "auto", a single retrieval has no recovery ladder.
 
     Raises:
-        ProgramFailedError: the program of one retrieval, or the last repair of PyRAG's, failed.
+        ProgramFailedError: The program of a single retrieval, or PyRAG's last repair, failed.
     """
     match await _route(episode):
         case Route.DIRECT:
             return await direct.answer(episode, settings)
         case Route.SINGLE:
             if settings.recovery == "auto":
-                episode.ladder = ()  # as a single retrieval by itself
+                episode.ladder = ()  # as in the method `vanilla`
             return await vanilla.answer(episode, settings)
         case Route.MULTI:
             return await pyrag.answer(episode, settings)
@@ -58,17 +58,17 @@ async def _route(episode: Episode) -> Route:
         await pyrag.decompose(episode)
         return Route.MULTI if len(episode.sub_queries) > 1 else Route.SINGLE
     with StepRecorder(episode) as recorder:
-        said = await recorder.write("adaptive", {"question": episode.question}, query=episode.question)
-    return parse_route(said.text)
+        reply = await recorder.write("adaptive", {"question": episode.question}, query=episode.question)
+    return parse_route(reply.text)
 
 
 def parse_route(text: str) -> Route:
-    """The class that a reply begins with, else the last that it names; without one, retrieval is not skipped."""
-    said = split_thinking(text, _LETTER.pattern)[1]
-    chosen = list(_CHOSEN.finditer(said))
-    if chosen and not said[: chosen[0].start()].strip(" \t\n*_`\"'#([{<"):
-        return Route(chosen[0][0])
-    letters = [found[0] for found in chosen] or _LETTER.findall(said)
+    """Return the class at the beginning of a reply, else the last class that it names, else many retrievals."""
+    reply = split_thinking(text, _LETTER.pattern)[1]
+    letters_in_context = list(_CHOSEN.finditer(reply))
+    if letters_in_context and not reply[: letters_in_context[0].start()].strip(" \t\n*_`\"'#([{<"):
+        return Route(letters_in_context[0][0])
+    letters = [match[0] for match in letters_in_context] or _LETTER.findall(reply)
     return Route(letters[-1]) if letters else Route.MULTI
 
 

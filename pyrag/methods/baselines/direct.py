@@ -13,14 +13,14 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Answer in one model call, without passages.
 
     Args:
-        episode: The question under way.
-        settings: Not used; all methods have this signature.
+        episode: State of the question.
+        settings: Not used. All methods have this signature.
     """
     question = episode.question
     with StepRecorder(episode) as recorder:
         read = Reader(query=question)
-        said = await recorder.write("direct", {"question": question}, query=question, read=read, fault=read.fault)
-        return recorder.result(said)
+        reply = await recorder.write("direct", {"question": question}, query=question, read=read, fault=read.fault)
+        return recorder.result(reply)
 
 
 METHOD = Method(name="direct", answer=answer, needs_writer=True)

@@ -1,7 +1,7 @@
-"""IRCoT (Trivedi et al., 2023): one sentence of reasoning, one retrieval with it, and so on; then the question is read.
+"""IRCoT (Trivedi et al., 2023): sentences of reasoning alternate with retrievals, then a reader answers.
 
-As there, all paragraphs found stay in the prompt up to a cap, each sentence is the next query, and a reader answers
-from all paragraphs in the end. Here the reader is the Answer agent, so that the answer has citations.
+As in the paper, retrieved paragraphs stay in the prompt up to a limit, each sentence is the next query, and a reader
+answers from all paragraphs at the end. Here the reader is the Answer agent, so that the answer has citations.
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ _LABEL = re.compile(
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Reason and retrieve in turns, then have the Answer agent read all paragraphs.
+    """Request reasoning and retrieve in turns, then have the Answer agent read all paragraphs.
 
-    The turns end early at a sentence that is empty, said before, or states the answer.
+    The turns end early at a sentence that is empty, repeats an earlier sentence, or states the answer.
 
     Args:
-        episode: The question under way.
-        settings: `topk` passages per retrieval, at most `rounds` sentences (`ROUNDS` if None).
+        episode: State of the question.
+        settings: Settings, of which `topk` is the number of passages per retrieval and `rounds` the maximum number of
+            sentences (`ROUNDS` if None).
     """
     question = episode.question
     with StepRecorder(episode) as recorder:
-        found = await recorder.retrieve(question, settings.topk)
-        paragraphs = list(found.passages)
-        values: list[Value] = [found]
+        retrieved = await recorder.retrieve(question, settings.topk)
+        paragraphs = list(retrieved.passages)
+        values: list[Value] = [retrieved]
         thoughts: list[str] = []
         for _ in range(settings.rounds or ROUNDS):
-            said = await _reason(recorder, paragraphs, thoughts, values)
-            thought = first_sentence(said.text)
-            values.append(said)
+            reply = await _reason(recorder, paragraphs, thoughts, values)
+            thought = first_sentence(reply.text)
+            values.append(reply)
             if not thought or thought in thoughts or _DONE.search(thought):
                 break
             thoughts.append(thought)
-            found = await recorder.retrieve(thought, settings.topk, uses=[said])
-            values.append(found)
-            paragraphs = merge(paragraphs, found.passages)[:MAX_PARAGRAPHS]
+            retrieved = await recorder.retrieve(thought, settings.topk, uses=[reply])
+            values.append(retrieved)
+            paragraphs = merge(paragraphs, retrieved.passages)[:MAX_PARAGRAPHS]
         return recorder.result(await recorder.answer(question, paragraphs, uses=values))
 
 
@@ -78,7 +79,7 @@ def _fault(text: str) -> str:
 
 
 def first_sentence(reply: str) -> str:
-    """The first sentence of a reply, the model's own thinking and the prompt's label aside."""
+    """Return the first sentence of a reply, without the model's thinking and the prompt's label."""
     text = _LABEL.sub("", " ".join(split_thinking(reply, r"(?!)")[1].split()), count=1)
     end = _SENTENCE_END.search(text)
     return text[: end.end()] if end else text

@@ -1,8 +1,8 @@
 """Iter-RetGen (Shao et al., 2023): retrieval with the question and the previous generation, generation, and again.
 
-A generation is all that the Answer agent says, its rationale included, so that the method needs no Writer. One whose
-answer is unknown still has a rationale: what it says of the passages goes into the next query. Where it says nothing,
-asking the same again would change nothing, and the method ends early.
+A generation is the Answer agent's whole reply with its rationale, so that the method needs no Writer. Even if the
+answer is unknown, the rationale becomes part of the next query. If the reply is empty, the next query would be the
+same, and the method ends early.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ ROUNDS = 2  # the paper's choice: further rounds gain little
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Retrieve and generate in turns; the last generation is the answer.
+    """Answer by retrieving and generating in turns; the last generation is the answer.
 
     Args:
-        episode: The question under way.
-        settings: `topk` passages per retrieval, at most `rounds` generations (`ROUNDS` if None).
+        episode: State of the question.
+        settings: Settings, of which `topk` is the number of passages per retrieval and `rounds` the maximum number of
+            generations (`ROUNDS` if None).
     """
     question = episode.question
     with StepRecorder(episode) as recorder:
-        said = await _generate(recorder, question, settings.topk)
+        generation = await _generate(recorder, question, settings.topk)
         for _ in range((settings.rounds or ROUNDS) - 1):
-            if not said.text:
+            if not generation.text:
                 break
-            said = await _generate(recorder, f"{question} {said.text}", settings.topk, said)
-        return recorder.result(said)
+            generation = await _generate(recorder, f"{question} {generation.text}", settings.topk, generation)
+        return recorder.result(generation)
 
 
 async def _generate(recorder: StepRecorder, query: str, topk: int, *uses: Said) -> Said:
-    found = await recorder.retrieve(query, topk, uses=uses)
-    said = await recorder.answer(recorder.episode.question, found.passages, uses=[found])
-    return said if said.known else replace(said, text=said.text.removesuffix(UNKNOWN).strip())
+    retrieved = await recorder.retrieve(query, topk, uses=uses)
+    generation = await recorder.answer(recorder.episode.question, retrieved.passages, uses=[retrieved])
+    return generation if generation.known else replace(generation, text=generation.text.removesuffix(UNKNOWN).strip())
 
 
 METHOD = Method(name="iter-retgen", answer=answer)

@@ -1,4 +1,4 @@
-"""Self-Ask (Press et al., 2023) with retrieval: the model asks follow-up questions, each is looked up and answered.
+"""Self-Ask (Press et al., 2023) with retrieval: the model asks follow-up questions, which are answered one by one.
 
 The Answer agent answers a follow-up question from its passages, as in the authors' version with a search engine, so
 that every intermediate answer has citations.
@@ -27,7 +27,7 @@ _MARKS = r"[^\w\n]{0,12}"  # of lists, headings and emphasis
 _NUMBER = r"[ #.(]{0,3}\d{1,2}[).]?"
 _DASH = "[ \N{HYPHEN}\N{NON-BREAKING HYPHEN}\N{EN DASH}-]?"
 _ASKS = rf"(?:next |new |the )?(?:follow{_DASH}up|sub{_DASH}question|next question)(?:{_DASH}(?:question|query|q))?"
-_FOLLOW_UP = re.compile(  # a bare "Question:" is the prompt's own, a numbered one the model's
+_FOLLOW_UP = re.compile(  # "Question:" without a number is the prompt's own label
     rf"^{_MARKS}(?:yes\W{{1,3}})?(?:\d{{1,2}}{_MARKS})?(?:{_ASKS}(?:{_NUMBER})?|(?:question|query|q){_NUMBER})"
     rf"[*_`\"]{{0,3}}\s?[:：]{_MARKS}(.*)",
     re.IGNORECASE | re.MULTILINE,
@@ -45,11 +45,12 @@ _PAYLOAD = r"(?im)^[^\w\n]{0,12}(?:follow.?up|sub.?question|question)\b|final an
 async def answer(episode: Episode, settings: Settings) -> Result:
     """Answer follow-up questions one by one until the model states the final answer.
 
-    If it never does, or asks nothing new, the Answer agent concludes from the intermediate answers.
+    If it states none, or asks no new question, the Answer agent concludes from the intermediate answers.
 
     Args:
-        episode: The question under way.
-        settings: `topk` passages per follow-up question, at most `rounds` model turns (`ROUNDS` if None).
+        episode: State of the question.
+        settings: Settings, of which `topk` is the number of passages per follow-up question and `rounds` the maximum
+            number of model turns (`ROUNDS` if None).
     """
     with StepRecorder(episode) as recorder:
         asked: list[tuple[str, Said]] = []
@@ -58,21 +59,21 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             if thought.answer is not None:
                 return recorder.result(thought)
             query = follow_up(thought.text)
-            if not query or query in [one for one, _ in asked]:
+            if not query or query in [earlier for earlier, _ in asked]:
                 return await _conclude(recorder, asked, thought)
-            found = await recorder.retrieve(query, settings.topk, uses=[thought])
-            asked.append((query, await recorder.answer(query, found.passages, uses=[thought, found])))
+            retrieved = await recorder.retrieve(query, settings.topk, uses=[thought])
+            asked.append((query, await recorder.answer(query, retrieved.passages, uses=[thought, retrieved])))
         return await _conclude(recorder, asked)
 
 
 async def _think(recorder: StepRecorder, asked: list[tuple[str, Said]]) -> Said:
     question = recorder.episode.question
-    transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(said)}\n" for query, said in asked)
+    transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(reply)}\n" for query, reply in asked)
     return await recorder.write(
         "self_ask",
         {"question": question, "transcript": transcript.rstrip() or "(none yet)"},
         query=asked[-1][0] if asked else question,
-        uses=[said for _, said in asked],
+        uses=[reply for _, reply in asked],
         stop=(_INTERMEDIATE,),
         read=partial(final_answer, question=question),
         fault=_fault,
@@ -86,40 +87,40 @@ def _fault(text: str) -> str:
 
 
 async def _conclude(recorder: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
-    """Have the Answer agent compose what was found, where the model comes to no end."""
-    facts = ". ".join(f"{query} {_text(said)}" for query, said in asked) or "nothing"
+    """Have the Answer agent answer from the intermediate answers, if the model states no final answer."""
+    facts = ". ".join(f"{query} {_text(reply)}" for query, reply in asked) or "nothing"
     query = with_facts(facts, recorder.episode.question)
-    return recorder.result(await recorder.answer(query, None, uses=[*uses, *(said for _, said in asked)]))
+    return recorder.result(await recorder.answer(query, None, uses=[*uses, *(reply for _, reply in asked)]))
 
 
-def _text(said: Said) -> str:
-    return said.answer.text if said.answer else ""
+def _text(reply: Said) -> str:
+    return reply.answer.text if reply.answer else ""
 
 
 def spoken(reply: str) -> str:
-    """A reply without the model's own thinking."""
+    """Return a reply without the model's thinking."""
     return split_thinking(reply, _PAYLOAD)[1]
 
 
 def follow_up(text: str) -> str:
-    """The question that a reply asks, under whatever label or under none; empty where it asks none."""
+    """Return the question that a reply asks, with or without a label; empty if it asks none."""
     text = spoken(text)
-    for found in _FOLLOW_UP.finditer(text):
-        if asked := (found[1] or _line_after(text, found.end())).strip(_AROUND):
+    for match in _FOLLOW_UP.finditer(text):
+        if asked := (match[1] or _line_after(text, match.end())).strip(_AROUND):
             return asked
     lines = [line.strip() for line in lines_of(text) if line.strip()]
     return lines[0].strip(_AROUND) if len(lines) == 1 and lines[0].strip(_AROUND).endswith(("?", "？")) else ""
 
 
 def final_answer(text: str, question: str = "") -> Answer | None:
-    """Return the text behind "So the final answer is", unless a follow-up question comes before it.
+    """Return the text after "So the final answer is", unless a follow-up question precedes it.
 
     Args:
-        text: The reply, thinking included.
-        question: The question, by which the answer is cut to its form; empty for none.
+        text: The reply, including the model's thinking.
+        question: The question, whose form determines how the answer is cut. Empty if unknown.
 
     Returns:
-        The answer; None where the reply states none.
+        The answer; None if the reply states none.
     """
     text = spoken(text)
     final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
@@ -134,7 +135,7 @@ def final_answer(text: str, question: str = "") -> Answer | None:
 
 
 def _line_after(text: str, place: int) -> str:
-    """The next line with something in it, where a label stands alone on its own."""
+    """Return the first of the next lines that is not blank, for a label on a line of its own."""
     return next((line for line in lines_of(text[place:])[:4] if line.strip()), "")
 
 

@@ -1,7 +1,7 @@
-"""Single-step retrieval: one retrieve with the whole question, one answer (the paper's Vanilla RAG).
+"""Single-step retrieval: one retrieval with the whole question, one answer (the paper's Vanilla RAG).
 
-As there, an unknown answer is the end: no recovery ladder is climbed unless the settings name one (`recovery`). HERA's
-paper gives its single-turn methods ten passages, PyRAG's and OPERA's give five: `topk = 10` is HERA's setting.
+As in the paper, there is no recovery from an unknown answer unless the settings name a ladder (`recovery`). HERA's
+paper gives its single-turn methods ten passages, PyRAG's and OPERA's papers give five: `topk = 10` is HERA's setting.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Run a program of one retrieval and one answer.
 
     Args:
-        episode: The question under way.
-        settings: `topk` is the number of passages.
+        episode: State of the question.
+        settings: Settings, of which `topk` is the number of passages.
 
     Raises:
-        ProgramFailedError: the program failed.
+        ProgramFailedError: The program failed.
     """
     return await answer_whole_question(episode, settings.topk)
 

@@ -1,1 +1,1 @@
-"""Passages out of files in many formats. `reading` is the door; other modules read one kind of file each."""
+"""Passages from files in many formats. `reading` is the entry point; other modules read one kind of file each."""

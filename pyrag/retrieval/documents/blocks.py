@@ -1,7 +1,7 @@
-"""Blocks of running text: headings, and paragraphs whose lines are joined or kept.
+"""Blocks of running text: headings and paragraphs.
 
-Lines of prose that were broken to fit a width are joined. Lines that mean something of their own stay: list items,
-columns, records such as `Name: value`, addresses, rows of tables, code. This is by hand, since no library decides it.
+Lines of prose that were broken to fit a width are joined. Lines with a meaning of their own are not: list items,
+columns, records such as `Name: value`, addresses, rows of tables, code. No library decides this.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 
 class Word(NamedTuple):
-    """Characters of a source without white space, and how many characters they are when decoded."""
+    """Place of a word in its source, and its length when decoded, in characters."""
 
     start: int
     end: int
@@ -42,11 +42,12 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading of a level, or a paragraph (0), and the words it was made of.
+    """Heading or paragraph, with the places of its words.
 
     Attributes:
-        head: Heading of a table, with which its text begins.
-        repeated: Characters of a heading that the text repeats.
+        level: Level of a heading, from 1; 0 for a paragraph.
+        head: Heading of a table, with which the text begins.
+        repeated: Number of characters at the beginning that repeat the heading of a table.
     """
 
     level: int
@@ -57,11 +58,11 @@ class Block:
 
 
 class SourceLine(NamedTuple):
-    """A line of a source and its first character.
+    """Line of a source, with the place of its first character.
 
     Attributes:
-        own: The line is kept apart from its neighbours.
-        encoded: It may hold entities and escaped marks.
+        own: Whether the line is never joined with its neighbours.
+        encoded: Whether the line may hold entities and escaped marks.
     """
 
     text: str
@@ -96,24 +97,24 @@ def words_of(lines: Iterable[SourceLine]) -> list[Word]:
 
 
 def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
-    """Yield the paragraphs of plain text, which blank lines part.
+    """Yield the paragraphs of plain text, which blank lines separate.
 
     Args:
-        lines: The text, with line ends.
+        lines: Lines of the text, with line ends.
     """
     at = 0
-    placed: list[SourceLine] = []
+    source_lines: list[SourceLine] = []
     for text in lines:
-        placed.append(SourceLine(text, at))
+        source_lines.append(SourceLine(text, at))
         at += len(text)
-        if not text.strip() or at - placed[0].at > PARAGRAPH:
-            yield from paragraph(placed)
-            placed = []
-    yield from paragraph(placed)
+        if not text.strip() or at - source_lines[0].at > PARAGRAPH:
+            yield from paragraph(source_lines)
+            source_lines = []
+    yield from paragraph(source_lines)
 
 
 def paragraph(lines: Sequence[SourceLine]) -> Iterator[Block]:
-    """Yield a paragraph of some lines; nothing if all are blank."""
+    """Yield the paragraph that some lines make, or nothing if all are blank."""
     lines = [line for line in lines if line.text.strip()]
     if lines:
         yield Block(0, _text(lines), words_of(lines))
@@ -134,13 +135,13 @@ def _text(lines: Sequence[SourceLine]) -> str:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Return whether lines are one text that was broken to fit a width."""
-    continued = any(_CONTINUES.match(after) and not _SENTENCE_ENDS.search(before) for before, after in pairwise(lines))
-    return len(lines) < 2 or continued or max(map(len, lines)) >= _WIDE
+    """Return whether lines are a text that was broken to fit a width."""
+    continues = any(_CONTINUES.match(after) and not _SENTENCE_ENDS.search(before) for before, after in pairwise(lines))
+    return len(lines) < 2 or continues or max(map(len, lines)) >= _WIDE
 
 
 def _joins(before: str, line: str, width: int, *, is_prose: bool) -> bool:
-    """Return whether a line goes on with the sentence of the line before."""
+    """Return whether a line continues the line before."""
     before, first = before.strip(), line.split(maxsplit=1)[0]
     if _MARKED.match(before + " ") and _CONTINUES.match(line):
         return True  # the rest of a list item
@@ -149,5 +150,5 @@ def _joins(before: str, line: str, width: int, *, is_prose: bool) -> bool:
 
 
 def _breaks(line: str) -> bool:
-    """Return whether a line ends with the mark of Markdown for a line break."""
+    """Return whether a line ends with a line break of Markdown."""
     return line.rstrip("\r\n").endswith(("  ", "\\"))

@@ -1,13 +1,12 @@
-"""Running text cut into passages along its structure: headings, paragraphs, sentences.
+"""Cutting of running text into passages along its headings, paragraphs and sentences.
 
-`chunks` takes lines and yields titled texts with their place: at most `MAX_UNITS` units a text and, if a section has
-enough, mostly at least `MIN_UNITS`. A unit is a word, one character of a script without spaces, or 40 characters of an
-overlong word. Only white space is lost: every other character ends up in a text, in the same order, or, for a Markdown
-heading, in the titles of its section; so places are found by counting characters, those of entities as decoded. Memory
-is bounded by one paragraph.
+`chunks` takes lines and yields titled texts with their places. A text has at most `MAX_UNITS` units and, if its section
+is long enough, usually at least `MIN_UNITS`. A unit is a word, a character of a script without spaces, or 40 characters
+of an overlong word. Only white space is lost: every other character ends up in a text, in the same order, or, for a
+Markdown heading, in the titles of its section. So places are found by counting characters, entities as decoded. Memory
+is bounded by the size of a paragraph.
 
-A table that is cut repeats its heading in each text. Left out: overlap between passages. `blocks` and `markdown` find
-headings and paragraphs.
+Each part of a table repeats its heading. Passages do not overlap. `blocks` and `markdown` find headings and paragraphs.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyrag.retrieval.documents.blocks import UNSPACED, Block, Word, plain_blocks
 MIN_UNITS = 100
 MAX_UNITS = 180
 
-_AIM = 150  # units of a piece of a long paragraph: room for the sentence that is half over the line
+_AIM = 150  # units of a piece of a long paragraph, with room for the sentence that crosses this mark
 _MAX_HEAD = 120  # units of the heading of a table that is repeated
 _UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]{{1,40}}")
 _SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’》）]*|\n)\s*")
@@ -33,7 +32,7 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """`start` and `end` count characters of the joined lines; a title is not in between."""
+    """Text of a passage with its title. `start` and `end` are its characters in the joined lines, without the title."""
 
     title: str
     text: str
@@ -43,12 +42,12 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A text of a passage.
+    """Text for a passage.
 
     Attributes:
         text: The text.
-        head: Heading of the table that the text ends with; empty if it ends with none.
-        repeated: Characters at its beginning that repeat this heading, or the heading of another table.
+        head: Heading of the table at the end of the text; empty if it does not end with a table.
+        repeated: Number of characters at the beginning that repeat the heading of a table.
     """
 
     text: str
@@ -57,12 +56,12 @@ class Piece:
 
 
 def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk]:
-    """Cut one document into passages along its structure.
+    """Cut a document into passages along its structure.
 
     Args:
-        lines: The text, with line ends.
+        lines: Lines of the text, with line ends.
         name: Title of passages before the first heading.
-        markdown: True if headings and code fences are recognised.
+        markdown: True to recognise headings and code fences.
 
     Returns:
         Chunks in the order of the text.
@@ -88,7 +87,7 @@ def _blocks(lines: Iterable[str], *, markdown: bool) -> Iterator[Block]:
 
 
 class _Section:
-    """The paragraphs under one heading, yielded as passages as soon as there are enough."""
+    """Paragraphs under one heading, which become passages as soon as there are enough of them."""
 
     def __init__(self, path: list[Block], heading: Block | None = None) -> None:
         self.path = path if heading is None else [*(above for above in path if above.level < heading.level), heading]
@@ -102,12 +101,15 @@ class _Section:
         self._body.append(Piece(paragraph.text, paragraph.head, paragraph.repeated))
         self._source.add(paragraph)
         if sum(units(piece.text) for piece in self._body) >= 2 * MAX_UNITS:
-            *done, rest = pack(self._body)  # the tail stays, so that what follows can join it
+            *done, rest = pack(self._body)  # the next paragraph may join the last piece
             self._body = [rest]
             yield from self._placed(done, self._source)
 
     def end(self, level: int) -> Iterator[Chunk]:
-        """Yield the rest before a heading of this level (0: the end); a heading without content becomes a text."""
+        """Yield the remaining passages before a heading of this level (0: the end of the document).
+
+        A heading without content becomes a passage.
+        """
         yield from self._placed(pack(self._body), self._source)
         last = self.path[-1]
         if self._alone and level <= last.level:
@@ -134,7 +136,7 @@ class _Source:
         first = end = self._words[0].start
         while remaining:
             start, end, length = self._words.popleft()
-            if length > remaining:  # cut inside what white space does not part
+            if length > remaining:  # cut inside a word
                 at = min(start + remaining, end)
                 self._words.appendleft(Word(at, end, length - remaining))
                 end = at
@@ -149,31 +151,31 @@ def pack(paragraphs: Iterable[Piece]) -> list[Piece]:
     texts: list[Piece] = []
     pending = Piece("")
     for paragraph in map(_with_short_head, paragraphs):
-        joined = _joined(pending, paragraph)
-        if units(joined.text) > MAX_UNITS and units(pending.text) >= MIN_UNITS:
+        candidate = _joined(pending, paragraph)
+        if units(candidate.text) > MAX_UNITS and units(pending.text) >= MIN_UNITS:
             texts.append(pending)
-            pending, joined = Piece(""), paragraph
-        if units(joined.text) > MAX_UNITS:
-            *done, joined = _cut_table(pending, paragraph) if paragraph.head else _cut(joined)
+            pending, candidate = Piece(""), paragraph
+        if units(candidate.text) > MAX_UNITS:
+            *done, candidate = _cut_table(pending, paragraph) if paragraph.head else _cut(candidate)
             texts += done
-        pending = joined
+        pending = candidate
     if pending.text and texts and units(pending.text) < MIN_UNITS:
-        joined = _joined(texts[-1], pending)
-        if units(joined.text) <= MAX_UNITS:
+        candidate = _joined(texts[-1], pending)
+        if units(candidate.text) <= MAX_UNITS:
             texts.pop()
-            pending = joined
+            pending = candidate
     return [*texts, pending] if pending.text else texts
 
 
 def _with_short_head(piece: Piece) -> Piece:
-    """Return a table as mere text if its heading leaves too little room for rows."""
+    """Return a table as plain text if its heading leaves too little room for rows."""
     if units(piece.head) <= _MAX_HEAD:
         return piece
     return Piece(piece.text[piece.repeated :].lstrip("\n"))
 
 
 def _joined(before: Piece, after: Piece) -> Piece:
-    """Return two texts as one, with the heading of a table that goes on only once."""
+    """Join two texts; if both are parts of one table, its heading is not repeated."""
     if not before.text:
         return after
     goes_on = after.repeated and before.head == after.head
@@ -186,16 +188,16 @@ def units(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """Cut a text after each sentence; the pieces joined are the text."""
-    found = []
+    """Cut a text after each sentence. The pieces, joined, are the text."""
+    pieces = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
         head = text[max(start, end.start() - 12) : end.start() + 1]
         goes_on = text[end.end() : end.end() + 1].islower() or _ABBREVIATION.search(head)
         if "\n" in end[0] or end[0][0] in "。！？" or not goes_on:
-            found.append(text[start : end.end()])
+            pieces.append(text[start : end.end()])
             start = end.end()
-    return [*found, text[start:]] if start < len(text) else found
+    return [*pieces, text[start:]] if start < len(text) else pieces
 
 
 def _cut(piece: Piece) -> list[Piece]:
@@ -204,7 +206,7 @@ def _cut(piece: Piece) -> list[Piece]:
     target = total / -(-total // _AIM)
     texts: list[str] = []
     size = 0
-    for sentence in (part for whole in sentences(piece.text) for part in _short_enough(whole, MAX_UNITS)):
+    for sentence in (part for text in sentences(piece.text) for part in _short_enough(text, MAX_UNITS)):
         more = units(sentence)
         if texts and size < target and size + more <= MAX_UNITS:
             texts[-1] += sentence
@@ -217,7 +219,7 @@ def _cut(piece: Piece) -> list[Piece]:
 
 
 def _cut_table(before: Piece, table: Piece) -> list[Piece]:
-    """Cut a table between its rows; each text begins with its heading."""
+    """Cut a table between its rows; each piece begins with the heading."""
     head = table.head
     room = MAX_UNITS - units(head)
     body = table.text.removeprefix(head).strip("\n").split("\n")

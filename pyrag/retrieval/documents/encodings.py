@@ -1,9 +1,10 @@
-"""Text files in other encodings than UTF-8, turned into UTF-8 while they are read.
+"""Recoding of text files to UTF-8 while they are read.
 
-Without a name, files must be UTF-8. With one, a file that is no UTF-8 is read in that encoding; `auto` stands for
-UTF-16 where the bytes show it, and otherwise for what `chardet` finds in the first piece that is no ASCII. It is unsure
-of short texts of Western Europe: those are windows-1252 if they then look like text. A byte order mark decides whatever
-the name. Nothing is read twice: up to its first byte above 127 a file is the same in all of these.
+Without the name of an encoding, files must be UTF-8. With a name, a file that is not UTF-8 is read in that encoding.
+`auto` means UTF-16 if the bytes show it, and otherwise the encoding that `chardet` detects in the first part that is
+not ASCII. Where `chardet` is unsure of a short Western European text, windows-1252 is used if the result looks like
+text. A byte order mark overrides the name. Nothing is read twice, since up to its first byte above 127 a file is the
+same in all these encodings.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ WINDOWS = "windows-1252"
 KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".text", ".log", ".md", ".markdown")
 _CHUNK = 1 << 16
 _MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before that of UTF-16, with which it begins
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before the mark of UTF-16, with which it begins
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -32,24 +33,28 @@ _NO_WINDOWS = re.compile(
     rb"|[a-z\xc0-\xff][\x80-\x8b\x8e\x91\x93-\x99\x9b\x9e-\xb6\xb8-\xbf][a-z\xc0-\xff]"  # signs within a word
     rb"|\b[\xa1-\xa6\xa8\xac-\xb3\xb5\xb9\xbc-\xbe][a-z]|[a-z][\xa1-\xa9\xac-\xae\xaf\xb1\xb3\xb5\xb8\xbc-\xbf](?:[a-z]|\b)"
 )
-_UNSURE = 0.12  # of what chardet says
+_UNSURE = 0.12  # chardet's confidence
 _UNCERTAIN = 0.04
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd]")
 
 
 def checked_encoding(name: str) -> str:
-    """Return Python's name of a text encoding, or `auto`. Raises `UsageError` for any other."""
+    """Return Python's name of a text encoding, or `auto`.
+
+    Raises:
+        UsageError: There is no text encoding of this name.
+    """
     if name.lower() == AUTO:
         return AUTO
     try:
-        "".encode(name)  # also refuses what is no encoding of text, such as zip
+        "".encode(name)  # also refuses encodings of bytes, such as zip
         return codecs.lookup(name).name
     except (LookupError, ValueError):
         raise UsageError(f"there is no encoding {name!r}: name one such as windows-1252, utf-16 or auto") from None
 
 
 class Recoded(io.RawIOBase):
-    """The bytes of `stream` as UTF-8; `encoding` stays empty while they are UTF-8 already."""
+    """Stream of the bytes of another stream, recoded to UTF-8. `encoding` is empty while they are UTF-8."""
 
     def __init__(self, stream: IO[bytes], name: str, encoding: str) -> None:
         self.encoding = ""
@@ -85,10 +90,10 @@ class Recoded(io.RawIOBase):
         return self._decoded(chunk, final) if self._decoder else chunk
 
     def _begin(self, head: bytes) -> None:
-        """Choose an encoding of two or four bytes a character, which shows at the beginning."""
-        marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
-        if marked:
-            self._choose(marked)
+        """Choose the encoding if the beginning shows it: by a byte order mark, or by two or four bytes a character."""
+        declared = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
+        if declared:
+            self._choose(declared)
         elif self._wanted == AUTO:
             if wide := _wide(head):
                 self._choose(wide)
@@ -96,15 +101,15 @@ class Recoded(io.RawIOBase):
             self._choose(self._wanted)
 
     def _settle(self, chunk: bytes, final: bool) -> bytes:
-        """Choose an encoding at the first bytes above 127; return the part of the chunk that is decided."""
+        """Choose the encoding at the first bytes above 127; return the part of the chunk that can be decoded now."""
         try:
-            whole = codecs.utf_8_decode(chunk, "strict", final)[1]
+            size = codecs.utf_8_decode(chunk, "strict", final)[1]
         except UnicodeDecodeError:
             self._choose(self._wanted, chunk)
             return chunk
-        if chunk[:whole].isascii() and whole < len(chunk):
-            self._held = chunk[whole:]
-            return chunk[:whole]
+        if chunk[:size].isascii() and size < len(chunk):
+            self._held = chunk[size:]
+            return chunk[:size]
         self._settled = True
         return chunk
 
@@ -113,7 +118,7 @@ class Recoded(io.RawIOBase):
         if encoding == AUTO:
             encoding = detected_encoding(chunk)
             if not encoding:
-                return  # what reads on says what is wrong with it as UTF-8
+                return  # the reader reports what is wrong with it as UTF-8
         self.encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
 
@@ -129,8 +134,8 @@ def detected_encoding(data: bytes, western: str = WINDOWS) -> str:
     """Return the encoding of a text that is not UTF-8; empty if it is not clear.
 
     Args:
-        data: The beginning of the text.
-        western: Encoding of short texts of Western Europe, of which `chardet` is unsure.
+        data: Beginning of the text.
+        western: Encoding of short Western European texts, which `chardet` does not recognise reliably.
     """
     if _BINARY.search(data) or _is_spoiled(data):
         return ""
@@ -151,14 +156,14 @@ def detected_encoding(data: bytes, western: str = WINDOWS) -> str:
 
 
 def _is_spoiled(data: bytes) -> bool:
-    """Return whether most of a text is UTF-8, so that few bytes of it are broken."""
+    """Return whether a text is UTF-8 except for a few broken bytes."""
     text = data.decode(errors="replace")
     bad = text.count("\ufffd")
     return 3 * bad < sum(1 for character in text if character > "\x7f")
 
 
 def _wide(head: bytes) -> str:
-    """UTF-16 without a mark shows in zeros at every other place."""
+    """Return the kind of UTF-16 of a text without a mark, by the zeros at every other place; empty for other texts."""
     first, second = head[::2].count(0), head[1::2].count(0)
     if 5 * second > len(head) and not first:
         return "utf-16-le"

@@ -1,9 +1,9 @@
-"""The documents behind what a user names: files, folders, globs and the members of archives.
+"""Search for documents in files, folders, globs and archives.
 
-A folder is walked in sorted order; hidden files, files of other kinds and pyrag's own index folders are passed over,
-each folder is visited once whatever its symbolic links say. A link that leads out of all that was named is followed
-only where that was asked for. What cannot be looked into, such links included, is reported to `on_bad` where it was
-found in a folder, and raised as `DataError` where it was named.
+A folder is walked in sorted order, without hidden files, files of other kinds and pyrag's own index folders, and is
+visited once, even if symbolic links form a circle. A link that leads out of all named folders is followed only on
+request. A file or link in a folder that cannot be read or followed is reported to `on_bad`; one that the user named is
+raised as `DataError`.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ OnBad = Callable[[str, DataError], None]
 
 
 def _raise_it(name: str, error: DataError) -> None:
-    """Raise the error: the `on_bad` of callers that accept no bad file."""
+    """Raise the error, as the `on_bad` of callers that accept no bad file."""
     raise error
 
 
 def _ignore(name: str) -> None:
-    """Do nothing: the `on_unread` of callers that do not count files of other kinds."""
+    """Do nothing, as the `on_unread` of callers that do not count files of other kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Treatment of bad files and of links, which may lead into the folders `inside`, or anywhere if that is None."""
+    """Treatment of bad files and of links, which may lead into the folders `inside`, or anywhere if it is None."""
 
     on_bad: OnBad
     inside: tuple[str, ...] | None
     on_unread: Callable[[str], None] = _ignore
 
     def may_follow(self, path: Path) -> bool:
-        """False for what lies elsewhere, once all symbolic links are resolved."""
+        """Return whether a path, with all symbolic links resolved, lies in the allowed folders."""
         if self.inside is None:
             return True
         real = os.path.realpath(path)
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.inside)
 
     def passes_by(self, path: Path) -> bool:
-        """True for a link that leads outside, which is then reported, if something readable is behind it."""
+        """Return whether to skip a path because it leads outside. If something readable is there, report it."""
         if self.may_follow(path):
             return False
         if path.is_dir() or (path.is_file() and _is_read(path.name)):
@@ -78,19 +78,19 @@ def find_documents(
     """Find the documents behind files, folders, globs and archives, each once.
 
     Args:
-        paths: What the user named.
-        on_bad: Called with name and error of anything unreadable in a folder.
+        paths: Files, folders and globs.
+        on_bad: Called with the name and the error of each unreadable file or folder inside a folder.
         follow_links: True to follow symbolic links that lead out of the named folders.
-        names: Names of absolute paths that documents and errors call by another name.
+        names: Names by absolute path; documents and errors use the name instead of the path.
         on_unread: Called with the name of each file of another kind; by default, these are ignored.
 
     Raises:
         DataError: A named path is missing, unreadable or of an unknown kind.
     """
     seen: set[int] = set()
-    named = list(map(Path, paths))
-    inside = None if follow_links else tuple({os.path.realpath(fixed_root(path)) for path in named})
-    for path in named:
+    roots = list(map(Path, paths))
+    inside = None if follow_links else tuple({os.path.realpath(fixed_root(path)) for path in roots})
+    for path in roots:
         for document in _documents(path, _Search(on_bad, inside, on_unread), (names or {}).get(path)):
             real = hash((os.path.realpath(document.path), document.member))  # 64 bits, for millions of files
             if real not in seen:
@@ -99,7 +99,7 @@ def find_documents(
 
 
 def _documents(path: Path, search: _Search, name: str | None) -> Iterator[Document]:
-    """Yield the documents of a path, under another name if there is one."""
+    """Yield the documents of a path, under another name if it is not None."""
     if name is None:
         yield from _behind(path, search)
         return
@@ -111,7 +111,7 @@ def _documents(path: Path, search: _Search, name: str | None) -> Iterator[Docume
 
 @dataclass(frozen=True, slots=True)
 class _Respelled:
-    """An absolute path under another name."""
+    """Absolute path with the name that documents and errors use instead."""
 
     path: Path
     name: str
@@ -131,14 +131,14 @@ def unreadable(name: str | Path, error: OSError) -> DataError:
 
     Args:
         name: Name of the file.
-        error: Cause given by the system.
+        error: Error of the system.
     """
     return DataError(f"{utf8(str(name))} cannot be read ({error.strerror or error}): check its permissions")
 
 
 def _behind(path: Path, search: _Search) -> Iterator[Document]:
     if path.is_dir():
-        yield from _walk(path, path, set(), search, named=True)
+        yield from _walk(path, path, set(), search, is_root=True)
     elif _is_pattern(path):
         yield from _matches(path, search)
     else:
@@ -182,15 +182,15 @@ def _single(path: Path) -> Iterator[Document]:
 
 
 def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
-    """Yield the documents of a pattern; keys count from the last folder before the first wildcard."""
+    """Yield the documents of a pattern; keys are relative to the last folder before the first wildcard."""
     root = fixed_root(pattern)
     if "**" in pattern.parts:
         yield from _matches_below(pattern, root, search)
         return
-    found = sorted(map(Path, glob.glob(str(pattern))))  # noqa: PTH207 (Path.glob takes no absolute one)
-    if not found:
+    paths = sorted(map(Path, glob.glob(str(pattern))))  # noqa: PTH207 (Path.glob takes no absolute one)
+    if not paths:
         raise _nothing_matches(pattern)
-    for path in found:
+    for path in paths:
         if search.passes_by(path):
             continue
         if path.is_dir():
@@ -201,32 +201,32 @@ def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
 
 def _matches_below(pattern: Path, root: Path, search: _Search) -> Iterator[Document]:
     """Yield the files of a pattern with `**`, which `glob` would follow through circles of links for ever."""
-    wanted = pattern.parts[len(root.parts) :]
+    pattern_parts = pattern.parts[len(root.parts) :]
     empty = True
     for document in _walk(root, root, set(), search):
-        if _fits(document.path.parts[len(root.parts) :], wanted):
+        if _fits(document.path.parts[len(root.parts) :], pattern_parts):
             empty = False
             yield document
     if empty:
         raise _nothing_matches(pattern)
 
 
-def _fits(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    """True if the parts of a file's path match those of a pattern, where `**` stands for any folders, or none."""
-    reached = _skipped({0}, wanted)  # places in the pattern up to which the parts so far match
+def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether the parts of a path match a pattern's, in which `**` stands for any number of folders."""
+    places = _skipped({0}, pattern)  # places in the pattern up to which the parts so far match
     for part in parts:
-        stay = {place for place in reached if wanted[place : place + 1] == ("**",)}
-        step = {place + 1 for place in reached if place < len(wanted) and fnmatch.fnmatchcase(part, wanted[place])}
-        reached = _skipped(stay | step, wanted)
-    return len(wanted) in reached
+        stay = {place for place in places if pattern[place : place + 1] == ("**",)}
+        step = {place + 1 for place in places if place < len(pattern) and fnmatch.fnmatchcase(part, pattern[place])}
+        places = _skipped(stay | step, pattern)
+    return len(pattern) in places
 
 
-def _skipped(reached: set[int], wanted: Sequence[str]) -> set[int]:
+def _skipped(places: set[int], pattern: Sequence[str]) -> set[int]:
     """Add the places behind each `**` that matches nothing."""
-    for place, part in enumerate(wanted):
-        if part == "**" and place in reached:
-            reached.add(place + 1)
-    return reached
+    for place, part in enumerate(pattern):
+        if part == "**" and place in places:
+            places.add(place + 1)
+    return places
 
 
 def _nothing_matches(pattern: Path) -> DataError:
@@ -234,13 +234,13 @@ def _nothing_matches(pattern: Path) -> DataError:
 
 
 def _walk(
-    folder: Path, root: Path, above: set[tuple[int, int]], search: _Search, *, named: bool = False
+    folder: Path, root: Path, above: set[tuple[int, int]], search: _Search, *, is_root: bool = False
 ) -> Iterator[Document]:
     try:
         status = folder.stat()
         entries = sorted(folder.iterdir(), key=lambda entry: entry.name)
     except OSError as error:
-        (_raise_it if named else search.on_bad)(utf8(str(folder)), unreadable(folder, error))
+        (_raise_it if is_root else search.on_bad)(utf8(str(folder)), unreadable(folder, error))
         return
     here = (status.st_dev, status.st_ino)
     if here in above or (folder / MARK).exists():
@@ -262,9 +262,9 @@ def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
     try:
         status = path.stat()
     except FileNotFoundError:
-        return  # a link to nothing, or gone since
+        return  # a link to nothing, or deleted meanwhile
     except OSError as error:
-        if not path.is_symlink():  # a link to itself is nothing
+        if not path.is_symlink():  # ignore a link to itself
             search.on_bad(utf8(str(path)), unreadable(path, error))
         return
     if not stat.S_ISREG(status.st_mode):
@@ -276,7 +276,7 @@ def _entry(path: Path, root: Path, search: _Search) -> Iterator[Document]:
     if path.suffix.lower() == ARCHIVE:
         yield from _members(path, key, search.on_bad, search.on_unread)
     else:
-        yield Document(path, key, _stamp(status), given=False)
+        yield Document(path, key, _stamp(status), is_named=False)
 
 
 def _members(path: Path, key: str, on_bad: OnBad, on_unread: Callable[[str], None]) -> Iterator[Document]:
@@ -302,13 +302,13 @@ def _members(path: Path, key: str, on_bad: OnBad, on_unread: Callable[[str], Non
 def named_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the members of an archive by name; names that are not marked as UTF-8 are read in their own encoding."""
     members = archive.infolist()
-    unmarked = [_raw(member) for member in members if not member.flag_bits & _UTF8_NAME]
-    encoding = _encoding_of_names([name for name in unmarked if not name.isascii()])
-    named: dict[str, zipfile.ZipInfo] = {}
+    raw_names = [_raw(member) for member in members if not member.flag_bits & _UTF8_NAME]
+    encoding = _encoding_of_names([name for name in raw_names if not name.isascii()])
+    members_by_name: dict[str, zipfile.ZipInfo] = {}
     for member in members:
         is_marked = member.flag_bits & _UTF8_NAME or not encoding
-        named.setdefault(member.filename if is_marked else _raw(member).decode(encoding, "replace"), member)
-    return named
+        members_by_name.setdefault(member.filename if is_marked else _raw(member).decode(encoding, "replace"), member)
+    return members_by_name
 
 
 def _raw(member: zipfile.ZipInfo) -> bytes:

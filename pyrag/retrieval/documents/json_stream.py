@@ -1,6 +1,6 @@
-"""The records of a JSON file, one after the other, whatever its size.
+"""Records of a JSON file of any size, one after the other.
 
-Understood: a list of objects; an object of objects by id; an object with lists of objects in it; one object that is a
+Accepted are a list of objects, an object of objects by id, an object with lists of objects, and an object that is a
 record itself (it has `text` or `contents`). Only one value at a time is in memory.
 """
 
@@ -22,15 +22,19 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class NotJSON(ValueError):  # noqa: N818 (says what the file is)
-    pass
+    """Error for a file that is not JSON in one of the accepted forms."""
 
 
 def elements(stream: IO[bytes], on_constant: Callable[[], None] = lambda: None) -> Iterator[Element]:
-    """Yield the records of a file. Raises `NotJSON`, `UnicodeDecodeError` and the stream's own errors.
+    """Yield the records of a file.
 
     Args:
-        stream: The file.
-        on_constant: Called at NaN and Infinity, which become null.
+        stream: The open file.
+        on_constant: Called for each NaN and Infinity, which become null.
+
+    Raises:
+        NotJSON: The file is not JSON, or has another form.
+        UnicodeDecodeError: The file is not UTF-8.
     """
     text = _Text(stream, on_constant)
     first = text.peek()
@@ -61,7 +65,7 @@ def _items(text: _Text) -> Iterator[Element]:
 def _entries(text: _Text) -> Iterator[Element]:
     text.peek()
     begin = text.at
-    plain: dict[str, Any] = {}  # of an object that is a record itself
+    plain: dict[str, Any] = {}  # fields, in case the object is a record itself
     text.take("{")
     following = text.peek()
     if following == "}":
@@ -87,7 +91,7 @@ def _entries(text: _Text) -> Iterator[Element]:
 
 
 class _Text:
-    """The decoded file from a position on; only the needed part is read."""
+    """Decoded text of a file, from a position on; only the needed part is read."""
 
     def __init__(self, stream: IO[bytes], on_constant: Callable[[], None]) -> None:
         self._stream = stream
@@ -103,7 +107,7 @@ class _Text:
         return self._before + self._place
 
     def peek(self) -> str:
-        """Return the next character that is no white space; empty at the end."""
+        """Return the next character that is not white space; empty at the end."""
         while True:
             space = _SPACE.match(self._buffer, self._place)
             assert space is not None
@@ -114,11 +118,11 @@ class _Text:
                 return ""
 
     def take(self, allowed: str) -> str:
-        found = self.peek()
-        if not found or found not in allowed:
-            raise NotJSON(f"expected {' or '.join(allowed)} at character {self.at}, not {found or 'the end'}")
+        character = self.peek()
+        if not character or character not in allowed:
+            raise NotJSON(f"expected {' or '.join(allowed)} at character {self.at}, not {character or 'the end'}")
         self._place += 1
-        return found
+        return character
 
     def value(self) -> Any:
         self.peek()
@@ -128,15 +132,15 @@ class _Text:
             except RecursionError:
                 raise NotJSON(f"values nested too deeply at character {self.at}") from None
             except json.JSONDecodeError as error:
-                # Cut off by the buffer, or wrong; each turn doubles the buffer, so that little is scanned twice.
-                held = len(self._buffer) - self._place
-                if held > MAX_LINE:
+                # The buffer ends within the value, or it is wrong. Doubling the buffer keeps repeated scanning short.
+                size = len(self._buffer) - self._place
+                if size > MAX_LINE:
                     raise NotJSON(f"a value of more than {MAX_LINE >> 20} MiB at character {self.at}") from None
-                if not self._more(max(held, _PIECE)):
+                if not self._more(max(size, _PIECE)):
                     raise NotJSON(f"{error.msg} at character {self._before + error.pos}") from None
                 continue
             if end == len(self._buffer) and self._more(_PIECE):
-                continue  # a number may go on
+                continue  # a number may continue
             self._place = end
             return value
 

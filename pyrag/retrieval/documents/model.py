@@ -1,4 +1,4 @@
-"""Data of reading documents: a file or member of an archive, and a passage with its place."""
+"""Data model of documents: files or members of archives, and passages with their places."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of CSV and TSV files that hold a passage, and the encoding of text files that are not UTF-8.
+    """Columns of CSV and TSV files that hold a passage, and the encoding of text files that are not UTF-8.
 
-    Only the column of the text must be there. Without one, a table that was found in a folder is taken row by row, and
-    so is every table where `text` is `*`; but not where the user has named other columns. `encoding` is one that
-    `checked_encoding` knows, or empty.
+    Only the text column is required. If `text` is `*`, each whole row is a passage; so it is for a table in a folder
+    that lacks the text column, unless the user named other columns. `encoding` is a result of `checked_encoding`, or
+    empty.
     """
 
     id: str = "id"
@@ -50,7 +50,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Size and time of a file, known without reading it; for a member of an archive `mtime` is its checksum."""
+    """Size and time of a file, known without reading it. For a member of an archive, `mtime` is its checksum."""
 
     size: int
     mtime: int  # nanoseconds
@@ -58,22 +58,22 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file to read, or with `member` a file in an archive. Ids of its passages start with `key`.
+    """File to read, or with `member`, a file in an archive. The ids of its passages start with `key`.
 
-    `given` says that the user named this very file; others were found in a folder. `shown` is its path in messages and
-    passages, where that is spelled otherwise.
+    `is_named` is True if the user named this file, and False if it was found in a folder. `shown`, if not empty, is the
+    path that messages and passages use.
     """
 
     path: Path
     key: str
     stamp: Stamp
     member: str = ""
-    given: bool = True
+    is_named: bool = True
     shown: str = ""
 
     @property
     def name(self) -> str:
-        """Name in messages and passages; storable text, whatever bytes the file system holds."""
+        """Name in messages and passages, which is valid text even if the file system's name is not."""
         path = self.shown or str(self.path)
         return utf8(f"{path}!/{self.member}" if self.member else path)
 
@@ -88,14 +88,14 @@ class Document:
 
     @property
     def title(self) -> str:
-        """Title of prose without one: the file's name in words."""
+        """Title for prose without a title: the file's name in words."""
         name = (self.member or self.path.name).rpartition("/")[2].encode("utf-8", "replace").decode()
         return name.removesuffix(self.compression).rpartition(".")[0].replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A passage, the line it was on (0: the whole file) and whether its id is its author's."""
+    """Passage with its line (0 for the whole file) and whether its id comes from the document."""
 
     passage: Passage
     document: Document
@@ -108,7 +108,7 @@ class Placed:
 
 
 def kind(name: str) -> str:
-    """Return the suffix that determines the reader of a file, without that of its compression."""
+    """Return the suffix that determines the reader of a file, without the suffix of its compression."""
     suffix = Path(name).suffix.lower()
     return Path(name).with_suffix("").suffix.lower() if suffix in COMPRESSED else suffix
 
@@ -144,15 +144,15 @@ def digest(title: str, text: str, metadata: str = "") -> str:
 
     Args:
         title: Title of the passage.
-        text: Its text.
-        metadata: Its metadata as JSON, if two passages may differ in it alone.
+        text: Text of the passage.
+        metadata: Metadata of the passage as JSON, if passages may differ only in it.
     """
-    said = f"{title}\0{text}\0{metadata}" if metadata else f"{title}\0{text}"
-    return hashlib.blake2b(said.encode(), digest_size=8).hexdigest()
+    content = f"{title}\0{text}\0{metadata}" if metadata else f"{title}\0{text}"
+    return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 def with_distinct_id(passage: Passage) -> Passage:
-    """Return a passage under its id with its hash: another passage has the id itself."""
+    """Return a passage with its hash appended to its id, because another passage has the same id."""
     from pyrag.retrieval.filters.metadata import encoded
 
     return replace(passage, id=f"{passage.id}#{digest(passage.title, passage.text, encoded(passage.metadata))}")
@@ -163,7 +163,7 @@ def split_contents(contents: str, title: str = "") -> tuple[str, str]:
 
     Args:
         contents: The field.
-        title: Title that is known already; wins over the one in `contents`.
+        title: Title from another field, which takes precedence over the title in `contents`.
 
     Returns:
         Title, which may be empty, and text.

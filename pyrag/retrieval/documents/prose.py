@@ -1,7 +1,7 @@
-"""Passages out of running text: plain text, Markdown with its front matter, and what converters make of other formats.
+"""Passages from running text: plain text, Markdown with front matter, and the output of converters for other formats.
 
-`start` and `end` of a passage are characters of the text: of the decoded file without a byte order mark, or of what the
-converter made of it. The source of a passage from a PDF file names the page on which it begins.
+`start` and `end` of a passage are characters of the text: of the decoded file without a byte order mark, or of the
+converter's output. The source of a passage from a PDF file names the page on which it begins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pyrag.retrieval.documents.records import not_utf8, record_metadata
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.trace.model import Passage
 
-_PIECE = 1 << 20  # bytes of a line that are read at once
+_PIECE = 1 << 20  # maximum bytes of a line that are read at once
 
 
 def plain_text(file: Opened) -> Iterator[Placed]:
@@ -35,25 +35,25 @@ def markdown(file: Opened) -> Iterator[Placed]:
     file.remarks += dict.fromkeys(front.remarks)
     fields, length = front.fields, front.length
     title = next((str(value).strip() for name, value in fields.items() if name.lower() == "title" and value), "")
-    found = chunks(front.lines, title or file.document.title, markdown=True)
-    moved = (replace(chunk, start=chunk.start + length, end=chunk.end + length) for chunk in found)
+    pieces = chunks(front.lines, title or file.document.title, markdown=True)
+    shifted = (replace(chunk, start=chunk.start + length, end=chunk.end + length) for chunk in pieces)
     others = {name: value for name, value in fields.items() if name.lower() != "title"}
-    yield from _placed(file.document, moved, metadata=record_metadata(file, others))
+    yield from _placed(file.document, shifted, metadata=record_metadata(file, others))
 
 
 def html(file: Opened) -> Iterator[Placed]:
     title, text, remarks = html_markdown(file.whole(), file.document.name)
     file.remarks += remarks
-    found = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
-    yield from _placed(file.document, found)
+    pieces = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
+    yield from _placed(file.document, pieces)
 
 
 def running_text(file: Opened, text: str) -> Iterator[Placed]:
-    """Yield the passages of text that a file was converted to, read as Markdown.
+    """Yield the passages of a file that was converted to Markdown.
 
     Args:
         file: The open document.
-        text: The text.
+        text: Output of the converter.
     """
     yield from _placed(file.document, chunks(text.splitlines(keepends=True), file.document.title, markdown=True))
 
@@ -65,26 +65,26 @@ def docx(file: Opened) -> Iterator[Placed]:
 
 def pdf(file: Opened) -> Iterator[Placed]:
     starts: list[int] = []
-    found = chunks(_page_lines(pdf_pages(file), starts), file.document.title, markdown=False)
+    pieces = chunks(_page_lines(pdf_pages(file), starts), file.document.title, markdown=False)
     empty = True
-    for placed in _placed(file.document, found, starts):
+    for item in _placed(file.document, pieces, starts):
         empty = False
-        yield placed
+        yield item
     if empty:
         raise DataError(f"{file.document.name} holds no text, as scanned pages do: make it searchable by OCR")
 
 
 def _placed(
     document: Document,
-    found: Iterable[Chunk],
+    pieces: Iterable[Chunk],
     pages: list[int] | None = None,
     metadata: dict[str, Any] | None = None,
 ) -> Iterator[Placed]:
     seen: dict[str, int] = {}
-    for chunk in found:
-        hashed = digest(chunk.title, chunk.text)
-        seen[hashed] = nth = seen.get(hashed, 0) + 1
-        key = f"{document.key}#{hashed}" + (f"-{nth}" if nth > 1 else "")
+    for chunk in pieces:
+        hash_text = digest(chunk.title, chunk.text)
+        seen[hash_text] = nth = seen.get(hash_text, 0) + 1
+        key = f"{document.key}#{hash_text}" + (f"-{nth}" if nth > 1 else "")
         page = f"#page={bisect_right(pages, chunk.start)}" if pages else ""
         source = document.name + page
         passage = Passage(
@@ -94,7 +94,7 @@ def _placed(
 
 
 def _lines(file: Opened) -> Iterator[str]:
-    """Lines, the longest in pieces: what has no line breaks must not fill the memory."""
+    """Yield the lines of a file; very long lines in pieces, so that they do not fill the memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     while line := file.stream.readline(_PIECE):
@@ -111,11 +111,11 @@ def _lines(file: Opened) -> Iterator[str]:
 
 
 def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:
-    """Yield the lines of all pages, so that sentences may cross page breaks; note where pages start."""
+    """Yield the lines of all pages, so that sentences may cross page breaks; add the start of each page to `starts`."""
     length = 0
     for page in pages:
         starts.append(length)
-        ended = page.rstrip()[-1:] in '.!?…。！？"”’)'
-        for line in (page.rstrip() + ("\n\n" if ended else "\n")).splitlines(keepends=True):
+        is_complete = page.rstrip()[-1:] in '.!?…。！？"”’)'
+        for line in (page.rstrip() + ("\n\n" if is_complete else "\n")).splitlines(keepends=True):
             length += len(line)
             yield line

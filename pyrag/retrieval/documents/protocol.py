@@ -1,4 +1,4 @@
-"""Reader of documents that a package adds for a suffix."""
+"""Protocol of readers of documents that packages add for a suffix."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 DocumentRecord = Mapping[str, Any]
-"""Part of a document: its `text`, optionally its `title` and `id`, and metadata under other names."""
+"""Part of a document: `text`, optionally `title` and `id`, and metadata under other names."""
 
 
 class DocumentReader(Protocol):
@@ -16,7 +16,7 @@ class DocumentReader(Protocol):
         """Return a document's text, or its records.
 
         Args:
-            data: Content of the file, unpacked.
+            data: Unpacked content of the file.
             name: Name of the file, for messages.
         """
         ...

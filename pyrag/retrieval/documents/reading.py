@@ -1,12 +1,12 @@
-"""Passages out of a user's files: JSON lines, JSON, CSV, TSV, text, Markdown, HTML, PDF and Word, packed or not.
+"""Passages from a user's files: JSON lines, JSON, CSV, TSV, text, Markdown, HTML, PDF and Word, compressed or not.
 
-`read_passages` streams: it holds one record or paragraph and two hashes for each id, whatever the size of the input.
-What is wrong ends the reading with a `DataError` that names the place and the cure; to go on with the other files of a
-folder is up to `pyrag.retrieval.indexing`. Which files are read says `find`, how they are unpacked `unpack`.
+`read_passages` streams: it holds one record or paragraph and two hashes per id, whatever the size of the input. A fault
+ends the reading with a `DataError` that names the place and the remedy; `pyrag.retrieval.indexing` continues with the
+other files of a folder. `find` selects the files, and `unpack` unpacks them.
 
-A passage without an id of its own gets `<path in its folder>#<hash of title and text>`, which stays the same when
-other passages come and go. Equal passages under one id are one passage; of different ones, the first keeps the id, and
-the others get it with their hash.
+A passage without its own id gets `<path in its folder>#<hash of title and text>`, which does not depend on other
+passages. Equal passages with the same id are one passage. Of different passages with the same id, the first keeps the
+id, and the others get it with their hash.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 4  # of what is made of a file: another one has files that did not change read again
+VERSION = 4  # of the passages made from files; increase it to have unchanged files read again
 _READERS = {
     ".jsonl": records.json_lines,
     ".ndjson": records.json_lines,
@@ -56,7 +56,7 @@ _READERS = {
 
 
 def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
-    """Return all passages of one document, in order.
+    """Return all passages of a document, in order.
 
     Args:
         file: The open document.
@@ -74,11 +74,14 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
 
 
 def _added(file: Opened) -> Iterator[Placed]:
-    """Yield the passages of a file that an installed package reads. Raises `DataError` if it cannot.
+    """Yield the passages of a file that an installed package reads.
 
-    Its entry point of the group `pyrag.documents` is named as the suffix. The function takes a file's bytes and name,
-    and returns text, which is cut into passages as Markdown is, or records: mappings with `text`, and with `title`,
-    `id` and further fields if they have some.
+    The package's entry point of the group `pyrag.documents` has the suffix as its name. The function takes a file's
+    bytes and name. It returns text, which is cut into passages like Markdown, or records: mappings with `text` and
+    optionally `title`, `id` and further fields.
+
+    Raises:
+        DataError: The package cannot be loaded, or its reader fails or returns something else.
     """
     suffix, name = file.document.kind.removeprefix("."), file.document.name
     package = plugins.package_of_part("documents", suffix)
@@ -87,8 +90,8 @@ def _added(file: Opened) -> Iterator[Placed]:
     except ConfigError as error:
         raise DataError(f"{name} cannot be read: {error}") from error
     try:
-        given: Any = read(file.whole(), name)
-        values = given if isinstance(given, str) else list(given)
+        result: Any = read(file.whole(), name)
+        values = result if isinstance(result, str) else list(result)
     except DataError:
         raise
     except Exception as error:  # whatever the package's code raises
@@ -109,22 +112,22 @@ def read_passages(
     *,
     follow_links: bool = False,
 ) -> Iterator[Passage]:
-    """All passages of the files and folders, in order, each once; ids as an index of them has them.
+    """Yield all passages of files and folders, in order, each once, with the ids that an index gives them.
 
     Args:
         paths: Files, folders and globs.
-        columns: The columns of tables, and the encoding of text files that are not UTF-8.
-        follow_links: Whether symbolic links that lead out of a folder are followed.
+        columns: Columns of tables, and the encoding of text files that are not UTF-8.
+        follow_links: True to follow symbolic links that lead out of a folder.
 
     Raises:
-        DataError: A file cannot be read.
+        DataError: A file cannot be read, or there are no files or passages.
     """
-    given = [Path(path) for path in paths]
-    if not given:
+    named_paths = [Path(path) for path in paths]
+    if not named_paths:
         raise nothing_given()
     seen: dict[int, int] = {}  # hashes of 64 bits, which cost less memory than the ids of twenty million passages
-    for placed in _read_all(given, columns, follow_links):
-        passage = placed.passage
+    for item in _read_all(named_paths, columns, follow_links):
+        passage = item.passage
         content = hash((passage.title, passage.text, encoded(passage.metadata)))
         while (known := seen.get(hash(passage.id))) is not None and known != content:
             passage = with_distinct_id(passage)
@@ -132,7 +135,7 @@ def read_passages(
             seen[hash(passage.id)] = content
             yield passage
     if not seen:
-        raise nothing_found(given)
+        raise nothing_found(named_paths)
 
 
 def nothing_given() -> DataError:
@@ -148,10 +151,10 @@ def no_documents(paths: Iterable[str | Path]) -> DataError:
 
 
 def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterator[Placed]:
-    found = False
+    has_documents = False
     for document in find_documents(paths, follow_links=follow_links):
-        found = True
+        has_documents = True
         with opened(document, columns.encoding) as file:
             yield from read_opened(file, columns)
-    if not found:
+    if not has_documents:
         raise no_documents(paths)

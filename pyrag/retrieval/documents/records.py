@@ -1,11 +1,11 @@
-"""Passages out of files that hold records: JSON lines and JSON; `tables` reads CSV and TSV.
+"""Passages from records in JSON lines and JSON files; `tables` reads CSV and TSV.
 
-A JSON line holds `text`, and may hold `title` and `id`; or Search-R1's `contents` (first line the quoted title, the
-rest the text). A JSON file holds a list of such objects, an object of them by id, an object with such a list in it, or
-one. All other fields are metadata (`pyrag.retrieval.filters.metadata`).
-All are read in pieces: no more than one record is in memory.
+A JSON line holds `text`, and may hold `title` and `id`; or it holds Search-R1's `contents`, whose first line is the
+quoted title. A JSON file holds a list of such objects, an object of such objects by id, an object with such a list, or
+a single object. All other fields are metadata (`pyrag.retrieval.filters.metadata`). No more than one record is in
+memory.
 
-`start` and `end` of a passage are the characters of the record in the file, decoded, without a byte order mark.
+`start` and `end` of a passage are the characters of the record in the decoded file, without a byte order mark.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from pyrag.retrieval.documents.unpack import Opened
 from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of
 from pyrag.trace.model import Passage
 
-_MAX_FIELD = 1 << 16  # bytes of a further field; more is not read
+_MAX_FIELD = 1 << 16  # bytes of a further field; larger fields are left out
 _MAX_REMARKS = 20
 _CONTINUATIONS = bytes(range(0x80, 0xC0))  # bytes of UTF-8 that begin no character
 
 
 class RecordFields(msgspec.Struct):
+    """Fields of a record that make the passage; all others are metadata."""
+
     id: str | int | None = None
     title: str | None = None
     text: str | None = None
@@ -47,11 +49,11 @@ def json_lines(file: Opened) -> Iterator[Placed]:
         if not line.strip():
             continue
         try:
-            placed = _of_line(file, decode, number, start, line)
+            item = _of_line(file, decode, number, start, line)
         except DataError as error:
             file.leave_out(error)
         else:
-            yield placed
+            yield item
 
 
 def _of_line(file: Opened, decode: Callable[[bytes], RecordFields], number: int, start: int, line: bytes) -> Placed:
@@ -70,7 +72,7 @@ def _of_line(file: Opened, decode: Callable[[bytes], RecordFields], number: int,
 
 
 def _with_constants(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line that is JSON but for NaN and Infinity, which become null; None for any other."""
+    """Return the object of a line that is JSON except for NaN and Infinity, which become null; None for other lines."""
     if b"NaN" not in line and b"Infinity" not in line:
         return None
     try:
@@ -81,15 +83,15 @@ def _with_constants(line: bytes) -> dict[str, Any] | None:
 
 
 def note_constants(file: Opened) -> None:
-    """Note once a file that NaN or Infinity counts as no value."""
+    """Add a remark to a file, once, that NaN and Infinity count as missing values."""
     remark = "NaN and Infinity, which JSON does not have, count as no value"
     if remark not in file.remarks:
         file.remarks.append(remark)
 
 
 def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
-    """Return the further fields of a line; those that are too large stay encoded, and are left out."""
-    found: dict[str, object] = {}
+    """Return the further fields of a line, without fields that are too large, which are not decoded."""
+    fields: dict[str, object] = {}
     for name, raw in _raw_fields.decode(line).items():
         if name in _OWN:
             continue
@@ -97,16 +99,16 @@ def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
             note_fields(file, [name])
             continue
         with suppress(msgspec.DecodeError, RecursionError):
-            found[name] = msgspec.json.decode(raw)
-    return found
+            fields[name] = msgspec.json.decode(raw)
+    return fields
 
 
 def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any]:
-    """Return the metadata of a record; fields that are left out become a remark on its file.
+    """Return the metadata of a record, and add a remark to the file on fields that are left out.
 
     Args:
         file: The open document.
-        fields: The record's further fields.
+        fields: Further fields of the record.
     """
     if not fields:
         return {}
@@ -116,7 +118,7 @@ def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any
 
 
 def note_fields(file: Opened, names: Iterable[str]) -> None:
-    """Note once a file which fields of it were too large.
+    """Add a remark to a file, once per field, on fields that were left out.
 
     Args:
         file: The open document.
@@ -135,11 +137,11 @@ def json_file(file: Opened) -> Iterator[Placed]:
     try:
         for number, (key, value, start, end) in enumerate(elements(file.stream, lambda: note_constants(file)), 1):
             try:
-                placed = record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
+                item = record_of_value(file, value, f"{document.name} record {number}", (start, end), key)
             except DataError as error:
                 file.leave_out(error)
             else:
-                yield placed
+                yield item
     except NotJSON as error:
         raise DataError(f"{document.name}: not JSON ({error}): fix it, or write one object a line as .jsonl") from error
     except UnicodeDecodeError as error:
@@ -147,22 +149,22 @@ def json_file(file: Opened) -> Iterator[Placed]:
 
 
 def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] | None = None, key: str = "") -> Placed:
-    """Return the passage of a record as JSON has it.
+    """Return the passage of a decoded JSON record.
 
     Args:
         file: The open document.
         value: The record.
-        where: Its place, for messages.
-        span: Its characters in the file, where known.
-        key: Its id, if it has none of its own.
+        where: Place of the record, for messages.
+        span: Characters of the record in the file. None if unknown.
+        key: Id of the passage if the record has no id.
 
     Raises:
-        DataError: It is no passage.
+        DataError: The record is not a passage.
     """
     record = _converted(value, where)
     if record.id is None and key:
         record.id = key
-    fields = {name: one for name, one in value.items() if name not in _OWN}
+    fields = {name: item for name, item in value.items() if name not in _OWN}
     return placed_record(record, file.document, 0, span, record_metadata(file, fields), where)
 
 
@@ -184,7 +186,10 @@ def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, in
 
     Args:
         file: The open document.
-        skip_long: Leave out lines that are too long; otherwise they end the reading.
+        skip_long: Leave out lines that are too long instead of raising an error.
+
+    Raises:
+        DataError: A line is too long.
     """
     number = start = 0
     stream: IO[bytes] = file.stream
@@ -207,7 +212,7 @@ def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, in
 
 
 def _skipped_line(stream: IO[bytes], piece: bytes) -> int:
-    """Go past the rest of a line in pieces; return the number of its characters."""
+    """Skip the rest of a line in pieces; return the number of its characters."""
     count = 0
     while piece and not piece.endswith(b"\n"):
         piece = stream.readline(MAX_LINE)
@@ -235,12 +240,12 @@ def placed_record(
     """Return the passage of a record.
 
     Args:
-        record: Its own fields.
+        record: Fields of the record that make the passage.
         document: The document.
-        number: Number of its line; 0 without one.
-        span: Its characters in the file, if known.
-        metadata: Its further fields.
-        place: Its place for messages; by default its line.
+        number: Line number of the record. 0 if it has no line of its own.
+        span: Characters of the record in the file. None if unknown.
+        metadata: Metadata of the passage.
+        place: Place of the record, for messages. If empty, document and line.
 
     Raises:
         DataError: The record has no text.

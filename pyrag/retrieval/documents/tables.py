@@ -1,7 +1,8 @@
-"""Passages out of CSV and TSV files: the delimiter by `clevercsv`, the heading and the rows by the standard library.
+"""Passages from CSV and TSV files: `clevercsv` detects the delimiter, the standard library reads the rows.
 
-A table has a heading; lines above it, such as titles, are left out and noted, and `sep=;` counts. Its further columns
-are metadata. Where decimal commas show, figures such as `1.750` stay texts: nobody knows what they stand for.
+A table has a heading. Lines above it, such as titles, are left out with a remark; a line such as `sep=;` sets the
+delimiter. Further columns are metadata. In tables with decimal commas, figures such as `1.750` stay texts, because
+their meaning is ambiguous.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pyrag.retrieval.documents.records import RecordFields, lines_of, not_utf8, 
 from pyrag.retrieval.documents.unpack import Opened
 from pyrag.retrieval.filters.metadata import metadata_of, value_of_text
 
-WHOLE = "*"  # as the column of the text: all columns
+WHOLE = "*"  # name of the text column that means all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
 _SUBJECTS = ("title", "name")  # columns that say what a row is about
 _NUMBERS = frozenset("0123456789.,:/%-+ ")
 _SAMPLE = 1 << 16  # bytes of the first lines, by which delimiter and heading are chosen
 _SAMPLE_LINES = 60
-_SNIFFED = 1 << 12  # characters of them that the delimiter is chosen by, which is slow
+_SNIFFED = 1 << 12  # characters that the slow detection of the delimiter looks at
 _HEADING_LINES = 12
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)", re.IGNORECASE)
 _COMMA = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
@@ -38,7 +39,7 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
 
     Args:
         file: The open document.
-        columns: Columns that hold id, title and text; without a text column, rows may be taken whole.
+        columns: Columns that hold id, title and text. Without a text column, whole rows may be used.
 
     Raises:
         DataError: There is no text column, or a row is broken.
@@ -56,18 +57,20 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
         yield from _whole_rows(file, rows, header)
         return
     places = {name: header.index(column.lower()) for name, column in _named(columns) if column.lower() in header}
-    taken, names = set(places.values()), rows.names
+    places_used, names = set(places.values()), rows.names
     for number, row, span in rows:
         if not any(row):
             continue
         fields = {name: row[place] for name, place in places.items() if place < len(row)}
-        others = ((name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in taken)
+        others = (
+            (name, row[place]) for place, name in enumerate(names) if place < len(row) and place not in places_used
+        )
         try:
-            placed = placed_record(RecordFields(**fields), document, number, span, _cells(file, others, rows))
+            item = placed_record(RecordFields(**fields), document, number, span, _cells(file, others, rows))
         except DataError as error:
             file.leave_out(error)
         else:
-            yield placed
+            yield item
 
 
 def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed]:
@@ -80,10 +83,10 @@ def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed
 
 
 def _cells(file: Opened, cells: Iterable[tuple[str, str]], rows: _Rows) -> dict[str, Any]:
-    named = {name: cell.strip() for name, cell in cells if name}
+    texts = {name: cell.strip() for name, cell in cells if name}
     values = {
         name: cell if rows.has_commas and _THOUSANDS.fullmatch(cell) else value_of_text(cell)
-        for name, cell in named.items()
+        for name, cell in texts.items()
     }
     metadata, left_out = metadata_of(values)
     note_fields(file, left_out)
@@ -91,7 +94,7 @@ def _cells(file: Opened, cells: Iterable[tuple[str, str]], rows: _Rows) -> dict[
 
 
 class _Rows:
-    """The rows of a table: number of the last line, fields and characters of each."""
+    """Rows of a table. Iterating yields the number of each row's last line, its fields and its characters."""
 
     def __init__(self, file: Opened) -> None:
         self._document = file.document
@@ -99,8 +102,8 @@ class _Rows:
         self._source: Iterator[tuple[int, int, bytes]] = lines_of(file)
         self._number = self._at = self._end = 0
         self._delimiter = ","
-        self.whole = False  # no column is that of the text
-        self.names: list[str] = []  # of the columns, as they are written
+        self.whole = False  # whole rows are texts
+        self.names: list[str] = []  # names of the columns, as written
         self.above: list[str] = []  # lines above the heading
         self.has_commas = False  # decimal commas, so that points may part thousands
         self._size = 0  # characters of the row so far
@@ -108,16 +111,16 @@ class _Rows:
     def header(self, delimiters: str, columns: Columns) -> list[str]:
         """Read up to the heading; return its names, in lower case unless rows are taken whole."""
         sample = self._sample()
-        marked = _SEPARATOR.fullmatch(sample[0].strip()) if sample else None
+        declaration = _SEPARATOR.fullmatch(sample[0].strip()) if sample else None
         first = "".join(sample[:1]).strip()
-        if marked:
+        if declaration:
             next(self._some())
             del sample[0]
-            delimiters = marked[1]
+            delimiters = declaration[1]
         place = self._text_heading(sample, delimiters, columns.text.lower())
         self.whole = place is None
         if place is None:
-            if not first or not (columns.text == WHOLE or (columns.are_default and not self._document.given)):
+            if not first or not (columns.text == WHOLE or (columns.are_default and not self._document.is_named)):
                 raise self._no_column(columns.text, first)
             self._delimiter = _delimiter("".join(sample), delimiters)
             place = _heading_row(list(csv.reader(sample, delimiter=self._delimiter)))
@@ -129,7 +132,7 @@ class _Rows:
         return self.names if self.whole else [name.lower() for name in self.names]
 
     def _text_heading(self, sample: Sequence[str], delimiters: str, text: str) -> int | None:
-        """Return the number of the row with the column of the text, and set the delimiter; None without one."""
+        """Set the delimiter and return the number of the row that names the text column; None if no row does."""
         for self._delimiter in delimiters:
             rows = csv.reader(sample[:_HEADING_LINES], delimiter=self._delimiter)
             width = 0
@@ -148,16 +151,16 @@ class _Rows:
         )
 
     def _sample(self) -> list[str]:
-        """Return the first lines, which stay to be read."""
-        held: list[tuple[int, int, bytes]] = []
+        """Return the first lines without consuming them."""
+        lines: list[tuple[int, int, bytes]] = []
         size = 0
         for line in self._source:
-            held.append(line)
+            lines.append(line)
             size += len(line[2])
-            if size > _SAMPLE or len(held) >= _SAMPLE_LINES:
+            if size > _SAMPLE or len(lines) >= _SAMPLE_LINES:
                 break
-        self._source = chain(held, self._source)
-        return [line.decode("utf-8", "replace") for _, _, line in held]
+        self._source = chain(lines, self._source)
+        return [line.decode("utf-8", "replace") for _, _, line in lines]
 
     def _rows(self, count: int) -> Iterator[list[str]]:
         try:
@@ -196,7 +199,7 @@ class _Rows:
 
 
 def _delimiter(sample: str, delimiters: str) -> str:
-    """Return the delimiter of a table by its first lines."""
+    """Detect the delimiter of a table from its first lines."""
     if len(delimiters) == 1:
         return delimiters
     from clevercsv import Sniffer
@@ -206,8 +209,8 @@ def _delimiter(sample: str, delimiters: str) -> str:
         dialect = Sniffer().sniff(sample[:_SNIFFED], delimiters=delimiters)
     except (Error, ValueError, RecursionError):
         dialect = None
-    sniffed = dialect.delimiter if dialect else ""
-    return sniffed if sniffed and sniffed in delimiters else max(delimiters, key=sample.partition("\n")[0].count)
+    candidate = dialect.delimiter if dialect else ""
+    return candidate if candidate and candidate in delimiters else max(delimiters, key=sample.partition("\n")[0].count)
 
 
 def _heading_row(rows: Sequence[Sequence[str]]) -> int:
@@ -222,7 +225,7 @@ def _heading_row(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _has_commas(rows: Iterable[Sequence[str]]) -> bool:
-    """Return whether a table writes decimal commas, so that `1.750` may stand for a thousand and more."""
+    """Return whether a table has decimal commas, so that `1.750` may mean 1750."""
     with suppress(csv.Error):
         return any(_COMMA.fullmatch(cell.strip()) for row in rows for cell in row)
     return False
@@ -239,9 +242,9 @@ def _row_text(names: Sequence[str], row: Sequence[str]) -> str:
 
 
 def _row_title(table: str, names: Sequence[str], row: Sequence[str]) -> str:
-    """Return the table's name with the cell of a title or name, or else the first cell of words."""
+    """Return the table's name with the cell of a title or name, or with the first cell that is not a number."""
     cells = [(name.strip().lower(), cell.strip()) for name, cell in zip(names, row, strict=False) if cell.strip()]
-    named = [cell for name, cell in cells if name in _SUBJECTS]
+    subjects = [cell for name, cell in cells if name in _SUBJECTS]
     words = [cell for name, cell in cells if name != "id" and not set(cell) <= _NUMBERS]
-    subject = next(iter([*named, *words]), "")
+    subject = next(iter([*subjects, *words]), "")
     return f"{table}: {subject}" if subject else table

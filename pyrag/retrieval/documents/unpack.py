@@ -1,6 +1,6 @@
-"""The bytes of a document, unpacked, with limits against what unpacks to far more than it could honestly hold.
+"""Unpacked bytes of documents, with limits against decompression bombs.
 
-A gzip file can be a thousand times smaller than its content, xz and bzip2 files much more, and the members of one
+A gzip file can be a thousand times smaller than its content, xz and bzip2 files even more, and the members of an
 archive may share their bytes. So beyond `FREE` unpacked bytes, no more than `RATIO` times the packed size is read, and
 never more than `MAX_UNPACKED`.
 """
@@ -28,7 +28,7 @@ from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 FREE = 64 << 20
 RATIO = 200
 MAX_UNPACKED = 1 << 38
-MAX_REASONS = 20  # of a file, that are kept
+MAX_REASONS = 20  # per file
 _BUFFER = 1 << 16
 
 _Reader = Callable[[Any], IO[bytes]]
@@ -41,7 +41,7 @@ _BROKEN = (KeyError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zip
 
 
 class Tap(io.RawIOBase):
-    """Count and digest the bytes read of a file, which saves a second reading."""
+    """Stream that counts and digests the bytes read from a file, which saves reading it again."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -58,14 +58,14 @@ class Tap(io.RawIOBase):
         return size
 
     def digest(self) -> str:
-        """Return the digest of the whole file; the rest of it is read now."""
+        """Read the rest of the file and return the digest of the whole."""
         while data := self._file.read(_BUFFER):
             self._hash.update(data)
         return self._hash.hexdigest()
 
 
 class Unpacked(io.RawIOBase):
-    """A stream that ends with a `DataError` where it gives more than it should."""
+    """Stream of unpacked bytes that raises `DataError` beyond the limits."""
 
     def __init__(self, stream: IO[bytes], name: str, packed: Callable[[], int]) -> None:
         self._stream = stream
@@ -89,7 +89,7 @@ class Unpacked(io.RawIOBase):
 
 @dataclass(slots=True)
 class BadRecords:
-    """Records of a file that were left out: their number, and what is wrong with the first of them."""
+    """Records of a file that were left out: their number, and the faults of the first of them."""
 
     count: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -101,11 +101,11 @@ class BadRecords:
 
 
 class Opened:
-    """An open document: its bytes in `stream`, how many of its packed bytes were read, and their digest.
+    """Open document, with its unpacked bytes in `stream`.
 
     Attributes:
-        remarks: how it was read, where that is not a matter of course.
-        bad_records: lines, rows and elements that are left out; None to end the reading at the first of them.
+        remarks: Remarks on how the document was read.
+        bad_records: Collection of the records that are left out. None to raise an error for the first of them.
     """
 
     def __init__(self, document: Document, tap: Tap, stream: IO[bytes], encoding: str = "") -> None:
@@ -128,7 +128,7 @@ class Opened:
         return f", or add --encoding with its name, or --encoding {AUTO}"
 
     def leave_out(self, error: DataError) -> None:
-        """Leave a record out and go on; raise the error if none may be left out."""
+        """Note that a record is left out, or raise the error if no record may be left out."""
         if self.bad_records is None:
             raise error
         self.bad_records.add(str(error))
@@ -146,7 +146,11 @@ class Opened:
         return self._tap.digest()
 
     def whole(self) -> bytes:
-        """Return all bytes, for formats that cannot be read in pieces."""
+        """Return all bytes, for formats that cannot be read in pieces.
+
+        Raises:
+            DataError: The document is too large.
+        """
         data = self.stream.read(MAX_WHOLE + 1)
         if len(data) > MAX_WHOLE:
             raise DataError(
@@ -162,10 +166,10 @@ def opened(document: Document, encoding: str = "") -> Iterator[Opened]:
 
     Args:
         document: File or member of an archive.
-        encoding: Encoding of text that is not UTF-8, which is then recoded; see `encodings`.
+        encoding: Encoding of text that is not UTF-8, which is recoded to UTF-8; see `encodings`.
 
     Raises:
-        DataError: The file is broken, unreadable or unpacks to too much, also while it is read.
+        DataError: The file is broken, unreadable or unpacks to too much. This also applies while it is read.
     """
     try:
         with _file(document) as file:
@@ -176,9 +180,9 @@ def opened(document: Document, encoding: str = "") -> Iterator[Opened]:
     except (RuntimeError, NotImplementedError) as error:
         if not document.member:
             raise
-        raise _broken(document, str(error)) from error  # zipfile's words for encrypted, and for unknown methods
+        raise _broken(document, str(error)) from error  # zipfile's errors for encryption and unknown methods
     except OSError as error:
-        if error.errno is None:  # bz2's word for broken
+        if error.errno is None:  # bz2's error for a broken file
             raise _broken(document, str(error)) from error
         raise unreadable(document.name, error) from error
 
@@ -190,7 +194,7 @@ def digest_of(document: Document) -> str:
 
 @contextmanager
 def _file(document: Document) -> Iterator[IO[bytes]]:
-    """Open a document as it is stored; a member of an archive is limited already."""
+    """Open a document as it is stored; for a member of an archive, the limits apply here."""
     with document.path.open("rb", buffering=0) as file:
         if not document.member:
             yield file
@@ -199,8 +203,8 @@ def _file(document: Document) -> Iterator[IO[bytes]]:
         with zipfile.ZipFile(file) as archive:
             info = archive.NameToInfo.get(document.member) or named_members(archive)[document.member]
             member = archive.open(info)
-            packed = min(info.compress_size, size)
-            yield io.BufferedReader(Unpacked(member, document.name, lambda: packed), _BUFFER)
+            packed_size = min(info.compress_size, size)
+            yield io.BufferedReader(Unpacked(member, document.name, lambda: packed_size), _BUFFER)
 
 
 def _unpacking(document: Document, tap: Tap) -> IO[bytes]:

@@ -1,1 +1,1 @@
-"""From texts to vectors: bundled, ONNX, sentence-transformers, OpenAI-compatible servers."""
+"""Embedders of texts: bundled, ONNX, sentence-transformers, OpenAI-compatible servers."""

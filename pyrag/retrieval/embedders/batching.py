@@ -1,8 +1,8 @@
-"""Micro-batches: what is asked for at about the same time is computed together, recent results are remembered.
+"""Micro-batches: keys requested at about the same time are computed together, and recent results are remembered.
 
-The first key that comes while nothing is computed waits `window` seconds for company; while as much is computed as may
-be at a time, the next keys gather. A key that is being computed is not computed again. Several event loops may share
-one object: each has batches of its own, the memory of finished keys is common. A failure reaches all that wait for the
+The first key that arrives while nothing is computed waits `window` seconds for others. While the maximum number of
+batches is computed, further keys gather. A key that is being computed is not computed again. Several event loops may
+share a batcher: each has its own batches, and all share the memory of results. A failure reaches all that wait for the
 batch, and is not remembered.
 """
 
@@ -23,9 +23,10 @@ Compute = Callable[[Sequence[Key]], Awaitable[Iterable[Row]]]
 
 
 class Batcher(Generic[Key, Row]):
-    """`compute` gets at most `max_batch` different keys and gives one row for each; `cached` rows are remembered.
+    """Batcher over `compute`, which takes at most `max_batch` distinct keys and returns a row for each.
 
-    Up to `width` batches are computed side by side, and keys dealt out among them.
+    The `cached` most recent rows are remembered. Up to `width` batches are computed at once, with the keys divided
+    among them.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class Batcher(Generic[Key, Row]):
 
     async def get_all(self, keys: Sequence[Key]) -> list[Row]:
         waiting = [self.get(key) for key in keys]
-        return [await one for one in waiting]
+        return [await future for future in waiting]
 
     def remember(self, rows: Iterable[tuple[Key, Row]]) -> None:
         if self._cached:
@@ -59,7 +60,7 @@ class Batcher(Generic[Key, Row]):
 
 
 class _Queue(Generic[Key, Row]):
-    """The batches of one event loop."""
+    """Batches of one event loop."""
 
     def __init__(
         self, compute: Compute[Key, Row], remember: Callable[[Iterable[tuple[Key, Row]]], None],
@@ -70,7 +71,7 @@ class _Queue(Generic[Key, Row]):
         self._window = window
         self._max_batch, self._width = max_batch, width
         self._open: list[Key] = []  # asked for, not begun
-        # Who waits has a future of his own: one that is cancelled must not take the batch of the others with it.
+        # Each caller has its own future, so that cancelling it does not cancel the batch of the others.
         self._waiting: dict[Key, list[asyncio.Future[Row]]] = {}
         self._batches: set[asyncio.Future[Iterable[Row]]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -123,7 +124,7 @@ class _Queue(Generic[Key, Row]):
             for future in _undone(self._waiting.pop(key)):
                 if isinstance(error, Exception):
                     future.set_exception(error)
-                    future.exception()  # nobody may be left to hear of it, which is no reason to complain in the log
+                    future.exception()  # mark it as retrieved: if nobody waits any more, nothing is to be logged
                 else:
                     future.cancel()
 

@@ -1,14 +1,14 @@
-"""The one `Embedder`, over several backends, and the spec strings that name them.
+"""Embedder over several backends, and the spec strings that name them.
 
     bundled                all-MiniLM-L6-v2 in int8, which comes with the package: nothing to download
     onnx:DIR               onnxruntime over a folder
     st:NAME                any sentence-transformers model of the hub, or a folder (extra `dense`)
     openai:MODEL@URL       an OpenAI-compatible /v1/embeddings
 
-`TextEmbedder` puts the prefixes before texts, gathers the queries that questions ask at the same time into one batch
-and remembers recent ones. A `Backend` turns a batch of texts into vectors. A `Fingerprint` names the model of a vector,
-so that an index can refuse the queries of another one; it omits the engine, since an index that was embedded with torch
-on a GPU may be asked with ONNX on a laptop (cosine 0.994 for int8).
+`TextEmbedder` adds prefixes to texts, gathers concurrent queries into batches and remembers recent queries. A `Backend`
+turns a batch of texts into vectors. A `Fingerprint` names the model of a vector, so that an index can refuse queries of
+another model. It does not name the engine: an index that was embedded with torch on a GPU may be searched with ONNX on
+a laptop (cosine 0.994 for int8).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 BUNDLED = "bundled"
 _DIRECT = Transport()
 _FORMS = f"{BUNDLED}, onnx:DIR, st:NAME or openai:MODEL@http://host:port/v1"
-_SLICE = 256  # passages handed to a backend at once: queries get their turn in between
+_SLICE = 256  # passages handed to a backend at once, so that queries get their turn in between
 
 
 class TextEmbedder:
-    """An `Embedder` over a backend. `window` is how long the first query of a batch waits for others, in seconds."""
+    """Embedder over a backend. The first query of a batch waits `window` seconds for others."""
 
     def __init__(
         self, backend: Backend, name: str, *, window: float = 0.003, max_batch: int = 64, cached: int = 4096
@@ -64,7 +64,7 @@ class TextEmbedder:
 
         prefix = (await self.fingerprint()).passage_prefix
         slices = [texts[start : start + _SLICE] for start in range(0, len(texts), _SLICE)]
-        return np.concatenate([await self.backend.encode([prefix + text for text in one]) for one in slices])
+        return np.concatenate([await self.backend.encode([prefix + text for text in part]) for part in slices])
 
     async def aclose(self) -> None:
         await self.backend.aclose()
@@ -80,7 +80,7 @@ class TextEmbedder:
 
 
 def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _DIRECT) -> TextEmbedder:
-    """Return the embedder that a spec names; nothing is loaded or contacted yet.
+    """Return the embedder that a spec names, without loading or contacting anything.
 
     Args:
         spec: `bundled`, `onnx:DIR`, `st:NAME` or `openai:MODEL@URL`.
@@ -88,7 +88,7 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
         transport: Proxy and certificates for a server.
 
     Raises:
-        ConfigError: The spec names no embedder.
+        ConfigError: The spec is malformed.
     """
     kind, rest = parse_spec(spec)
     if spec.strip() == BUNDLED:
@@ -104,10 +104,13 @@ def open_backend(kind: str, rest: str, timeout: float, transport: Transport) -> 
     """Return the backend of a spec.
 
     Args:
-        kind: Its scheme, such as "onnx".
-        rest: The spec behind the scheme.
-        timeout: Seconds of a request.
+        kind: Scheme of the spec, such as "onnx".
+        rest: Spec after the scheme.
+        timeout: Seconds for one request to a server.
         transport: Proxy, certificates and limits of requests.
+
+    Raises:
+        ConfigError: The spec of a server lacks the model or the URL.
     """
     if kind == "onnx":
         from pyrag.retrieval.embedders.onnx import OnnxBackend

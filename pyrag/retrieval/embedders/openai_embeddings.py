@@ -1,8 +1,8 @@
 """Embedding by an OpenAI-compatible `POST {base}/embeddings`: vLLM, TEI, Ollama, llama.cpp, hosted services.
 
-The server is one of its own, apart from the model server. Prefixes are those of the model's family, as a server does
-not add them. Vectors come as lists of numbers; they are brought to length 1 where the family's are. Connections,
-retries and faults are `pyrag._io.http.client`'s.
+The embedding server is independent of the model server. Prefixes come from the model's family, since servers do not add
+them. Vectors arrive as lists of numbers, and are normalised to length 1 unless the family's vectors are not.
+`pyrag._io.http.client` handles connections, retries and faults.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(_EmbeddingsReply)
 
 
 class OpenAIBackend:
-    """A `Backend` over one model of a server. `timeout` limits one attempt, in seconds."""
+    """Backend over a model of a server. `timeout` limits an attempt, in seconds."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class OpenAIBackend:
         )
 
     async def fingerprint(self) -> Fingerprint:
-        """Return the fingerprint; ask the server for one vector first, to learn its length."""
+        """Return the fingerprint; the first call requests a vector from the server, to learn its length."""
         if not self._dimension:
             await self._request(["dimension"])
         return fingerprint_of(self._model, self._dimension)
@@ -83,12 +83,12 @@ class OpenAIBackend:
 
         turns = asyncio.Semaphore(_AT_ONCE)
 
-        async def one(slice_: Sequence[str]) -> Matrix:
+        async def encode_slice(slice_: Sequence[str]) -> Matrix:
             async with turns:
                 return await self._request(slice_)
 
         slices = [texts[start : start + _BATCH] for start in range(0, len(texts), _BATCH)]
-        return np.concatenate(await asyncio.gather(*map(one, slices)))
+        return np.concatenate(await asyncio.gather(*map(encode_slice, slices)))
 
     async def _request(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """An embedding model as retrievers and index builds use it."""
+    """Embedding model as retrievers and index builds use it."""
 
     @property
     def name(self) -> str:
@@ -23,15 +23,19 @@ class Embedder(Protocol):
         ...
 
     async def fingerprint(self) -> Fingerprint:
-        """Return the model's fingerprint; may load the model or ask the server. Raises `PyRAGError`."""
+        """Return the model's fingerprint; this may load the model or send a request to the server.
+
+        Raises:
+            PyRAGError: The model cannot be loaded, or the server fails.
+        """
         ...
 
     async def embed_queries(self, texts: Sequence[str]) -> Matrix:
-        """Return float32 [texts, dimension]; the query prefix is added here."""
+        """Return an array of float32 [texts, dimension], after adding the query prefix to each text."""
         ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Matrix:
-        """Return float32 [texts, dimension]; the passage prefix is added here."""
+        """Return an array of float32 [texts, dimension], after adding the passage prefix to each text."""
         ...
 
     async def aclose(self) -> None:
@@ -40,14 +44,18 @@ class Embedder(Protocol):
 
 
 class Backend(Protocol):
-    """An engine that turns texts, prefixes included, into vectors."""
+    """Engine that turns texts, which include their prefixes, into vectors."""
 
     async def fingerprint(self) -> Fingerprint:
-        """Return the model's fingerprint. Raises `PyRAGError`."""
+        """Return the model's fingerprint.
+
+        Raises:
+            PyRAGError: The model cannot be loaded, or the server fails.
+        """
         ...
 
     async def encode(self, texts: Sequence[str]) -> Matrix:
-        """Return float32 [texts, dimension]."""
+        """Return an array of float32 [texts, dimension]."""
         ...
 
     async def aclose(self) -> None:
@@ -56,10 +64,10 @@ class Backend(Protocol):
 
 
 def passage_text(title: str, text: str) -> str:
-    """Return the text of a passage that is embedded.
+    """Return the text that is embedded for a passage.
 
     Args:
-        title: Title of the passage; may be empty.
-        text: Its text.
+        title: Title of the passage, which may be empty.
+        text: Text of the passage.
     """
     return f"{title}\n{text}" if title else text

@@ -1,8 +1,8 @@
 """Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (extra `dense`).
 
-Prefixes and pooling are those of `families`; a model that no row there matches is used as it declares itself, with the
-prompts of its own configuration. Left out: several processes or devices at once (bulk embedding is Ray's), late
-interaction.
+Prefixes and pooling come from the model's family (`fingerprint`). A model without a family is used as it declares
+itself, with the prompts in its configuration. Left out: several processes or devices at once (Ray does bulk embedding),
+late interaction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
 
 
 class SentenceTransformersBackend:
-    """A `Backend` over one model, loaded at the first use."""
+    """Backend over a model, which is loaded at the first use."""
 
     def __init__(self, model: str, *, device: str | None = None, batch: int = _BATCH) -> None:
         self._name = model
@@ -49,7 +49,7 @@ class SentenceTransformersBackend:
             vectors: Matrix = self._model.encode(
                 list(texts),
                 batch_size=self._batch,
-                prompt="",  # the prefixes are ours
+                prompt="",  # the texts include their prefixes
                 normalize_embeddings=normalised,
                 convert_to_numpy=True,
                 show_progress_bar=False,
@@ -93,7 +93,7 @@ class SentenceTransformersBackend:
 
 
 def _dimension(model: Any) -> int:
-    """sentence-transformers 5 renamed it."""
+    """Return the length of vectors; sentence-transformers 5 renamed the method."""
     getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     return int(getter())
 
@@ -112,11 +112,11 @@ def _old_mode(part: Any) -> str:
     return "model" if part is None else str(part.get_pooling_mode_str())
 
 
-def _set_pooling(model: Any, wanted: str) -> None:
-    """A checkpoint without pooling of its own gets mean pooling from the library, whatever it was trained with."""
-    if _pooling(model) == wanted:
+def _set_pooling(model: Any, pooling: str) -> None:
+    """Set the pooling of a model: without a declaration, the library uses the mean, whatever the model needs."""
+    if _pooling(model) == pooling:
         return
     for at, part in enumerate(model):
         if type(part).__name__ == "Pooling":
-            mode = "lasttoken" if wanted == "last" else wanted
+            mode = "lasttoken" if pooling == "last" else pooling
             model[at] = type(part)(_dimension(model), pooling_mode=mode)

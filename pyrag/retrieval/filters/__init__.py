@@ -1,1 +1,1 @@
-"""Filters over the metadata of passages: their language, their meaning, and what an index makes of them."""
+"""Filters over the metadata of passages: language, evaluation, selections of an index, verdicts."""

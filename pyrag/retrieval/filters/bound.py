@@ -1,4 +1,4 @@
-"""A retriever with a filter that nobody who asks it can widen."""
+"""Retriever with a fixed filter, which its callers cannot widen."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from pyrag.trace.model import Passage, SearchedIndex
 
 
 class BoundRetriever(WrappedDocuments):
-    """A `Retriever` that finds what another one finds and a filter passes. Raises `FilterError` if that takes none.
+    """Retriever that returns only passages of another retriever that pass a filter.
 
     Args:
         inner: The other retriever.
         where: The filter.
-        own: Whether the filter is the caller's own, who may be told what is wrong with it. Of a filter that is a
-            permission the caller is told nothing, and of other filters no more than the passages show that it passes.
+        own: True if the filter is the caller's own, whose faults may be reported. A filter that is a permission is
+            never reported on, and reports on other filters use only passages that pass it.
+
+    Raises:
+        FilterError: The other retriever takes no filter.
     """
 
     def __init__(self, inner: Retriever, where: Filter, *, own: bool = False) -> None:
@@ -48,7 +51,10 @@ class BoundRetriever(WrappedDocuments):
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
         """Return the best passages that pass both filters.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
+            where: Further filter that passages must pass. None for no further filter.
 
         Raises:
             FilterError: The retriever takes no filter.
@@ -57,7 +63,12 @@ class BoundRetriever(WrappedDocuments):
         return await passages_of(self._inner, query, topk, where=all_of(self._where, where))
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what can be said of a filter before a search. Args: those of `FilterJudge.judge_filter`."""
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
         if self._own:
             return await filter_verdict(self._inner, where, within)
         permissions = set(map(str, _parts(self._where)))
@@ -67,7 +78,7 @@ class BoundRetriever(WrappedDocuments):
         return await filter_verdict(self._inner, rest, all_of(self._where, within))
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages of those ids that exist and pass the filter."""
+        """Return the passages with these ids that exist and pass the filter."""
         return await fetch_passages(self._inner, ids, self._where)
 
     def _bound(self, where: Filter | None) -> Filter | None:

@@ -1,9 +1,8 @@
-"""The metadata of an index by field, in which a filter is evaluated as operations on whole columns.
+"""Metadata of an index by field, over which a filter is evaluated as operations on whole columns.
 
-Each distinct metadata of an index is a row. A column holds the values of one field in sorted order with the rows that
-have them, so a comparison is two binary searches and a slice, and `and` and `or` are operations on arrays of truths:
-the cost grows with rows and comparisons, at about a nanosecond for each pair. What passes is exactly what
-`Filter.matches` passes.
+Each distinct metadata of an index is a row. A column holds the values of a field in sorted order, with their rows. So a
+comparison is two binary searches and a slice, and `and` and `or` are operations on boolean arrays. The cost is about a
+nanosecond per row and comparison. The result is exactly the result of `Filter.matches`.
 """
 
 from __future__ import annotations
@@ -29,14 +28,14 @@ from pyrag.retrieval.filters.tree import (
     kind_of,
 )
 
-_PIECE = 4096  # rows between two looks at the stop
+_PIECE = 4096  # rows between two checks of the stop
 
-Mask = Any  # an array of one truth a row
+Mask = Any  # array of a boolean per row
 
 
 @dataclass(slots=True)
 class SortedValues:
-    """Values of one kind in rising order, and the row of each."""
+    """Values of one kind in ascending order, with their rows."""
 
     values: list[Any] = field(default_factory=list)
     rows: Any = field(default_factory=list)
@@ -49,11 +48,11 @@ class SortedValues:
         self.rows = np.array([self.rows[place] for place in order], np.int64)
 
     def rows_where(self, operator: str, value: Scalar) -> Sequence[Any]:
-        """Return the rows whose value compares so, as slices.
+        """Return the rows whose value fulfils a comparison, as slices.
 
         Args:
-            operator: One of `=`, `!=`, `<`, `<=`, `>`, `>=`.
-            value: Value of the same kind.
+            operator: Operator of the comparison: `=`, `!=`, `<`, `<=`, `>` or `>=`.
+            value: Value to compare with, of the same kind.
         """
         low, high = bisect_left(self.values, value), bisect_right(self.values, value)
         slices = {
@@ -65,11 +64,11 @@ class SortedValues:
 
 @dataclass(slots=True)
 class Column:
-    """The values of one field: single values by kind, and the elements of lists by kind.
+    """Values of a field: single values by kind, and elements of lists by kind.
 
     Attributes:
-        rows: rows that have the field.
-        lists: rows whose value is a list.
+        rows: Rows that have the field.
+        lists: Rows whose value is a list.
     """
 
     rows: Any = field(default_factory=list)
@@ -82,7 +81,7 @@ class Column:
 
         Args:
             row: Number of the row.
-            value: A text, number or truth, or a list of these.
+            value: Text, number or boolean, or a list of these.
         """
         self.rows.append(row)
         if isinstance(value, list):
@@ -107,10 +106,10 @@ def _append(by_kind: dict[str, SortedValues], row: int, value: Any) -> None:
 
 
 class MetadataColumns:
-    """The columns of one opened index, built when a filter first names them. Safe to use from several threads.
+    """Columns of an open index, built when a filter first names them. Safe to use from several threads.
 
     Args:
-        terms: Each distinct metadata, as JSON.
+        terms: Distinct metadata of the passages, as JSON.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -124,20 +123,20 @@ class MetadataColumns:
 
         Args:
             where: The filter.
-            stop: Returns True once nobody wants the result any more.
+            stop: Signal that nobody waits for the result any more.
 
         Raises:
-            StoppedError: It was stopped.
+            StoppedError: The signal was set.
         """
         columns = self.columns(set(_fields(where)), stop)
         return self._mask(where, columns, stop)
 
     def columns(self, names: Iterable[str], stop: Stop = never) -> Mapping[str, Column]:
-        """Return the columns of the fields of these names that exist.
+        """Return the columns of those named fields that exist.
 
         Args:
             names: Names of fields.
-            stop: As for `mask`.
+            stop: Signal that nobody waits for the result any more.
         """
         with self._lock:
             missing = {name for name in names if name not in self._columns}
@@ -151,8 +150,8 @@ class MetadataColumns:
         """Yield the metadata of rows.
 
         Args:
-            mask: Which rows; all of them if None.
-            stop: As for `mask`.
+            mask: Rows to yield. None for all.
+            stop: Signal that nobody waits for the result any more.
         """
         import msgspec
 
@@ -194,18 +193,18 @@ class MetadataColumns:
         for rows in () if column is None else _passing(where, column):
             mask[rows] = True
         if isinstance(where, Containment) and not where.inside and column is not None:
-            contained, mask = mask, np.zeros(len(self.terms), bool)
+            containing, mask = mask, np.zeros(len(self.terms), bool)
             mask[column.rows] = True
-            mask &= ~contained
+            mask &= ~containing
         return mask
 
 
 def _passing(where: Comparison | Membership | Containment, column: Column) -> Iterable[Any]:
-    """Return arrays of the rows that pass; for `not contains`, of those that do not."""
+    """Return arrays of the rows that pass; for `not contains`, of the rows that contain the value."""
     if isinstance(where, Containment):
         kind = kind_of(where.value)
-        held = [some[kind] for some in (column.single, column.elements) if kind in some]
-        return chain.from_iterable(values.rows_where("=", where.value) for values in held)
+        matching_values = [some[kind] for some in (column.single, column.elements) if kind in some]
+        return chain.from_iterable(values.rows_where("=", where.value) for values in matching_values)
     first = where.value if isinstance(where, Comparison) else where.values[0]
     values = column.single.get(kind_of(first))
     if values is None:

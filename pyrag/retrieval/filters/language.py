@@ -1,4 +1,4 @@
-"""Filters as users write them: a text, or a mapping of Python or JSON.
+"""Language of filters: texts, and mappings of Python or JSON.
 
     year >= 2020 and team = "ops"
     access in ("public", "internal") and not (tags contains "draft" or exists expires)
@@ -10,11 +10,11 @@
     comparison  = ("=" | "!=" | "<" | "<=" | ">" | ">=") value | ["not"] "in" "(" value {"," value} ")"
                 | ["not"] "contains" value
 
-Values are texts in quotes, numbers, `true` and `false`; `field = null` is `not exists field`. A field with other
-characters than letters, digits, `_`, `.` and `-` stands in backquotes. Errors name the character.
+Values are texts in quotes, numbers, `true` and `false`; `field = null` means `not exists field`. The name of a field
+with characters other than letters, digits, `_`, `.` and `-` is written in backquotes. Errors name the character.
 
-In a mapping, all keys must hold: a field with its value, with a list of values (`in`) or with a mapping of operators;
-or `and`, `or` with a list of mappings, and `not` with one.
+All keys of a mapping must hold. A key is a field, whose value is a value, a list of values (`in`) or a mapping of
+operators; or `and` or `or` with a list of mappings, or `not` with a mapping.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pyrag.retrieval.filters.tree import (
 MAX_CHARACTERS = 8192
 MAX_COMPARISONS = 256
 MAX_DEPTH = 32
-MAX_JOINED = 8  # filters of that size that are joined: those of a server, a key, a request and a program
+MAX_JOINED = 8  # filters of this size that may be joined, such as the filters of a server, a key and a request
 MAX_VALUES = 1000
 _MAX_INTEGER = 1 << 63
 _OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
@@ -63,34 +63,42 @@ _WORDS: dict[str, Scalar | None] = {"true": True, "false": False, "null": None}
 _EXAMPLE = 'such as year >= 2020 and team = "ops"'
 
 
-def filter_of(given: str | Mapping[str, Any] | Filter | None) -> Filter | None:
-    """Return the filter that a caller gave in any form; None for none. Raises `FilterError`."""
-    if given is None:
+def filter_of(value: str | Mapping[str, Any] | Filter | None) -> Filter | None:
+    """Return a filter in any form as a tree; None for None.
+
+    Raises:
+        FilterError: The filter cannot be read, or is too large.
+    """
+    if value is None:
         return None
-    if isinstance(given, str):
-        if len(given) > MAX_CHARACTERS:
-            raise FilterError(f"the filter has {len(given)} characters: use at most {MAX_CHARACTERS}")
-        return parsed(given)
-    if isinstance(given, Mapping):
-        found = _Mapping().filter(given, 0)
-        if len(str(found)) > MAX_CHARACTERS:
+    if isinstance(value, str):
+        if len(value) > MAX_CHARACTERS:
+            raise FilterError(f"the filter has {len(value)} characters: use at most {MAX_CHARACTERS}")
+        return parsed(value)
+    if isinstance(value, Mapping):
+        result = _Mapping().filter(value, 0)
+        if len(str(result)) > MAX_CHARACTERS:
             raise FilterError(f"the filter is longer than {MAX_CHARACTERS} characters: use fewer values")
-        return found
-    if isinstance(given, Filter):
-        return given
-    raise FilterError(f"a filter is a text or a mapping, {_EXAMPLE}, not {type(given).__name__}")
+        return result
+    if isinstance(value, Filter):
+        return value
+    raise FilterError(f"a filter is a text or a mapping, {_EXAMPLE}, not {type(value).__name__}")
 
 
 def parsed(text: str) -> Filter:
-    """Return the filter that a text says, which may be several joined ones. Raises `FilterError` with the place."""
+    """Parse the text of a filter, which may be several filters joined by pyrag.
+
+    Raises:
+        FilterError: The text cannot be read; the message names the place.
+    """
     if len(text) > MAX_JOINED * MAX_CHARACTERS:
         raise FilterError(f"the filters have {len(text)} characters: use at most {MAX_JOINED * MAX_CHARACTERS}")
     if not text.strip():
         raise FilterError(f"the filter is empty: write a comparison, {_EXAMPLE}")
     parser = _Parser(text)
-    found = parser.any_of(0)
+    result = parser.any_of(0)
     parser.end()
-    return found
+    return result
 
 
 class _Token(NamedTuple):
@@ -195,7 +203,7 @@ class _Parser:
     def _unquoted(self, token: _Token) -> str:
         inner = token.text[1:-1]
         if token.text[0] == "'":
-            inner = re.sub(r"\\(.)|(\")", lambda found: _requoted(found[0]), inner, flags=re.DOTALL)
+            inner = re.sub(r"\\(.)|(\")", lambda match: _requoted(match[0]), inner, flags=re.DOTALL)
         try:
             value = str(json.loads(f'"{inner}"', strict=False))
             value.encode()
@@ -214,7 +222,7 @@ class _Parser:
         return token.text
 
     def _took(self, kind: str, text: str) -> bool:
-        """Go past a token if it is the next one."""
+        """Take a token if it is the next one; return whether it was."""
         if self._token.kind != kind or self._token.text.lower() != text:
             return False
         self._token = self._next()
@@ -228,13 +236,13 @@ class _Parser:
         start = cast("re.Match[str]", _SPACE.match(self._text, self._at)).end()
         if start == len(self._text):
             return _Token("end", "", start)
-        found = _TOKEN.match(self._text, start)
-        if found is None:
+        match = _TOKEN.match(self._text, start)
+        if match is None:
             what = "a text that does not end" if self._text[start] in "\"'`" else "a character that means nothing"
             self._fail(what, _Token("", self._text[start:], start))
-        self._at = found.end()
-        kind = cast(str, found.lastgroup)
-        return _Token(kind, found[kind], found.start(kind))
+        self._at = match.end()
+        kind = cast(str, match.lastgroup)
+        return _Token(kind, match[kind], match.start(kind))
 
     def _fail(self, why: str, token: _Token | None = None) -> NoReturn:
         token = token or self._token
@@ -243,17 +251,17 @@ class _Parser:
 
 
 class _Mapping:
-    """Reads filters out of mappings, within the limits of texts."""
+    """Reader of filters from mappings, within the same limits as for texts."""
 
     def __init__(self) -> None:
         self._comparisons = 0
 
-    def filter(self, given: object, depth: int) -> Filter:
+    def filter(self, mapping: object, depth: int) -> Filter:
         if depth > MAX_DEPTH:
             raise FilterError(f"the filter is nested more than {MAX_DEPTH} deep")
-        if not isinstance(given, Mapping) or not given or not all(isinstance(key, str) for key in given):
-            raise FilterError(f"a part of the filter is {_short(given)}: write a mapping such as {{'team': 'ops'}}")
-        return cast(Filter, all_of(*(self._entry(key, value, depth) for key, value in given.items())))
+        if not isinstance(mapping, Mapping) or not mapping or not all(isinstance(key, str) for key in mapping):
+            raise FilterError(f"a part of the filter is {_short(mapping)}: write a mapping such as {{'team': 'ops'}}")
+        return cast(Filter, all_of(*(self._entry(key, value, depth) for key, value in mapping.items())))
 
     def _entry(self, key: str, value: object, depth: int) -> Filter:
         if key == "not":
@@ -261,13 +269,13 @@ class _Mapping:
         if key in ("and", "or"):
             if not isinstance(value, Sequence) or isinstance(value, str) or not value:
                 raise FilterError(f"{key!r} of the filter needs a list of mappings, not {_short(value)}")
-            parts = [self.filter(one, depth + 1) for one in value]
+            parts = [self.filter(part, depth + 1) for part in value]
             return cast(Filter, all_of(*parts)) if key == "and" else any_of(*parts)
         self._check_field(key)
         if isinstance(value, Mapping):
             if not value:
                 raise FilterError(f"the filter compares {key!r} with nothing: write {{'=': value}}")
-            return cast(Filter, all_of(*(self._operation(key, name, one) for name, one in value.items())))
+            return cast(Filter, all_of(*(self._operation(key, name, operand) for name, operand in value.items())))
         return self._operation(key, "in" if isinstance(value, list | tuple) else "=", value)
 
     def _check_field(self, key: str) -> None:
@@ -285,7 +293,7 @@ class _Mapping:
         if name in ("in", "not in"):
             if not isinstance(value, list | tuple):
                 raise FilterError(f"the filter's {name!r} of {field!r} needs a list of values, not {_short(value)}")
-            values = [_scalar(field, one) for one in value]
+            values = [_scalar(field, item) for item in value]
             if fault := _fault_of_values(values):
                 raise FilterError(f"the filter's {name!r} of {field!r}: {fault}")
             return Membership(field, cast("tuple[Scalar, ...]", tuple(values)), name == "in")
@@ -293,16 +301,16 @@ class _Mapping:
             if not isinstance(value, bool):
                 raise FilterError(f"the filter's 'exists' of {field!r} is true or false, not {_short(value)}")
             return Existence(field, value)
-        one = _scalar(field, value)
-        if name == "contains" and one is not None:
-            return Containment(field, one)
+        scalar = _scalar(field, value)
+        if name == "contains" and scalar is not None:
+            return Containment(field, scalar)
         if name not in _OPERATORS:
             known = ", ".join(map(repr, (*_OPERATORS, "in", "not in", "contains", "exists")))
             raise FilterError(f"the filter knows no operator {name!r} of {field!r}: use {known}")
         operator = cast(Operator, name)
-        if fault := _fault_of(operator, one):
+        if fault := _fault_of(operator, scalar):
             raise FilterError(f"the filter compares {field!r} with {_short(value)}: {fault}")
-        return _compared(field, operator, one)
+        return _compared(field, operator, scalar)
 
 
 def _compared(field: str, operator: Operator, value: Scalar | None) -> Filter:
@@ -310,7 +318,7 @@ def _compared(field: str, operator: Operator, value: Scalar | None) -> Filter:
 
 
 def _fault_of(operator: Operator, value: Scalar | None) -> str:
-    """Return what is wrong with a comparison; empty if nothing is."""
+    """Return the fault of a comparison; empty if it has none."""
     unordered = value is None or isinstance(value, bool)
     return "only = and != compare with true, false and null" if unordered and operator not in ("=", "!=") else ""
 
@@ -349,11 +357,11 @@ def _number(text: str) -> Scalar | None:
         return None
 
 
-def _requoted(found: str) -> str:
-    r"""Return a piece of a text in single quotes as JSON writes it: `\'` and `"` change sides."""
-    return "'" if found == "\\'" else '\\"' if found == '"' else found
+def _requoted(piece: str) -> str:
+    r"""Return a quote or an escaped character of a text in single quotes as JSON writes it in double quotes."""
+    return "'" if piece == "\\'" else '\\"' if piece == '"' else piece
 
 
 def _short(value: object) -> str:
-    shown = " ".join(repr(value).split())
-    return shown if len(shown) <= 40 else shown[:39] + "…"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 40 else text[:39] + "…"

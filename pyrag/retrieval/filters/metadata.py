@@ -1,8 +1,8 @@
-"""The metadata of a passage: the further fields of the record that it came from, in a bounded and comparable form.
+"""Metadata of a passage: the further fields of its record, in a bounded and comparable form.
 
-A value is a text, a number, a truth or a list of these. What is nested becomes fields of its own (`author.name`), what
-cannot be compared its JSON; `null` is the same as no field. What is too large is left out as a whole, never cut: a
-filter must not see a value that nobody wrote.
+A value is a text, a number, a boolean or a list of these. Nested fields get names such as `author.name`, values that
+cannot be compared become their JSON, and `null` is the same as no field. A value that is too large is left out, never
+cut, so that a filter sees no value that nobody wrote.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyrag.retrieval.filters.tree import Scalar
 MAX_FIELDS = 64
 MAX_NAME = 128  # characters
 MAX_VALUE = 2048  # bytes of one value as JSON
-MAX_SIZE = 16_384  # bytes of all of them; an index takes no more than 65,530
+MAX_SIZE = 16_384  # bytes of all values; an index takes at most 65,530
 _MAX_NESTED = 4
 _MAX_INTEGER = 1 << 63
 _LIFTED = "metadata"  # a record's object of this name holds fields as if they were its own
@@ -27,38 +27,38 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def metadata_of(fields: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata that fields make, in the order of their names, and the names of those left out.
+    """Return the metadata of some fields, in the order of their names, and the names of fields that are left out.
 
     Args:
-        fields: Values by name, as JSON has them.
+        fields: JSON values by name.
     """
-    kept: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     left_out: list[str] = []
     room = MAX_SIZE
-    for name, value in sorted(_flat(fields, 0), key=lambda one: one[0]):
+    for name, value in sorted(_flat(fields, 0), key=lambda item: item[0]):
         plain = _plain(value)
         if plain is None:
             continue
         size = _size(name) + _size(plain)
-        if size > MAX_VALUE or size > room or len(kept) >= MAX_FIELDS or not 0 < len(name) <= MAX_NAME:
+        if size > MAX_VALUE or size > room or len(metadata) >= MAX_FIELDS or not 0 < len(name) <= MAX_NAME:
             left_out.append(name[:MAX_NAME])
             continue
-        kept[name] = plain
+        metadata[name] = plain
         room -= size
-    return kept, left_out
+    return metadata, left_out
 
 
 def metadata_of_cells(cells: Iterable[tuple[str, str]]) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata that texts make: those that look like numbers and truths become such.
+    """Return the metadata of some texts, with texts that look like numbers and booleans converted.
 
     Args:
-        cells: Names with texts, as tables and front matter have them.
+        cells: Pairs of a name and a text, from tables and front matter.
     """
     return metadata_of({name: value_of_text(text) for name, text in cells})
 
 
 def value_of_text(text: str) -> Scalar | None:
-    """Return a text as the value it shows: a number, `true` or `false`, nothing if empty, else the text itself."""
+    """Return the value that a text represents: a number, a boolean, None if it is blank, or else the text itself."""
     text = text.strip()
     if _INTEGER.fullmatch(text):
         return int(text)
@@ -68,7 +68,7 @@ def value_of_text(text: str) -> Scalar | None:
 
 
 def encoded(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as JSON, equal for equal metadata; empty without any."""
+    """Return metadata as JSON, which is equal for equal metadata; empty without metadata."""
     import msgspec
 
     return msgspec.json.encode(metadata, order="sorted").decode() if metadata else ""
@@ -81,13 +81,13 @@ def _flat(fields: Mapping[Any, object], depth: int) -> Iterator[tuple[str, objec
         elif depth >= _MAX_NESTED:
             yield str(name), _json(value)
         elif depth == 0 and name == _LIFTED:
-            yield from ((inner, one) for inner, one in _flat(value, 1) if inner not in fields)
+            yield from ((inner, item) for inner, item in _flat(value, 1) if inner not in fields)
         else:
-            yield from ((f"{name}.{inner}", one) for inner, one in _flat(value, depth + 1))
+            yield from ((f"{name}.{inner}", item) for inner, item in _flat(value, depth + 1))
 
 
 def _plain(value: object) -> Any:
-    """Return a value in a form that can be compared; None for nothing."""
+    """Return a value in a form that can be compared; None for a missing value."""
     if isinstance(value, str):
         return _text(value)
     if value is None or isinstance(value, bool):
@@ -97,8 +97,8 @@ def _plain(value: object) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, list | tuple):
-        found = (one if not isinstance(one, list | tuple | Mapping) else _json(one) for one in value)
-        return [one for one in map(_plain, found) if one is not None]
+        values = (item if not isinstance(item, list | tuple | Mapping) else _json(item) for item in value)
+        return [item for item in map(_plain, values) if item is not None]
     return _text(_json(value))
 
 

@@ -1,8 +1,8 @@
-"""The passages of an index that a filter selects.
+"""Selections of passages of an index by filters.
 
-tantivy keeps each passage's metadata as one term. A filter is evaluated over the distinct ones (`columns`), and becomes
-a query for those that pass: exact whatever the filter says, and cheap where many passages share their metadata. For
-vectors, the selected passages are a list of keys, hashes of their ids. Both are remembered for the latest filters.
+tantivy stores each passage's metadata as one term. A filter is evaluated over the distinct terms (`columns`) and
+becomes a query for the terms that pass. This is exact for any filter, and cheap if many passages share their metadata.
+For vectors, a selection is a list of keys, which are hashes of ids. The selections of recent filters are remembered.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     import tantivy
 
 METADATA, KEY = "metadata", "key"
-NO_METADATA = "{}"  # which a filter may look for, as `not exists team`
+NO_METADATA = "{}"  # term of passages without metadata, which filters such as `not exists team` find
 _NO_METADATA = "the index was built before metadata was kept; build it again with pyrag index"
 MAX_REMEMBERED = 64  # filters
 
 
 @dataclass(slots=True, eq=False)
 class SelectedPassages:
-    """The passages that one filter selects.
+    """Passages that a filter selects.
 
     Attributes:
-        terms: their metadata, each once.
-        keys: their keys in rising order, once they were asked for.
-        rows: for each segment of vectors, the rows that hold them.
-        clauses: what restricts a query to them.
+        terms: Distinct metadata of the passages.
+        keys: Keys of the passages in ascending order; None until they are needed.
+        rows: Rows of the passages in each segment of vectors, by the segment's name.
+        clauses: Clauses that restrict a query to the passages.
     """
 
     terms: list[str]
@@ -46,7 +46,7 @@ class SelectedPassages:
 
 
 class PassageSelector:
-    """Selections over one opened index, for any number of threads."""
+    """Selections over an open index, for any number of threads."""
 
     def __init__(self, searcher: tantivy.Searcher, schema: tantivy.Schema) -> None:
         self._searcher = searcher
@@ -56,7 +56,7 @@ class PassageSelector:
 
     @property
     def keeps_metadata(self) -> bool:
-        """False for an index that was built before metadata was kept."""
+        """True if the index stores metadata, which older versions did not."""
         try:
             self._searcher.terms_with_prefix(METADATA, "", limit=1)
         except ValueError:
@@ -65,12 +65,12 @@ class PassageSelector:
 
     @cached_property
     def columns(self) -> MetadataColumns:
-        """The metadata of the index by field."""
+        """Metadata of the index by field."""
         return MetadataColumns([term for term, _ in self._terms()])
 
     @cached_property
     def fields(self) -> dict[str, int]:
-        """The names of fields, with the number of passages that have each."""
+        """Names of fields with their numbers of passages."""
         counts: dict[str, int] = {}
         terms = self._terms()
         for metadata, (_, count) in zip(MetadataColumns([term for term, _ in terms]).rows(None), terms, strict=True):
@@ -79,11 +79,11 @@ class PassageSelector:
         return dict(sorted(counts.items()))
 
     def restricted(self, query: tantivy.Query, selected: SelectedPassages) -> tantivy.Query | None:
-        """Return a query for what another one finds among the selected passages; None if none is selected.
+        """Return a query restricted to the selected passages; None if no passage is selected.
 
         Args:
-            query: The query, whose scores stay as they are.
-            selected: The passages.
+            query: The query, whose scores do not change.
+            selected: The selected passages.
         """
         import tantivy
 
@@ -92,7 +92,7 @@ class PassageSelector:
         return tantivy.Query.boolean_query([(tantivy.Occur.Must, query), *selected.clauses])
 
     async def prepared(self, where: Filter) -> SelectedPassages:
-        """Return the selection of a filter, which is evaluated in a thread; that ends if the caller is cancelled."""
+        """Return the selection of a filter, evaluated in a thread that stops if the caller is cancelled."""
         if (known := self._remembered(str(where))) is not None:
             return known
         return await in_stoppable_thread(lambda stop: self.selection(where, stop))
@@ -102,7 +102,7 @@ class PassageSelector:
 
         Args:
             where: The filter.
-            stop: Sign that nobody waits for the selection any more.
+            stop: Signal that nobody waits for the selection any more.
         """
         import numpy as np
 
@@ -112,26 +112,31 @@ class PassageSelector:
         terms, mask = self.columns.terms, self.columns.mask(where, stop)
         passing = [terms[row] for row in np.flatnonzero(mask).tolist()]
         rest = [terms[row] for row in np.flatnonzero(~mask).tolist()] if len(passing) > len(terms) // 2 else []
-        found = SelectedPassages(passing, clauses=self._clauses(passing, rest, len(terms)))
+        result = SelectedPassages(passing, clauses=self._clauses(passing, rest, len(terms)))
         with self._lock:
-            self._selections[text] = found
+            self._selections[text] = result
             if len(self._selections) > MAX_REMEMBERED:
                 self._selections.popitem(last=False)
-        return found
+        return result
 
     async def judged(self, where: Filter, within: Filter | None) -> FilterVerdict:
-        """Return what can be said of a filter, in a thread; that ends if the caller is cancelled.
+        """Judge a filter in a thread that stops if the caller is cancelled.
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of; None for all.
+            within: Filter of the passages that the caller may know of. None for all.
         """
         if not self.keeps_metadata:
             return FilterVerdict((f"{ABOUT_FILTER}finds nothing: {_NO_METADATA}",))
         return await in_stoppable_thread(lambda stop: judge(where, self.columns, within, stop))
 
     def selected(self, where: Filter, stop: Stop = never) -> SelectedPassages:
-        """Return the selection of a filter with its keys, for vectors. Args: those of `selection`."""
+        """Return the selection of a filter with its keys, for vectors.
+
+        Args:
+            where: The filter.
+            stop: Signal that nobody waits for the selection any more.
+        """
         import numpy as np
         import tantivy
 
@@ -152,25 +157,25 @@ class PassageSelector:
         return known
 
     def _clauses(self, passing: list[str], rest: list[str], total: int) -> list[tuple[tantivy.Occur, tantivy.Query]]:
-        """Return what restricts a query to the passing terms: the shorter of both lists is looked up."""
+        """Return clauses that restrict a query to the passing terms, by the shorter list of the two."""
         import tantivy
 
         if len(passing) == total:
             return []
         if rest:
             return [(tantivy.Occur.MustNot, tantivy.Query.term_set_query(self._schema, METADATA, rest))]
-        wanted = tantivy.Query.term_set_query(self._schema, METADATA, passing)
-        return [(tantivy.Occur.Must, tantivy.Query.const_score_query(wanted, 0.0))] if passing else []
+        terms_query = tantivy.Query.term_set_query(self._schema, METADATA, passing)
+        return [(tantivy.Occur.Must, tantivy.Query.const_score_query(terms_query, 0.0))] if passing else []
 
     def _terms(self) -> list[tuple[str, int]]:
-        """Return every distinct metadata as JSON, with the number of its passages, deleted ones included."""
+        """Return the distinct metadata as JSON, with their numbers of passages, including deleted passages."""
         try:
             return self._searcher.terms_with_prefix(METADATA, "")
-        except ValueError:  # of an index without the field
+        except ValueError:  # the index has no such field
             return []
 
 
 def key_of(passage_id: str) -> int:
-    """Return the key of a passage: a signed 64-bit hash of its id, which `vectors.files` has unsigned."""
+    """Return the key of a passage: a hash of its id as a signed 64-bit number, which is unsigned in `vectors.files`."""
     digest = hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

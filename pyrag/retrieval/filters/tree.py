@@ -1,10 +1,10 @@
 """Filters as trees: comparisons of a passage's fields, joined by `and` and `or`.
 
 A filter has no `not`: `negated` turns each comparison into its opposite, and both are false for a field that is missing
-or of another kind (number, text, truth). So no passage passes by what it does not say; only `not exists field` finds
-those without a field. A list is compared by `contains` alone, to which any other value is a list of one.
-`str(filter)` is its canonical text, which `pyrag.retrieval.filters.language` reads back. Two filters are the same if
-their texts are; their equality is Python's, to which `1` and `true` are the same.
+or of another kind (number, text, boolean). So a missing field never makes a passage pass; only `not exists field` finds
+passages without a field. Only `contains` compares lists; it treats any other value as a list of one item.
+`str(filter)` is its canonical text, which `pyrag.retrieval.filters.language` can parse. Two filters are the same if
+their texts are equal; `==` compares as Python does, for which `1` and `true` are equal.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _OPPOSITE: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`year >= 2020`. Texts are ordered by their characters, as ISO dates are."""
+    """Comparison such as `year >= 2020`. Texts are ordered by their characters, which suits ISO dates."""
 
     field: str
     operator: Operator
     value: Scalar
 
     def matches(self, metadata: Metadata) -> bool:
-        held = metadata.get(self.field)
-        return kind_of(held) == kind_of(self.value) and _COMPARE[self.operator](held, self.value)
+        value = metadata.get(self.field)
+        return kind_of(value) == kind_of(self.value) and _COMPARE[self.operator](value, self.value)
 
     def negated(self) -> Filter:
         return replace(self, operator=_OPPOSITE[self.operator])
@@ -50,7 +50,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """`team in ("ops", "sales")`. The values are of one kind."""
+    """Membership such as `team in ("ops", "sales")`. All values have the same kind."""
 
     field: str
     values: tuple[Scalar, ...]
@@ -61,8 +61,8 @@ class Membership:
         object.__setattr__(self, "_distinct", frozenset(self.values))
 
     def matches(self, metadata: Metadata) -> bool:
-        held = metadata.get(self.field)
-        return kind_of(held) == kind_of(self.values[0]) and (held in self._distinct) == self.inside
+        value = metadata.get(self.field)
+        return kind_of(value) == kind_of(self.values[0]) and (value in self._distinct) == self.inside
 
     def negated(self) -> Filter:
         return replace(self, inside=not self.inside)
@@ -73,17 +73,17 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """`tags contains "draft"`."""
+    """Containment such as `tags contains "draft"`."""
 
     field: str
     value: Scalar
     inside: bool = True
 
     def matches(self, metadata: Metadata) -> bool:
-        if (held := metadata.get(self.field)) is None:
+        if (value := metadata.get(self.field)) is None:
             return False
-        items: Sequence[object] = held if isinstance(held, list | tuple) else (held,)
-        return any(kind_of(one) == kind_of(self.value) and one == self.value for one in items) == self.inside
+        items: Sequence[object] = value if isinstance(value, list | tuple) else (value,)
+        return any(kind_of(item) == kind_of(self.value) and item == self.value for item in items) == self.inside
 
     def negated(self) -> Filter:
         return replace(self, inside=not self.inside)
@@ -94,7 +94,7 @@ class Containment:
 
 @dataclass(frozen=True, slots=True)
 class Existence:
-    """`exists team`."""
+    """Existence of a field, such as `exists team`."""
 
     field: str
     present: bool = True
@@ -111,7 +111,7 @@ class Existence:
 
 @dataclass(frozen=True, slots=True)
 class Conjunction:
-    """All of some filters; at least two."""
+    """Conjunction of at least two filters."""
 
     parts: tuple[Filter, ...]
 
@@ -127,7 +127,7 @@ class Conjunction:
 
 @dataclass(frozen=True, slots=True)
 class Disjunction:
-    """Any of some filters; at least two."""
+    """Disjunction of at least two filters."""
 
     parts: tuple[Filter, ...]
 
@@ -145,21 +145,21 @@ Filter = Comparison | Membership | Containment | Existence | Conjunction | Disju
 
 
 def all_of(*filters: Filter | None) -> Filter | None:
-    """Return the filter that passes what all of some filters pass; None, which passes everything, if all are None."""
-    return _joined(Conjunction, [one for one in filters if one is not None])
+    """Return the conjunction of the filters that are not None; None, which passes everything, if all are None."""
+    return _joined(Conjunction, [item for item in filters if item is not None])
 
 
 def any_of(*filters: Filter) -> Filter:
-    """Return the filter that passes what one of some filters passes."""
+    """Return the disjunction of some filters, at least one."""
     joined = _joined(Disjunction, filters)
     assert joined is not None
     return joined
 
 
 def _joined(kind: type[Conjunction | Disjunction], filters: Sequence[Filter]) -> Filter | None:
-    """Join filters in one level, equal ones once."""
-    flat = [part for one in filters for part in (one.parts if isinstance(one, kind) else (one,))]
-    distinct = tuple({str(one): one for one in flat}.values())
+    """Join filters without nesting, and without repeating equal filters."""
+    flat = [part for item in filters for part in (item.parts if isinstance(item, kind) else (item,))]
+    distinct = tuple({str(item): item for item in flat}.values())
     return kind(distinct) if len(distinct) > 1 else next(iter(distinct), None)
 
 
@@ -173,7 +173,7 @@ def comparisons_of(where: Filter) -> Iterator[Filter]:
 
 
 def kind_of(value: object) -> str:
-    """Return the kind of a field's value: values of different kinds are never compared."""
+    """Return the kind of a value. Values of different kinds are never compared."""
     if isinstance(value, bool):
         return "truth"
     if isinstance(value, int | float):
@@ -187,5 +187,5 @@ def _name(field: str) -> str:
 
 
 def value_text(value: Scalar) -> str:
-    """Return a value as filters write it."""
+    """Return a value in the language of filters."""
     return json.dumps(value, ensure_ascii=False)

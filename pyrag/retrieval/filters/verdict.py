@@ -1,7 +1,7 @@
-"""Reasons for which a filter finds nothing: a field that no passage has, a value of another kind, a date as text.
+"""Reasons why a filter finds nothing: a field that no passage has, a value of another kind, a date as text.
 
-Only comparisons that no passage passes are explained. The fields and values that the sentences name are those of
-passages that the caller may see.
+Only comparisons that no passage passes are explained. The sentences name only fields and values of passages that the
+caller may see.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from pyrag.retrieval.filters.tree import (
 )
 
 ABOUT_FILTER = "the filter "
-"""How each sentence on a filter begins."""
+"""Beginning of each sentence on a filter."""
 
 _MAX_SENTENCES = 5
 _MAX_FIELDS = 20
 _MAX_COMPARED = 1000  # names that are searched for a similar one
 _MAX_VALUES = 5
-_SAMPLE = 200  # values that are looked at
+_SAMPLE = 200  # values that are examined
 _MAX_SHOWN = 60  # characters of a value or a name
 _KINDS = {"text": "texts", "number": "numbers", "truth": "true and false", "list": "lists"}
 _ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ].*)?)?)?", re.DOTALL)
@@ -67,13 +67,13 @@ class _Finding:
 
 
 def judge(where: Filter, columns: MetadataColumns, within: Filter | None = None, stop: Stop = never) -> FilterVerdict:
-    """Return what can be said of a filter.
+    """Judge a filter before a search.
 
     Args:
         where: The filter.
         columns: Metadata of the index.
-        within: Filter of the passages that the caller may know of; None for all.
-        stop: Sign that nobody waits for the verdict any more.
+        within: Filter of the passages that the caller may know of. None for all.
+        stop: Signal that nobody waits for the verdict any more.
     """
     visible = None if within is None else columns.mask(within, stop)
     if not columns.terms or (visible is not None and not visible.any()):
@@ -98,7 +98,7 @@ def _is_mismatched(where: Filter, findings: dict[str, _Finding]) -> bool:
 
 @dataclass(frozen=True)
 class _Judging:
-    """One judgement: the metadata, and the rows that the caller may know of."""
+    """Judgement of a filter, over the metadata and the rows that the caller may know of."""
 
     columns: MetadataColumns
     visible: Mask | None
@@ -109,7 +109,7 @@ class _Judging:
         return mask if self.visible is None else mask & self.visible
 
     def finding(self, leaf: Filter) -> _Finding | None:
-        """Return why a comparison finds nothing, or not what is meant; None if nothing is wrong."""
+        """Return why a comparison finds nothing or compares wrongly; None if nothing is wrong."""
         assert not isinstance(leaf, Conjunction | Disjunction)
         passes = self.passing(leaf).any()
         unknown = _Finding(partial(self._unknown, leaf.field), True)
@@ -137,14 +137,14 @@ class _Judging:
         known = f"the fields are {', '.join(map(_shown, names[:_MAX_FIELDS]))}" if names else "there are no fields"
         if len(names) > _MAX_FIELDS:
             known += f" and {len(names) - _MAX_FIELDS} more"
-        near = {one.casefold(): one for one in names[:_MAX_COMPARED]}
-        similar = [near[one] for one in get_close_matches(name.casefold(), near, n=2)]
-        meant = f"did you mean {' or '.join(map(_shown, similar))}? " if similar else ""
-        return f"{ABOUT_FILTER}names the field {_shown(name)}, which no passage has: {meant}{known}"
+        near = {field.casefold(): field for field in names[:_MAX_COMPARED]}
+        similar = [near[match] for match in get_close_matches(name.casefold(), near, n=2)]
+        suggestion = f"did you mean {' or '.join(map(_shown, similar))}? " if similar else ""
+        return f"{ABOUT_FILTER}names the field {_shown(name)}, which no passage has: {suggestion}{known}"
 
     @cached_property
     def _names(self) -> list[str]:
-        """Return the names of the fields that the caller may know of, the most frequent first."""
+        """Names of the fields that the caller may know of, most frequent first."""
         counts: dict[str, int] = {}
         for metadata in self.columns.rows(self.visible, self.stop):
             for name in metadata:
@@ -152,27 +152,27 @@ class _Judging:
         return sorted(counts, key=lambda name: (-counts[name], name))
 
     def _seen(self, rows: Any) -> Any:
-        """Return which places of an array of rows the caller may know of."""
+        """Return the places in an array of rows that the caller may know of."""
         import numpy as np
 
         return np.arange(len(rows)) if self.visible is None else np.flatnonzero(self.visible[rows])
 
     def _examples(self, leaf: Filter, column: Column) -> dict[str, Scalar]:
-        """Return a value of each kind that the field has; lists count by their elements for `contains`."""
+        """Return a value of each kind that the field has; for `contains`, elements of lists count."""
         sources = (column.single, column.elements) if isinstance(leaf, Containment) else (column.single,)
-        found: dict[str, Scalar] = {}
+        examples: dict[str, Scalar] = {}
         for source in sources:
             for values in source.values():
                 for place in self._seen(values.rows)[:1]:
-                    found.setdefault(_kind_word(values.values[place]), values.values[place])
+                    examples.setdefault(_kind_word(values.values[place]), values.values[place])
         if not isinstance(leaf, Containment):
             for values in column.elements.values():
                 for place in self._seen(values.rows)[:1]:
-                    found.setdefault("lists", values.values[place])
-        return found
+                    examples.setdefault("lists", values.values[place])
+        return examples
 
     def _some(self, column: Column, kind: str) -> list[Scalar]:
-        """Return a few different values of a kind, out of a sample."""
+        """Return a few distinct values of a kind, from a sample."""
         some: dict[Scalar, None] = {}
         for source in (column.single, column.elements):
             for values in source.values():
@@ -182,17 +182,17 @@ class _Judging:
         return list(islice(some, _MAX_VALUES + 1))
 
     def _range(self, column: Column) -> str:
-        held = [source["number"] for source in (column.single, column.elements) if "number" in source]
-        places = [(values.values, self._seen(values.rows)) for values in held]
+        columns_of_values = [source["number"] for source in (column.single, column.elements) if "number" in source]
+        places = [(values.values, self._seen(values.rows)) for values in columns_of_values]
         ends = [values[seen[end]] for values, seen in places if len(seen) for end in (0, -1)]
         return f"go from {value_text(min(ends))} to {value_text(max(ends))}"
 
     def _unordered(self, leaf: Filter, column: Column, value: Scalar) -> _Finding | None:
-        """Return a finding on dates that are compared by their characters and do not sort so."""
+        """Return a finding on dates that are compared by their characters but not ordered by them."""
         if not isinstance(leaf, Comparison) or leaf.operator in ("=", "!=") or not isinstance(value, str):
             return None
-        texts = [one for one in self._some(column, "texts") if isinstance(one, str)]
-        dates = [one for one in (*texts, value) if _is_date(one) and not _ISO.fullmatch(one)]
+        texts = [example for example in self._some(column, "texts") if isinstance(example, str)]
+        dates = [text for text in (*texts, value) if _is_date(text) and not _ISO.fullmatch(text)]
         if not dates or not any(map(_is_date, texts)):
             return None
         return _Finding(partial(_by_characters, leaf.field, dates[0]))
@@ -206,7 +206,7 @@ def _by_characters(name: str, date: str) -> str:
 
 
 def _mismatch(leaf: Comparison | Membership | Containment, value: Scalar, examples: dict[str, Scalar]) -> str:
-    """Return the sentence on a value of a kind that the field does not have."""
+    """Return the sentence on a value whose kind the field does not have."""
     kinds = [f"{kind} such as {_value(example)}" for kind, example in examples.items()]
     compared = f"{ABOUT_FILTER}compares {_shown(leaf.field)} with {_an(value)} {_value(value)}"
     cure = _cure(leaf, value, examples)
@@ -255,7 +255,7 @@ def _value(value: Scalar) -> str:
 
 def _shown(name: str, *, quoted: bool = True) -> str:
     """Return the name of a field on one line."""
-    plain = _shortened("".join(one if one.isprintable() else " " for one in name))
+    plain = _shortened("".join(character if character.isprintable() else " " for character in name))
     return repr(plain) if quoted else plain
 
 

@@ -1,1 +1,1 @@
-"""Keeping an index up to date with the files it was made of. `pyrag.retrieval.index` is the way in."""
+"""Builds and updates of indexes from files. `pyrag.retrieval.index` is the entry point."""

@@ -1,9 +1,9 @@
-"""The BM25 part of an index: tantivy's files, written in segments.
+"""BM25 part of an index: tantivy's files, written in segments.
 
-Documents that were deleted count in tantivy's statistics until their segment is merged, and from then on the lengths of
-the others are estimates: scores depend on the history of an index. So `finish` writes a part anew that had deletions,
-if it is small, was built from nothing, or more than `MAX_GHOSTS` of it are deleted. What is left are differences in
-the scores of large indexes, of some hundredths at most.
+Deleted documents count in tantivy's statistics until their segment is merged, and afterwards the lengths of the other
+documents are estimates. So scores would depend on the history of an index. `finish` therefore rewrites a part that had
+deletions if it is small, was built from scratch, or has a share of deleted documents above `MAX_GHOSTS`. The scores of
+large indexes may still differ by a few hundredths.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 KIND = "bm25"
 MAX_GHOSTS = 0.05
-SAMPLE = 300  # passages by which the language is detected
-SMALL = 10_000  # passages that are written anew in half a second
+SAMPLE = 300  # passages from which the language is detected
+SMALL = 10_000  # passages that can be rewritten in half a second
 _BATCH = 1000  # passages
 _META = "meta.json"  # where tantivy keeps its schema
 _HAD_DELETIONS = "had-deletions"
 _HEAP = 128_000_000  # bytes that tantivy may use before it writes a segment
-_LOCK = ".tantivy-meta.lock"  # taken by readers too, while they find out which segments there are
-_MEMORY = "/dev/shm"  # noqa: S108 (a folder of random name is made in it)
-_FULL = 1 << 20  # bytes left on a disk that we call full
+_LOCK = ".tantivy-meta.lock"  # also locked by readers, while they look up the segments
+_MEMORY = "/dev/shm"  # noqa: S108 (only a folder with a random name is created in it)
+_FULL = 1 << 20  # free bytes below which a disk counts as full
 
 
 class _Deletes(msgspec.Struct):
@@ -70,11 +70,11 @@ class _Meta(msgspec.Struct):
 
 
 class Bm25Part:
-    """The passages, searchable by words.
+    """Part that holds the passages and makes them searchable by words.
 
     Args:
-        words: False to store them only, as beside vectors that are searched only.
-        language: Their language; empty to detect it.
+        words: False to only store the passages, for indexes that are searched by vectors only.
+        language: Language of the passages. Empty to detect it.
     """
 
     kind = KIND
@@ -95,31 +95,34 @@ class Bm25Part:
     def is_as_wanted(self, folder: Path) -> bool:
         return True
 
-    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Rewrite the part if deleted passages distort its scores, or its language is another one by now.
+    def finish(self, folder: Path, *, from_scratch: bool, keep: Callable[[], object]) -> None:
+        """Rewrite the part if deleted passages distort its scores, or if its language has changed.
 
-        Args: those of `Part.finish`.
+        Args:
+            folder: Folder of the part.
+            from_scratch: True if the part was built from scratch.
+            keep: Function that makes a checkpoint; not used here.
         """
         ghosts, documents = count_ghosts(folder)
         language = words_language(folder)
-        wanted = self.language or detected_language(_texts(open_bm25(folder).sample(SAMPLE)))
-        distorted = (folder / _HAD_DELETIONS).exists() and (
-            anew or documents <= SMALL or ghosts > MAX_GHOSTS * documents
+        target_language = self.language or detected_language(_texts(open_bm25(folder).sample(SAMPLE)))
+        is_distorted = (folder / _HAD_DELETIONS).exists() and (
+            from_scratch or documents <= SMALL or ghosts > MAX_GHOSTS * documents
         )
-        if distorted or wanted != language:
-            _rewrite(folder, words=self.words, language=wanted)
+        if is_distorted or target_language != language:
+            _rewrite(folder, words=self.words, language=target_language)
 
     def ids(self, folder: Path) -> Iterator[str]:
         return (passage.id for passage in open_bm25(folder))
 
 
 class Bm25Writer:
-    """Writer of the part. Where the language is to be detected, a new part takes that of the first passages until then.
+    """Writer of the part. A new part without a set language uses the language of the first batch until it is finished.
 
     Args:
         folder: Folder of the part.
         words: False to store passages without their words.
-        language: Language of a new part; empty to detect it.
+        language: Language of a new part. Empty to detect it.
     """
 
     def __init__(self, folder: Path, *, words: bool = True, language: str = "") -> None:
@@ -144,8 +147,8 @@ class Bm25Writer:
         mark = self._folder / _HAD_DELETIONS
         if not mark.exists():
             mark.touch()
-        for one in ids:
-            writer.delete_documents_by_term("id", one)
+        for key in ids:
+            writer.delete_documents_by_term("id", key)
 
     def commit(self) -> None:
         if self._writer is None and (self._folder / _META).exists():
@@ -153,14 +156,14 @@ class Bm25Writer:
         writer = self._open()
         try:
             writer.commit()
-            writer.wait_merging_threads()  # merging replaces files, and uses the writer up
+            writer.wait_merging_threads()  # merging replaces files; afterwards the writer cannot be used
         except ValueError as error:
             raise _reason(self._folder, error) from error
         finally:
             self._writer = None
 
     def close(self) -> None:
-        self._writer = None  # ends its threads, also after a failure: they must not outlive the folder
+        self._writer = None  # ends its threads, which must not outlive the folder, even after a failure
 
     def _open(self) -> tantivy.IndexWriter:
         import tantivy
@@ -178,7 +181,7 @@ def _texts(passages: Iterable[Passage]) -> Iterator[str]:
 
 
 def words_language(folder: Path) -> str:
-    """Return the language that a part is analysed in; empty for a folder without a part.
+    """Return the language in which a part is analysed; empty for a folder without a part.
 
     Args:
         folder: Folder of the part.
@@ -188,7 +191,9 @@ def words_language(folder: Path) -> str:
 
 def _analyzer_in(folder: Path) -> str:
     fields = _meta(folder).schema
-    return next((one.options.indexing.tokenizer for one in fields if one.name == "body" and one.options.indexing), "")
+    return next(
+        (item.options.indexing.tokenizer for item in fields if item.name == "body" and item.options.indexing), ""
+    )
 
 
 def _meta(folder: Path) -> _Meta:
@@ -196,7 +201,12 @@ def _meta(folder: Path) -> _Meta:
 
 
 def open_bm25(folder: Path) -> Bm25Index:
-    """Open the part, also in a read-only folder. Raises `ValueError` or `OSError` if the folder is damaged."""
+    """Open the part, even in a read-only folder.
+
+    Raises:
+        ValueError: The folder is damaged.
+        OSError: The folder cannot be read.
+    """
     import tantivy
 
     try:
@@ -206,19 +216,19 @@ def open_bm25(folder: Path) -> Bm25Index:
             raise
     with _linked(folder) as copy:
         index = tantivy.Index.open(str(copy))
-        index.config_reader(reload_policy="manual")  # nothing looks after the copy
+        index.config_reader(reload_policy="manual")  # do not watch the copy, which is removed now
         return Bm25Index(index, _analyzer_in(folder))
 
 
 def _may_lock(folder: Path) -> bool:
-    """True if tantivy can take the lock that it takes before it reads."""
+    """Return whether tantivy can take the lock that it needs for reading."""
     lock = folder / _LOCK
     return os.access(lock if lock.exists() else folder, os.W_OK)
 
 
 @contextmanager
 def _linked(folder: Path) -> Iterator[Path]:
-    """Yield a folder for the lock elsewhere, with links to the files; it may be removed once they are open."""
+    """Yield a temporary folder for the lock, with links to the files. It is not needed once the files are open."""
     copy = Path(tempfile.mkdtemp(prefix="pyrag-index-", dir=_scratch()))
     try:
         for path in folder.iterdir():
@@ -226,14 +236,14 @@ def _linked(folder: Path) -> Iterator[Path]:
                 (copy / path.name).symlink_to(path.absolute())
         yield copy
     finally:
-        for _ in range(10):  # a thread of tantivy's may just be taking the lock again
+        for _ in range(10):  # a thread of tantivy may be taking the lock at this moment
             shutil.rmtree(copy, ignore_errors=True)
             if not copy.exists():
                 break
 
 
 def _scratch() -> str | None:
-    """A place that can be written to; None is Python's own choice, which a read-only container may not have."""
+    """Return a folder for temporary files: None for Python's default, which a read-only container may lack."""
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
@@ -242,10 +252,10 @@ def _scratch() -> str | None:
 
 
 def count_ghosts(folder: Path) -> tuple[int, int]:
-    """Count the documents that are deleted but still in the statistics, and all others."""
+    """Count the deleted documents that are still in the statistics, and all other documents."""
     meta = _meta(folder)
-    ghosts = sum(one.deletes.num_deleted_docs for one in meta.segments if one.deletes)
-    return ghosts, sum(one.max_doc for one in meta.segments) - ghosts
+    ghosts = sum(segment.deletes.num_deleted_docs for segment in meta.segments if segment.deletes)
+    return ghosts, sum(segment.max_doc for segment in meta.segments) - ghosts
 
 
 def _rewrite(folder: Path, *, words: bool, language: str) -> None:
@@ -263,7 +273,7 @@ def _rewrite(folder: Path, *, words: bool, language: str) -> None:
 
 
 def _reason(folder: Path, error: ValueError) -> Exception:
-    """tantivy only says that a thread of its has died."""
+    """Return the likely error: tantivy reports a full disk only as the death of a thread."""
     if shutil.disk_usage(folder).free < _FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return error

@@ -1,4 +1,4 @@
-"""A build from its beginning to the switch: where it starts from, its checkpoints, and what is published."""
+"""Builds of indexes: their starting point, their checkpoints, and the publication of a generation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
 from pyrag.retrieval.indexing.parts import Part, PartWriter
-from pyrag.retrieval.indexing.records import Records
+from pyrag.retrieval.indexing.record_database import Records
 from pyrag.retrieval.indexing.staging import StagingDir
 from pyrag.retrieval.indexing.update import Changes, IndexProgress, IndexUpdate
 
@@ -31,9 +31,9 @@ class BuildOptions:
     """Options of a build.
 
     Attributes:
-        parts: parts of the index, the bm25 part among them.
-        checkpoint: seconds between two checkpoints.
-        resume: go on from the last checkpoint of a build that was killed, if there is one.
+        parts: Parts of the index, including the BM25 part.
+        checkpoint: Seconds between checkpoints.
+        resume: Whether to resume a killed build from its last checkpoint.
     """
 
     parts: tuple[Part, ...]
@@ -60,7 +60,7 @@ class BuildOptions:
 
 
 def columns_of(generation: Path) -> Columns:
-    """Return the columns that a generation was built with; the default ones if its settings cannot be read."""
+    """Return the columns that a generation was built with; the default columns if its settings cannot be read."""
     try:
         return Columns(*msgspec.json.decode((generation / SETTINGS).read_bytes(), type=_Columns).columns)
     except (OSError, msgspec.DecodeError, TypeError):
@@ -73,7 +73,7 @@ class _Columns(msgspec.Struct):
 
 @dataclass(slots=True)
 class BuildOutcome:
-    """Content of the generation that was built; to be published if `new`."""
+    """Content of a generation that was built, which is published if `new`."""
 
     changes: Changes
     passages: int
@@ -89,6 +89,8 @@ class BuildOutcome:
 
 
 class Build:
+    """Build of a generation in the staging folder."""
+
     def __init__(self, work: StagingDir, options: BuildOptions, progress: Callable[[IndexProgress], None]) -> None:
         self._work = work
         self._options = options
@@ -99,11 +101,13 @@ class Build:
         self._saved = time.monotonic()
 
     def run(self, work: Callable[[IndexUpdate], None], base: Path | None) -> BuildOutcome:
-        """Leave a whole generation in the staging folder, made from the base or the last checkpoint if that fits.
+        """Leave a complete generation in the staging folder.
+
+        It starts from the last checkpoint or from the base if their settings match, and otherwise from scratch.
 
         Args:
-            work: Updates the records and parts.
-            base: Folder of the generation in use; None without an index.
+            work: Function that updates the records and parts.
+            base: Folder of the generation in use. None if there is no index.
 
         Raises:
             DataError: A named file is unreadable.
@@ -120,9 +124,11 @@ class Build:
             self._close()
         as_wanted = all(part.is_as_wanted(live / part.kind) for part in self._options.parts)
         if outcome.new or foreign or source != base or not as_wanted:
-            anew = base is None or not self._options.fits(base) or not self._is_whole(base) or self._options.rebuild
+            from_scratch = (
+                base is None or not self._options.fits(base) or not self._is_whole(base) or self._options.rebuild
+            )
             for part in self._options.parts:
-                part.finish(live / part.kind, anew=anew, keep=self._work.checkpoint)
+                part.finish(live / part.kind, from_scratch=from_scratch, keep=self._work.checkpoint)
             _open_to_readers(live)
             write_checksums(live)
             _sync_all(live)
@@ -130,7 +136,7 @@ class Build:
         return outcome
 
     def _drop_foreign(self, live: Path) -> bool:
-        """Delete parts that were added elsewhere and would not be kept up to date."""
+        """Delete parts that this build does not know and would not keep up to date."""
         kinds = {part.kind for part in self._options.parts}
         foreign = [path for path in live.iterdir() if path.is_dir() and path.name not in kinds]
         for path in foreign:
@@ -149,7 +155,7 @@ class Build:
         return None
 
     def _is_whole(self, base: Path) -> bool:
-        """Return True if no file is missing or truncated."""
+        """Return whether no file is missing or truncated."""
         return not any(cut_files(base))
 
     def _update(self, work: Callable[[IndexUpdate], None], live: Path) -> BuildOutcome:
@@ -197,7 +203,7 @@ class Build:
 
 
 def publish(work: StagingDir, target: Path, generation: str, info: Any) -> None:
-    """Switch to a new generation in one step: rename the index, or replace the file that names the generation.
+    """Switch to a new generation in one step, by renaming its folder or replacing the file that names the generation.
 
     Args:
         work: Staging folder with the generation in `live`.
@@ -233,11 +239,11 @@ def write_info(info: Any, path: Path, scratch: Path | None = None) -> None:
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Give all files the permissions of new ones by the user's umask: tantivy makes some for its user alone."""
+    """Set the permissions of all files by the user's umask, since tantivy creates some for the user only."""
     mode = stat.S_IMODE((folder / SETTINGS).stat().st_mode)
     for path in folder.rglob("*"):
         if path.is_file() and stat.S_IMODE(path.stat().st_mode) != mode:
-            with contextlib.suppress(PermissionError):  # of another user, who made the index before
+            with contextlib.suppress(PermissionError):  # the file belongs to another user, who built the index before
                 path.chmod(mode)
 
 

@@ -1,6 +1,6 @@
-"""Checksums of the files of a generation, so that a disk's mistakes are found by `pyrag index verify`.
+"""Checksums of the files of a generation, by which `pyrag index verify` finds damage.
 
-Files are never changed in place, so those of the generation before keep the checksum they have.
+Files are never changed in place, so files that are shared with the previous generation keep their checksums.
 """
 
 from __future__ import annotations
@@ -34,20 +34,22 @@ def read_checksums(folder: Path) -> dict[str, Sum]:
 
 
 def content_fingerprint(folder: Path) -> str:
-    """Return a digest of the checksums of a generation, equal for copies of it; empty without checksums."""
+    """Return a digest of the checksums of a generation, which is equal for copies; empty without checksums."""
     digests = sorted((name, digest) for name, (_, _, digest) in read_checksums(folder).items())
     return hashlib.blake2b(msgspec.json.encode(digests), digest_size=8).hexdigest() if digests else ""
 
 
 def cut_files(folder: Path) -> Iterator[str]:
-    """Yield names of files that are missing or of another size than written; a truncated memory-mapped file may crash a
-    reader."""
+    """Yield the names of files that are missing or have another size than when written.
+
+    A truncated memory-mapped file may crash a reader.
+    """
     for name, (size, _, _) in read_checksums(folder).items():
         try:
-            whole = (folder / name).stat().st_size == size
+            is_complete = (folder / name).stat().st_size == size
         except OSError:
-            whole = False
-        if not whole:
+            is_complete = False
+        if not is_complete:
             yield name
 
 

@@ -1,8 +1,8 @@
-"""Claims of passages to ids: ids of the user's own may be used twice, and equal texts come from several files.
+"""Claims of passages to ids: a user's ids may not be unique, and several files may hold the same text.
 
-Equal passages under one id are one passage, of the file whose name sorts first. Of different passages the first keeps
-the id, and the others get it with their hash (`with_distinct_id`). `also` of the records names the other files as heirs
-of the id: they are read again when its holder loses it.
+Equal passages with the same id are one passage, which belongs to the file whose name sorts first. Of different passages
+with the same id, the first keeps the id, and the others get it with their hash (`with_distinct_id`). The table `also`
+of the records names the other files as heirs of the id: they are read again when its holder loses it.
 """
 
 from __future__ import annotations
@@ -12,85 +12,87 @@ from dataclasses import dataclass, field
 
 from pyrag.retrieval.documents.model import Placed, with_distinct_id
 from pyrag.retrieval.filters.metadata import encoded
-from pyrag.retrieval.indexing.records import File, Known, Records, hash64
+from pyrag.retrieval.indexing.record_database import File, Known, Records, hash64
 from pyrag.trace.model import Passage
 
 
 @dataclass(slots=True)
 class PassageBatch:
-    """Changes of one batch of passages."""
+    """Changes that a batch of passages makes."""
 
     new: list[Passage] = field(default_factory=list)
     other: list[Passage] = field(default_factory=list)  # another text under the id
-    moved: list[Passage] = field(default_factory=list)  # also those whose metadata changed alone
+    moved: list[Passage] = field(default_factory=list)  # place or metadata changed, but not the text
     put: list[Known] = field(default_factory=list)
     also: list[tuple[str, int]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class _SharedIds:
-    """Passages of one file that have an id of another passage."""
+    """Numbers of passages of a file whose ids other passages have, too."""
 
     equal: int = 0
     distinct: int = 0
     example: str = ""
 
     def remarks(self) -> list[str]:
-        found = []
+        sentences = []
         if self.equal:
-            found.append(f"{self.equal} passages are there already, under the same id with the same text: indexed once")
+            sentences.append(
+                f"{self.equal} passages are there already, under the same id with the same text: indexed once"
+            )
         if self.distinct:
-            found.append(f"{self.distinct} ids that another text has were made distinct, such as {self.example!r}")
-        return found
+            sentences.append(f"{self.distinct} ids that another text has were made distinct, such as {self.example!r}")
+        return sentences
 
 
 class Claims:
-    """Decides, for the records of an index, which passage has which id."""
+    """Assignment of ids to passages, by the records of an index."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
         self._shared = _SharedIds()
 
     def begin(self) -> None:
-        """Begin with another file."""
+        """Begin a file."""
         self._shared = _SharedIds()
 
     def remarks(self) -> list[str]:
-        """Return remarks on passages of the file that have the id of another one."""
+        """Return remarks on passages of the file that have the id of another passage."""
         return self._shared.remarks()
 
-    def sorted(self, file: File, placed: Sequence[Placed]) -> PassageBatch:
-        """Return what passages of a file change in the index.
+    def sorted(self, file: File, passages: Sequence[Placed]) -> PassageBatch:
+        """Return the changes that a file's passages make in the index.
 
         Args:
-            file: The file as it is recorded.
-            placed: Passages of it, in order.
+            file: Record of the file.
+            passages: Passages of the file, in order.
         """
-        known = self._records.known([one.passage.id for one in placed])
+        known = self._records.known([item.passage.id for item in passages])
         batch = PassageBatch()
-        for one in placed:
-            self._sort(file, one, known, batch)
+        for item in passages:
+            self._sort(file, item, known, batch)
         return batch
 
-    def _sort(self, file: File, placed: Placed, known: dict[str, Known], batch: PassageBatch) -> None:
-        """Decide what to do with one passage, by what is known of its id."""
-        passage = placed.passage
+    def _sort(self, file: File, item: Placed, known: dict[str, Known], batch: PassageBatch) -> None:
+        """Add a passage to the batch, according to the records of its id."""
+        passage = item.passage
         content = hash64(passage.title, passage.text)
         facts = hash64(encoded(passage.metadata)) if passage.metadata else 0
         while (old := known.get(passage.id)) is not None and self._is_current(old, file):
             equal = (old.content, old.facts) == (content, facts)
             if self._comes_first(old, file, batch):
                 if equal:
-                    self._shared.equal += placed.own_id
+                    self._shared.equal += item.own_id
                     return
                 passage = self._distinct(passage, known)
                 continue
             if not equal:
-                self._records.invalidate(old.file)  # whose passage needs an id of its own now
+                self._records.invalidate(old.file)  # its passage needs another id now
             break
         if old is not None and old.file != file.file and not self._is_current(old, file):
             self._ask_holders(passage.id, file)
-        if passage is not placed.passage:
+        if passage is not item.passage:
             self._shared.distinct += 1
             self._shared.example = self._shared.example or passage.id
         place = hash64(passage.source, passage.start, passage.end)
@@ -104,7 +106,7 @@ class Claims:
             batch.moved.append(passage)
 
     def _comes_first(self, old: Known, file: File, batch: PassageBatch) -> bool:
-        """Return whether the holder of an id keeps it; the other one of both files is noted as its heir."""
+        """Return whether the holder of an id keeps it, and note the other file as heir."""
         if old.file == file.file:
             return True
         first = self._records.file_by_number(old.file).name < file.name
@@ -112,14 +114,14 @@ class Claims:
         return first
 
     def _distinct(self, passage: Passage, known: dict[str, Known]) -> Passage:
-        """Return a passage under an id of its own, about which `known` is completed."""
+        """Return a passage with a distinct id, and add the record of this id to `known`."""
         passage = with_distinct_id(passage)
         if passage.id not in known:
             known.update(self._records.known([passage.id]))
         return passage
 
     def _ask_holders(self, key: str, file: File) -> None:
-        """Have earlier holders of a passage read again: one of them may be its owner, before this file."""
+        """Have heirs of an id that sort before this file read again, since one of them may own the passage."""
         for holder in self._records.holders(key):
             if self._records.file_by_number(holder).name < file.name:
                 self._records.invalidate(holder)

@@ -1,7 +1,7 @@
-"""The dense part of an index: passages embedded and kept by `faiss_index`.
+"""Dense part of an index: vectors of passages, stored by `faiss_index`.
 
-Vectors are on the disk as soon as they are computed, but count only once they are committed, with each checkpoint of
-the build. What moved without a change of its text is not embedded again.
+Vectors are written to the disk as soon as they are computed, but count only once they are committed, at each checkpoint
+of the build. A passage that moved without a change of its text is not embedded again.
 """
 
 from __future__ import annotations
@@ -26,17 +26,21 @@ _BATCH = 256
 
 
 class Workers(Builder, Protocol):
-    """Embedding and index building for a build: in this process, on Ray (`ray_workers`), or read (`stored_vectors`).
+    """Workers that embed passages and build vector indexes: in this process, on Ray, or by reading stored vectors.
 
     Attributes:
-        ahead: batches that may be embedded beyond the one that is awaited.
+        ahead: Number of batches that may be embedded ahead of the batch that is awaited.
     """
 
     @property
     def ahead(self) -> int: ...
 
     def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
-        """Start to embed passages; the returned function waits for the matrix and may raise `PyRAGError`."""
+        """Start to embed passages.
+
+        Returns:
+            Function that waits for the matrix and returns it. It may raise `PyRAGError`.
+        """
         ...
 
     def close(self) -> None:
@@ -45,7 +49,7 @@ class Workers(Builder, Protocol):
 
 
 class InProcess(BuildHere):
-    """`Workers` over an embedder, one batch at a time."""
+    """Workers over an embedder in this process, one batch at a time."""
 
     ahead = 0
 
@@ -54,17 +58,20 @@ class InProcess(BuildHere):
         self._runner = runner
 
     def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
-        texts = [passage_text(one.title, one.text) for one in passages]
+        texts = [passage_text(passage.title, passage.text) for passage in passages]
         return lambda: self._runner.run(self._embedder.embed_passages(texts))
 
     def close(self) -> None:
-        """Nothing to release: the embedder is the part's."""
+        """Do nothing: the embedder belongs to the part."""
 
 
 class DensePart:
-    """`embedder` is used from a loop of its own and not closed. `workers` embed and build in its place; closed here.
+    """Part that holds the vectors of the passages.
 
-    The `layout` may change without any passage being embedded again.
+    Args:
+        embedder: Embedder, which the part uses in its own event loop and closes.
+        layout: Layout of the vector indexes. Changing it does not require embedding passages again.
+        workers: Workers that embed and build instead of this process, which the part closes. None for this process.
     """
 
     kind = VECTORS
@@ -80,8 +87,8 @@ class DensePart:
     @property
     def settings(self) -> Settings:
         made = self.fingerprint
-        compared = {name: getattr(made, name) for name in ("dimension", "query_prefix", "passage_prefix", "pooling")}
-        return {"embedder": self._embedder.name, "model": made.model, **compared}
+        properties = {name: getattr(made, name) for name in ("dimension", "query_prefix", "passage_prefix", "pooling")}
+        return {"embedder": self._embedder.name, "model": made.model, **properties}
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -90,14 +97,20 @@ class DensePart:
         return self._fingerprint
 
     def writer(self, folder: Path) -> DenseWriter:
-        wanted = msgspec.structs.asdict(self._layout)
-        return DenseWriter(self.workers, VectorFolder.create(folder, self.fingerprint, **wanted))
+        options = msgspec.structs.asdict(self._layout)
+        return DenseWriter(self.workers, VectorFolder.create(folder, self.fingerprint, **options))
 
     def is_as_wanted(self, folder: Path) -> bool:
         return VectorFolder(folder).info.layout == self._layout
 
-    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Build the vector indexes that are due. Args: those of `Part.finish`."""
+    def finish(self, folder: Path, *, from_scratch: bool, keep: Callable[[], object]) -> None:
+        """Build the vector indexes that are due.
+
+        Args:
+            folder: Folder of the part.
+            from_scratch: True if the part was built from scratch; not used here.
+            keep: Function that makes a checkpoint, called before long work.
+        """
         vectors = VectorFolder(folder)
         if not self.is_as_wanted(folder):
             vectors.reshape(self._layout)
@@ -115,7 +128,7 @@ class DensePart:
 
 
 class DenseWriter:
-    """Writer that embeds passages as they come, some batches ahead if workers do it, and keeps their order."""
+    """Writer that embeds passages as they arrive, in order; with workers, some batches ahead."""
 
     def __init__(self, workers: Workers, folder: VectorFolder) -> None:
         self._workers = workers
@@ -132,19 +145,19 @@ class DenseWriter:
             self._writer = self._context.__enter__()
         for start in range(0, len(passages), _BATCH):
             some = passages[start : start + _BATCH]
-            ids = [one.id for one in some]
+            ids = [passage.id for passage in some]
             self._begun.append((ids, self._workers.embed(some)))
             self._added.update(ids)
             self._take(self._workers.ahead)
 
-    def _take(self, left: int) -> None:
-        while len(self._begun) > left:
+    def _take(self, remaining: int) -> None:
+        while len(self._begun) > remaining:
             ids, matrix = self._begun.popleft()
             self._writer.add(ids, matrix())
 
     def delete(self, ids: Sequence[str]) -> None:
         if not self._added.isdisjoint(ids):
-            self.commit()  # only what is committed can be deleted
+            self.commit()  # only committed vectors can be deleted
         self._gone.update(ids)
 
     def commit(self) -> None:

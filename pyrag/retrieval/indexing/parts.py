@@ -1,11 +1,11 @@
-"""Parts of an index: each finds passages in its own way, in a folder of its own.
+"""Protocols of the parts of an index, each of which searches passages in its own way and has its own folder.
 
-    DIR/gen-.../bm25/         one folder a part, named by its `kind`
-    DIR/gen-.../records.db    which file has which passages
+    DIR/gen-.../bm25/         a folder per part, named by its `kind`
+    DIR/gen-.../records.db    passages by file
 
-A generation is made from the one before by hard links, and so is every checkpoint of a build. Hence the one rule: after
-`commit`, a part never changes a file in place, it writes another and renames (files whose names end with `.lock`
-excepted, which are not taken along). The bm25 part is always there, and is where passages are looked up by id.
+Generations and checkpoints share files by hard links. So after `commit`, a part never changes a file in place: it
+writes a new file and renames it. Files whose names end with `.lock` are excepted, since they are not shared. Every
+index has a BM25 part, in which passages are looked up by id.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Settings = Mapping[str, str | int | float | bool | None]
 
 
 class PartWriter(Protocol):
-    """Writer of a part, used by one thread. Raises `OSError` or `ValueError` if it cannot write."""
+    """Writer of a part, used by one thread. All methods raise `OSError` or `ValueError` if writing fails."""
 
     def add(self, passages: Sequence[Passage]) -> None:
-        """Add passages that are not in the part, or were deleted before."""
+        """Add passages that are not in the part, or that were deleted from it."""
         ...
 
     def delete(self, ids: Sequence[str]) -> None:
@@ -31,26 +31,28 @@ class PartWriter(Protocol):
         ...
 
     def commit(self) -> None:
-        """Write everything to the disk and end all background work. Writing may go on afterwards."""
+        """Write everything to the disk and end all background work. More may be written afterwards."""
         ...
 
     def close(self) -> None:
-        """Release the folder; what was not committed may be lost."""
+        """Release the folder. Changes that were not committed may be lost."""
         ...
 
 
 class Part(Protocol):
+    """Part of an index."""
+
     @property
     def kind(self) -> str: ...
 
     @property
     def settings(self) -> Settings:
-        """Settings that must be equal for an index to be updated instead of built anew; kept in `pyrag-index.json`."""
+        """Settings of the part. An index whose settings differ is built from scratch instead of updated."""
         ...
 
     @property
     def keeps_places(self) -> bool:
-        """True if it stores source, start, end and metadata; changes of these alone come as delete and add."""
+        """True if it stores source, start, end and metadata; if only these change, the passage is deleted and added."""
         ...
 
     def writer(self, folder: Path) -> PartWriter:
@@ -58,19 +60,19 @@ class Part(Protocol):
         ...
 
     def is_as_wanted(self, folder: Path) -> bool:
-        """Return True if an unchanged folder may stay as it is, without `finish`."""
+        """Return whether an unchanged folder needs no `finish`."""
         ...
 
-    def finish(self, folder: Path, *, anew: bool, keep: Callable[[], object]) -> None:
-        """Complete the part after its writer is closed, before the generation is published: to compact, if that is due.
+    def finish(self, folder: Path, *, from_scratch: bool, keep: Callable[[], object]) -> None:
+        """Complete the part, for example by compaction, between closing its writer and publishing the generation.
 
         Args:
             folder: Folder of the part.
-            anew: True if the part was built from nothing.
-            keep: Makes a checkpoint during long work; the folder must be whole then.
+            from_scratch: True if the part was built from scratch.
+            keep: Function that makes a checkpoint during long work. The folder must be consistent when it is called.
         """
         ...
 
     def ids(self, folder: Path) -> Iterator[str]:
-        """Return all ids that can be found, in any order."""
+        """Return the ids of all passages in the part, in any order."""
         ...

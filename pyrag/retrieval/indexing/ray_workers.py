@@ -1,9 +1,9 @@
-"""Embedding and index building on Ray workers, for corpora that take one machine days.
+"""Embedding and index building on Ray workers, for corpora that would take a single machine days.
 
-Each worker is an actor with an embedder of its own, opened from the same spec. One that dies is started again by Ray,
-which also repeats what it had under way; the builder takes results in the order of the passages, so an index does not
-depend on who computed what, nor on who died. Workers read and write the files of shards at the builder's paths: a
-cluster needs a shared disk. Only the builder reads documents and writes the rest of the index.
+Each worker is an actor with its own embedder, opened from the same spec. Ray restarts a crashed worker and repeats its
+tasks. The builder takes results in the order of the passages, so the index does not depend on the distribution of work
+or on crashes. Workers read and write the files of shards at the builder's paths, so a cluster needs a shared disk. Only
+the builder reads documents and writes the rest of the index.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from pyrag.retrieval.vectors.faiss_index import Segment
 from pyrag.retrieval.vectors.folder import SegmentJob, build_segment
 from pyrag.trace.model import Passage
 
-_TRIES = 3  # of a batch whose worker died
-_AHEAD = 2  # batches a worker: one that is embedded, one that waits
-_TIMEOUT = 300.0  # seconds for a request, where the embedder is a server
+_TRIES = 3  # repetitions of a batch whose worker crashed
+_AHEAD = 2  # batches per worker: one being embedded, one waiting
+_TIMEOUT = 300.0  # seconds for a request to an embedding server
 
 
 class RayWorkers:
-    """`Workers` on a cluster; `address` is the cluster's, or "local"."""
+    """Workers on the Ray cluster at `address`, or on this machine if it is "local"."""
 
     def __init__(self, embedder: str, address: str, count: int) -> None:
         self._ray = connected(address, count)
@@ -38,13 +38,13 @@ class RayWorkers:
         self.ahead = _AHEAD * count
 
     def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
-        texts = [passage_text(one.title, one.text) for one in passages]
+        texts = [passage_text(passage.title, passage.text) for passage in passages]
         begun = next(self._turns).embed.remote(texts)
         return lambda: self._result(begun)
 
     def build(self, jobs: Sequence[SegmentJob]) -> list[Segment]:
         begun = [actor.build.remote(job) for actor, job in zip(cycle(self.actors), jobs, strict=False)]
-        return [self._result(one) for one in begun]
+        return [self._result(item) for item in begun]
 
     def _result(self, begun: Any) -> Any:
         try:
@@ -63,7 +63,7 @@ class RayWorkers:
 
 
 class EmbeddingWorker:
-    """The actor. Its model is loaded by its first batch."""
+    """Ray actor that embeds passages and builds segments. Its first batch loads the model."""
 
     def __init__(self, embedder: str) -> None:
         from pyrag.retrieval.embedders.embedding import open_embedder

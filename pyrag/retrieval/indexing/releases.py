@@ -1,9 +1,8 @@
-"""Corpora that were released for research, by name: fetched in full, checked, ready to be indexed.
+"""Corpora that were released for research, by name: download, and needs of their indexes.
 
-`wiki-18` is what Search-R1, and so the PyRAG paper, retrieves from: Wikipedia of December 2018 in 21,015,324 passages
-of 100 words, with vectors of E5 (768 numbers each) in a flat FAISS index that comes in two parts. `wiki-fixed` is a
-repaired copy of it (arXiv 2605.27881): wiki-18 lacks evidence for the multi-hop sets. Results over the two cannot be
-compared.
+`wiki-18` is the corpus of Search-R1 and of the PyRAG paper: Wikipedia of December 2018 in 21,015,324 passages of 100
+words, with vectors of E5 (768 numbers each) in a flat FAISS index of two files. `wiki-fixed` is a repaired copy (arXiv
+2605.27881), since wiki-18 lacks evidence for the multi-hop sets. Results over the two cannot be compared.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ VECTORS = "vectors.faiss"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A corpus, perhaps with its vectors.
+    """Released corpus, which may have vectors.
 
     Attributes:
-        corpus: Its file; without a name, the repository's only file of records.
-        vectors: Parts of one flat FAISS index; empty if none were released.
-        model: Embeds queries, and made the vectors.
+        corpus: File of the corpus; without a name, the repository's only file of records.
+        vectors: Parts of a flat FAISS index; empty if no vectors were released.
+        model: Model that embedded the passages, and embeds queries.
         passages: Number of passages; 0 if unknown.
         dimension: Numbers in a vector.
     """
@@ -45,21 +44,21 @@ RELEASES = {
         "intfloat/e5-base-v2",
         passages=21_015_324,
     ),
-    # Its files are found on the hub: neither their names nor vectors of it are documented.
+    # The names of its files are not documented, so they are looked up on the hub; vectors are not documented either.
     "wiki-fixed": Release(Remote("ybyby624/wiki-fixed", ""), (), "intfloat/e5-base-v2"),
 }
 _RECORDS = (".jsonl", ".jsonl.gz")
 
 
 def release_of(name: str, source: str = HUB) -> Release:
-    """Return a release, with its corpus's file looked up if only the repository is known.
+    """Return a release. If only the repository is known, look up the file of the corpus.
 
     Args:
-        name: Such as "wiki-18".
-        source: Hub, or a folder that mirrors it.
+        name: Name of the release, such as "wiki-18".
+        source: URL of a hub, or a folder that mirrors it.
 
     Raises:
-        UsageError: There is no such release.
+        UsageError: There is no release of this name.
         DataError: The repository holds no file of records, or several.
     """
     if name not in RELEASES:
@@ -82,7 +81,7 @@ class Needs:
     """Resources for fetching and indexing a release.
 
     Attributes:
-        downloads: Size of each file in bytes; None if the source does not tell.
+        downloads: Size of each file in bytes; None if the source does not report it.
         disk: Bytes of the finished index, without the downloads; 0 if unknown.
         memory: Bytes of vectors that searches touch; 0 without vectors or if unknown.
     """
@@ -111,21 +110,21 @@ _WORDS_BYTES = 207
 
 
 def needs_of(release: Release, source: str, *, vectors: bool, exact: bool, words: bool) -> Needs:
-    """Return the resources that a release takes; sizes of downloads come from the source.
+    """Return the resources that a release needs, with sizes of downloads from the source.
 
     Args:
         release: The release.
-        source: Hub, or a folder that mirrors it.
+        source: URL of a hub, or a folder that mirrors it.
         vectors: True if its vectors are indexed.
-        exact: True for vectors as they are, 4 bytes a number; otherwise about one byte.
+        exact: True for exact vectors, with 4 bytes per number; otherwise about one byte per number.
         words: True if words are indexed.
     """
     remotes = (release.corpus, *(release.vectors if vectors else ()))
     downloads = {remote.file: size_of(remote, source) for remote in remotes}
     memory = release.passages * release.dimension * (4 if exact else 1) if vectors else 0
-    kept = release.passages * release.dimension * 2 if vectors else 0  # as float16, from which shards are built again
+    stored = release.passages * release.dimension * 2 if vectors else 0  # float16, to rebuild shards
     text = release.passages * (_PASSAGE_BYTES + (_WORDS_BYTES if words else 0))
-    return Needs(downloads, memory + kept + text, memory)
+    return Needs(downloads, memory + stored + text, memory)
 
 
 def _gigabytes(size: int | None) -> str:
@@ -149,7 +148,7 @@ def fetch_corpus(release: Release, folder: Path, source: str = HUB, say: Callabl
 
 
 def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callable[[str], object] = print) -> Path:
-    """Download the parts of the vectors into one file; an interrupted download is resumed.
+    """Download the parts of the vectors into one file, or resume an interrupted download.
 
     Args:
         release: The release.
@@ -160,22 +159,22 @@ def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callab
     Returns:
         Path of the vectors.
     """
-    whole = folder / VECTORS
-    if whole.exists():
-        return whole
+    target = folder / VECTORS
+    if target.exists():
+        return target
     partial = next(folder.glob(f"{VECTORS}.*-*"), None) or folder / f"{VECTORS}.0-0"
     partial.touch()
     for number in range(_counts(partial)[0], len(release.vectors)):
         say(f"fetching {release.vectors[number].file}, part {number + 1} of {len(release.vectors)} of the vectors")
         part = fetch(release.vectors[number], source, folder)
         partial = _appended(partial, part)
-        if part.parent.samefile(folder):  # and not of a mirror
+        if part.parent.samefile(folder):  # not in a mirror
             part.unlink()
-    return partial.rename(whole)
+    return partial.rename(target)
 
 
 def _counts(partial: Path) -> tuple[int, int]:
-    """Return the number of parts, and of bytes, that are complete; bytes beyond them were cut off by a kill."""
+    """Return the numbers of complete parts and bytes; an interrupted download may have written more bytes."""
     parts, _, size = partial.suffix[1:].partition("-")
     return int(parts), int(size)
 

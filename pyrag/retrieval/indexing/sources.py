@@ -1,8 +1,8 @@
-"""Sources of an index: the paths that the user named, under whatever spelling they are named again.
+"""Sources of an index: the paths that the user named, in any spelling.
 
-A source keeps the spelling of its first build, by which its files are called, and the real path that it had at the last
-one. Paths are the same source if their real paths are; a relative path also if what it stood for is gone, as when a
-folder was moved with the index in it.
+A source keeps the spelling of its first build, which names its files, and its real path at the last build. Paths are
+the same source if their real paths are equal. A relative path is also the same source if its former real path is gone,
+for example after a folder was moved together with the index.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _MEMBER = "!/"
 
 @dataclass(frozen=True, slots=True)
 class IndexSource:
-    """A file, folder or pattern of an index.
+    """File, folder or pattern that an index was built from.
 
     Attributes:
-        name: spelling of its first build.
-        place: real path; of a pattern, that of the folder before its first wildcard, with the rest.
+        name: Spelling in the first build.
+        place: Real path. For a pattern, the real path of the folder before its first wildcard, with the rest.
     """
 
     name: str
@@ -33,13 +33,13 @@ class IndexSource:
 
     @property
     def path(self) -> Path:
-        """The path to read: as it was spelled if that still leads there, so that messages stay the same."""
-        named = Path(self.name)
-        return named if place_of(named) == self.place else Path(self.place)
+        """Path to read, in its first spelling if that still leads there, so that messages stay the same."""
+        written_path = Path(self.name)
+        return written_path if place_of(written_path) == self.place else Path(self.place)
 
     def located(self, name: str) -> str | None:
-        """Return where a file of this source lies, by its name in the index; None for one of another source."""
-        root, place = (str(fixed_root(Path(one))) for one in (self.name, self.place))
+        """Return the real path of a file by its name in the index; None if it is a file of another source."""
+        root, place = (str(fixed_root(Path(text))) for text in (self.name, self.place))
         if root == os.curdir:
             return os.path.join(place, name)  # noqa: PTH118 (a name may hold the mark of an archive)
         rest = name.removeprefix(root)
@@ -49,12 +49,12 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class WantedSources:
-    """Sources that an update is to index.
+    """Sources for an update to index.
 
     Attributes:
-        sources: files, folders and patterns.
-        excluded: real paths below them that were removed from the index.
-        may_be_empty: whether finding nothing is no mistake, since there was something before.
+        sources: Files, folders and patterns.
+        excluded: Real paths below the sources that were removed from the index.
+        may_be_empty: Whether the result may be empty, since the index exists already.
     """
 
     sources: tuple[IndexSource, ...]
@@ -67,7 +67,7 @@ class WantedSources:
 
     @property
     def names(self) -> dict[Path, str]:
-        """Names of the paths that are read under another one."""
+        """Names of the paths whose spelling differs from their source's name."""
         return {source.path: source.name for source in self.sources if str(source.path) != source.name}
 
     def excludes(self, path: Path, member: str) -> bool:
@@ -75,12 +75,15 @@ class WantedSources:
 
         Args:
             path: Path of the file.
-            member: Its name in the archive at that path; empty outside of one.
+            member: Name of the file in the archive at that path. Empty if it is not in an archive.
         """
         if not self.excluded:
             return False
         real = os.path.realpath(path)
-        return any(is_below(real, one) or f"{real}{_MEMBER}{member}" == one for one in self.excluded)
+        return any(
+            is_below(real, excluded_path) or f"{real}{_MEMBER}{member}" == excluded_path
+            for excluded_path in self.excluded
+        )
 
 
 def source_of(path: Path) -> IndexSource:
@@ -88,7 +91,7 @@ def source_of(path: Path) -> IndexSource:
 
 
 def place_of(path: Path) -> str:
-    """Return the real path of a file or folder, also of one that is not there; see `IndexSource` for patterns."""
+    """Return the real path of a file or folder, which need not exist; see `IndexSource` for patterns."""
     root = fixed_root(path)
     rest = path.parts[len(root.parts) :]
     return os.fsencode(Path(os.path.realpath(root), *rest)).decode("utf-8", "replace")
@@ -98,8 +101,8 @@ def known_sources(names: Sequence[str], places: Sequence[str]) -> list[IndexSour
     """Return the sources of an index.
 
     Args:
-        names: Their spellings.
-        places: Their real paths; empty for an index that was built before these were kept.
+        names: Spellings of the sources.
+        places: Real paths of the sources. Empty for an index of a version that did not store them.
     """
     return [
         IndexSource(name, place or place_of(Path(name)))
@@ -111,16 +114,16 @@ def named_sources(paths: Iterable[Path], known: Sequence[IndexSource]) -> list[I
     """Return the sources that a user names, each once, under the spelling of the index.
 
     Args:
-        paths: What the user named.
+        paths: Paths that the user named.
         known: Sources of the index.
     """
-    by_place = {one.place: one for one in known}
-    moved = {one.name: one for one in known if not os.path.lexists(fixed_root(Path(one.place)))}
-    found: dict[str, IndexSource] = {}
+    by_place = {source.place: source for source in known}
+    moved_sources = {source.name: source for source in known if not os.path.lexists(fixed_root(Path(source.place)))}
+    by_real_path: dict[str, IndexSource] = {}
     for source in map(source_of, paths):
-        before = by_place.get(source.place) or moved.get(source.name)
-        found.setdefault(source.place, IndexSource(before.name if before else source.name, source.place))
-    return list(found.values())
+        before = by_place.get(source.place) or moved_sources.get(source.name)
+        by_real_path.setdefault(source.place, IndexSource(before.name if before else source.name, source.place))
+    return list(by_real_path.values())
 
 
 def wanted_sources(
@@ -131,45 +134,48 @@ def wanted_sources(
     add: bool,
     may_be_empty: bool,
 ) -> WantedSources:
-    """Return what an update is to index.
+    """Return the sources for an update to index.
 
     Args:
-        named: Sources that the user named. What was removed and is named itself is indexed again.
+        named: Sources that the user named. If one of them was removed from the index, it is indexed again.
         known: Sources of the index.
         excluded: Real paths that were removed from the index.
-        add: Keep the known sources too.
-        may_be_empty: Whether finding nothing is no mistake.
+        add: True to keep the known sources.
+        may_be_empty: Whether the result may be empty.
 
     Raises:
-        DataError: A known source is to be kept and is not there.
+        DataError: A known source is to be kept and does not exist.
     """
-    chosen = list(named)
+    selection = list(named)
     if add:
-        names = {one.name for one in named}
-        stay = [one for one in known if one.name not in names]
-        if gone := [one.name for one in stay if not os.path.lexists(fixed_root(one.path))]:
+        names = {source.name for source in named}
+        stay = [source for source in known if source.name not in names]
+        if gone := [source.name for source in stay if not os.path.lexists(fixed_root(source.path))]:
             raise DataError(f"{gone[0]}, which the index holds, is not there: take it away with pyrag index remove")
-        chosen = [*stay, *named]
-    again = {one.place for one in named}
-    still = tuple(one for one in excluded if one not in again and any(is_below(one, its.place) for its in chosen))
-    return WantedSources(tuple(chosen), still, may_be_empty)
+        selection = [*stay, *named]
+    again = {source.place for source in named}
+    still = tuple(
+        path for path in excluded if path not in again and any(is_below(path, its.place) for its in selection)
+    )
+    return WantedSources(tuple(selection), still, may_be_empty)
 
 
 def check_dropped(named: Sequence[IndexSource], known: Sequence[IndexSource], out: Path) -> None:
-    """Raise `DataError` if what an index holds would be dropped for paths that it does not know.
+    """Raise `DataError` if an update would replace all sources of an index by unrelated paths.
 
     Args:
         named: Sources that the user named.
         known: Sources of the index.
         out: Folder of the index.
     """
-    names = {one.name for one in known}
-    if any(one.name in names for one in named):
+    names = {source.name for source in known}
+    if any(source.name in names for source in named):
         return
-    lost = [one.name for one in known if not any(is_below(one.place, other.place) for other in named)]
+    lost = [source.name for source in known if not any(is_below(source.place, other.place) for other in named)]
     if lost:
+        new = _listed(source.name for source in named)
         raise DataError(
-            f"the index {out} was built from {_listed(names)}, and {_listed(one.name for one in named)} is not among "
+            f"the index {out} was built from {_listed(names)}, and {new} is not among "
             "them: keep both with --add, put the new files in place of the old ones with --replace, or choose another "
             "--out"
         )
@@ -179,14 +185,14 @@ def is_below(path: str, folder: str) -> bool:
     """Return whether a path is a folder or lies in it.
 
     Args:
-        path: The path.
-        folder: The folder; both without links.
+        path: Path without symbolic links.
+        folder: Folder without symbolic links.
     """
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
 def located(name: str, sources: Iterable[IndexSource]) -> tuple[Path, str]:
-    """Return the path of a file of an index, and its name in an archive, which is empty outside of one.
+    """Return the path of a file of an index, and its name in an archive, which is empty for other files.
 
     Args:
         name: Name of the file in the index.
@@ -198,6 +204,6 @@ def located(name: str, sources: Iterable[IndexSource]) -> tuple[Path, str]:
 
 
 def _listed(names: Iterable[str], maximum: int = 3) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - maximum} more" if len(listed) > maximum else ""
-    return ", ".join(listed[:maximum]) + more
+    sorted_names = sorted(names)
+    more = f" and {len(sorted_names) - maximum} more" if len(sorted_names) > maximum else ""
+    return ", ".join(sorted_names[:maximum]) + more

@@ -1,11 +1,11 @@
-"""Staging of a build: a folder beside the index or in it, with a lock, the checkpoints, and what is being written.
+"""Staging folder of a build, beside the index or in it.
 
-    lock          held by the builder; ends with its process, however that ends
-    live/         what is being written; lost with its builder
-    done-N/       a checkpoint: a generation like any other, only not published. The next build goes on from it
-    ready/        a first generation with its `pyrag-index.json`, about to be renamed to the index
+    lock          lock of the builder, which ends with its process
+    live/         generation that is being written, lost with its builder
+    done-N/       checkpoint: a generation that is not published, from which the next build resumes
+    ready/        first generation with its `pyrag-index.json`, about to be renamed to the index
 
-Generations share the files that did not change by hard links, so a checkpoint or update costs what it adds.
+Generations share unchanged files by hard links, so a checkpoint or update takes only the space of its additions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pyrag._io.files import lock
-from pyrag.retrieval.indexing.records import NAME as RECORDS
+from pyrag.retrieval.indexing.record_database import NAME as RECORDS
 
 _LIVE = "live"
 _READY = "ready"
@@ -35,7 +35,7 @@ class StagingDir:
         self.live, self.ready = folder / _LIVE, folder / _READY
 
     def checkpoints(self) -> list[Path]:
-        """Return the checkpoints, newest first; one that is being made or removed has another name."""
+        """Return the checkpoints, newest first, without checkpoints that are being made or removed."""
         return sorted(self.folder.glob(f"{_DONE}[0-9]*"), key=lambda path: -int(path.name.removeprefix(_DONE)))
 
     def begin(self, source: Path | None) -> None:
@@ -48,7 +48,7 @@ class StagingDir:
             _fork(source, self.live)
 
     def checkpoint(self) -> None:
-        """Keep `live` as it is now, in place of earlier checkpoints. All of it must be on the disk."""
+        """Make a checkpoint of `live` that replaces earlier checkpoints. All of `live` must be on the disk."""
         before = self.checkpoints()
         number = int(before[0].name.removeprefix(_DONE)) + 1 if before else 1
         making = self.folder / "tmp-new"
@@ -60,7 +60,7 @@ class StagingDir:
         self._drop(self.checkpoints())
 
     def clear(self, *, keep_checkpoints: bool) -> None:
-        """Remove everything, or all but the checkpoints that the next build can resume from."""
+        """Remove everything, except for checkpoints if they are to be kept."""
         if keep_checkpoints and self.checkpoints():
             _remove(self.live)
             _remove(self.ready)
@@ -91,25 +91,25 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
         try:
             descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o666)
         except FileNotFoundError:
-            continue  # the other builder has just finished and cleared it away
+            continue  # another builder has just finished and removed the folder
         try:
             lock(descriptor, on_wait)
             if not _is(folder / "lock", descriptor) or folder != _place(target):
                 continue
             work = StagingDir(folder)
-            finished = False
+            is_finished = False
             try:
                 yield work
-                finished = True
+                is_finished = True
             finally:
-                work.clear(keep_checkpoints=not finished)
+                work.clear(keep_checkpoints=not is_finished)
             return
         finally:
             os.close(descriptor)
 
 
 def _fork(source: Path, target: Path) -> None:
-    """Make a folder of the same files: records copied, as they change in place, all others linked."""
+    """Make a folder of the same files: the records are copied, since they change in place, all others are linked."""
     target.mkdir()
     for entry in os.scandir(source):
         if entry.is_dir():
@@ -132,7 +132,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def _is(path: Path, descriptor: int) -> bool:
-    """Return True if the lock that we hold is the one that others will find."""
+    """Return whether a path still leads to the open lock file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def _is(path: Path, descriptor: int) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, its lock last: while it exists, no other builder starts."""
+    """Remove a folder with its lock last, since no other builder starts while the lock exists."""
     with contextlib.suppress(FileNotFoundError):
         for entry in list(os.scandir(folder)):
             if entry.name != "lock":
@@ -151,7 +151,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_tree(folder: Path) -> None:
-    """Remove a folder although a thread of tantivy may still write into it: a failed build must keep its error."""
+    """Remove a folder into which a thread of tantivy may still write, without raising an error of its own."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

@@ -1,6 +1,6 @@
-"""Vectors that came with a corpus: read from a flat FAISS index instead of being embedded.
+"""Vectors that were released with a corpus, read from a flat FAISS index instead of being computed.
 
-The index is memory-mapped; row N belongs to the passage whose id is N, as in Search-R1's and FlashRAG's corpora.
+The index is memory-mapped. Row N belongs to the passage whose id is N, as in Search-R1's and FlashRAG's corpora.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:
-    """Return a dense part of vectors in a file; queries are embedded by sentence-transformers with the same model.
+    """Return a dense part that reads its vectors from a file. Its queries need sentence-transformers and the model.
 
     Args:
-        path: Flat FAISS index; row N belongs to the passage N.
-        model: Model that made the vectors.
+        path: Flat FAISS index, whose row N belongs to the passage N.
+        model: Model that computed the vectors.
         layout: Layout of the index to build.
 
     Raises:
-        DataError: The file is no flat FAISS index.
+        DataError: The file is not a flat FAISS index.
     """
     vectors = StoredVectors(path)
     return DensePart(TextEmbedder(_Declared(model, vectors.dimension), f"st:{model}"), layout, vectors)
 
 
 class StoredVectors(BuildHere):
-    """`Workers` that look vectors up."""
+    """Workers that look up stored vectors."""
 
     ahead = 0
 
@@ -56,25 +56,25 @@ class StoredVectors(BuildHere):
         self.dimension: int = index.d
 
     def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
-        return lambda: self._rows([one.id for one in passages])
+        return lambda: self._rows([passage.id for passage in passages])
 
     def _rows(self, ids: list[str]) -> Any:
         import numpy as np
 
-        for one in ids:
-            if not (one.isascii() and one.isdigit() and int(one) < self._index.ntotal):
+        for key in ids:
+            if not (key.isascii() and key.isdigit() and int(key) < self._index.ntotal):
                 raise DataError(
-                    f"the passage {one!r} has no vector among the {self._index.ntotal} of {self._path}, where row N "
+                    f"the passage {key!r} has no vector among the {self._index.ntotal} of {self._path}, where row N "
                     "belongs to the passage N: use the corpus that the vectors were made of"
                 )
         return self._index.reconstruct_batch(np.array(ids, np.int64))
 
     def close(self) -> None:
-        """Unmapped with the object."""
+        """Do nothing: the file is unmapped with the object."""
 
 
 class _Declared:
-    """`Backend` of a model that is not loaded: all vectors exist already."""
+    """Backend that declares a model without loading it, since all vectors exist already."""
 
     def __init__(self, model: str, dimension: int) -> None:
         assert family_of(model) is not None, "a released corpus names a model of the table"
@@ -87,4 +87,4 @@ class _Declared:
         raise ConfigError(f"these vectors were made elsewhere: open {self._fingerprint.model} to embed more")
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""

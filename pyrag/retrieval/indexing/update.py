@@ -1,8 +1,8 @@
-"""One run over the files: what did not change is passed over, the rest is read and put in place of what was there.
+"""Update of an index: unchanged files are skipped, and passages of changed files replace the earlier ones.
 
-The outcome depends on the files alone, not on the order in which they came and went, nor on where an earlier run was
-killed. A record that cannot be read is left out and named. So is a file without a readable record, if it was found in a
-folder; one that the user named ends the run with a `DataError`. Publishing is up to the caller.
+The result depends only on the files, not on the order of changes or on interruptions of earlier updates. A record that
+cannot be read is left out and reported. So is a file in a folder without a readable record; if the user named the file
+itself, the update ends with a `DataError`. The caller publishes the result.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_fou
 from pyrag.retrieval.documents.unpack import BadRecords, Opened, digest_of, opened
 from pyrag.retrieval.indexing.claims import Claims, PassageBatch
 from pyrag.retrieval.indexing.parts import Part, PartWriter
-from pyrag.retrieval.indexing.records import File, Records
+from pyrag.retrieval.indexing.record_database import File, Records
 from pyrag.retrieval.indexing.sources import WantedSources, located
 from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED
 
 RACY = 2_000_000_000
-"""A file that changed less than this many nanoseconds ago may change again without a change of its time."""
+"""Nanoseconds after a change in which a file may change again without a new time."""
 
 REMOVED = "left out, since pyrag index remove took it away: name it to index it again"
 _BATCH = 1000  # passages
@@ -36,7 +36,7 @@ _BATCH_SIZE = 8 << 20  # characters
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """`done` of `total` bytes of the files that have to be looked at, after `seconds`."""
+    """Progress of an update: `done` of `total` bytes of the files to read, after `seconds`."""
 
     passages: int
     done: int
@@ -47,7 +47,7 @@ class IndexProgress:
 
 @dataclass(slots=True)
 class Changes:
-    """Numbers of passages added, changed (their place included) and removed, and of files read."""
+    """Numbers of passages added, changed (also in their places) and removed, and of files read."""
 
     added: int = 0
     changed: int = 0
@@ -59,7 +59,7 @@ class Changes:
 
 
 class IndexUpdate:
-    """One run; `tick` is called between batches, when everything so far is in the writers and records."""
+    """Update of an index. `tick` is called between batches, when writers and records are consistent."""
 
     def __init__(
         self,
@@ -89,38 +89,42 @@ class IndexUpdate:
         self.removed_files: list[tuple[str, int]] = []  # files that are gone, with their passages
 
     def run(self, wanted: WantedSources) -> None:
-        """Read the files and update parts and records. Raises `DataError` for bad files, and what the parts raise."""
+        """Read the files and update parts and records. Errors of the parts are passed on.
+
+        Raises:
+            DataError: A named file cannot be read, or there is nothing to index.
+        """
         self._walk(wanted)
         which = ALL if self._check_contents else CHANGED
         self._total = self._records.walk.bytes(which)
         self._settle(which)
-        spoiled = self._records.count_problems() and not self.removed_files  # nothing is deleted, and all is unreadable
-        if not self._records.count("passages") and (spoiled or not wanted.may_be_empty):
+        only_problems = self._records.count_problems() and not self.removed_files
+        if not self._records.count("passages") and (only_problems or not wanted.may_be_empty):
             raise self._nothing(wanted.paths)
 
-    def remove(self, removed: Callable[[str], bool], located: Callable[[str], tuple[Path, str]]) -> None:
-        """Remove files from the index, and nothing else.
+    def remove(self, is_removed: Callable[[str], bool], located: Callable[[str], tuple[Path, str]]) -> None:
+        """Remove files from the index, without any other change.
 
         Args:
-            removed: Whether a file of this name is removed.
-            located: Path of a file by its name, and its name in an archive.
+            is_removed: Function that returns whether the file of a name is removed.
+            located: Function that returns the path of a file by its name, and its name in an archive.
 
         Raises:
             DataError: A file that shares passages with a removed one cannot be read.
         """
         self._records.walk.begin()
-        stay = (file for file in self._records.files() if not removed(file.name))
+        stay = (file for file in self._records.files() if not is_removed(file.name))
         while some := [_recorded(file, *located(file.name)) for file in islice(stay, _BATCH)]:
             self._records.walk.saw(some)
         self._settle(UNFINISHED)
 
     def _settle(self, which: str) -> None:
-        """Read documents, then remove what is gone, until no file is left to read."""
+        """Read documents, then remove passages that are gone, until no file needs to be read."""
         self._records.walk.retire_gone()
         self._visit_all(which)
         self._remove_gone()
         self._remove_outdated()
-        while self._visit_all(UNFINISHED):  # files that hold what another one lost
+        while self._visit_all(UNFINISHED):  # files that hold passages which another file lost
             self._remove_outdated()
 
     def _walk(self, wanted: WantedSources) -> None:
@@ -134,27 +138,27 @@ class IndexUpdate:
             names=wanted.names,
             on_unread=lambda name: unread.update([ending(name)]),
         )
-        found = False
-        documents = (one for one in documents if not self._is_excluded(one, wanted))
+        has_documents = False
+        documents = (document for document in documents if not self._is_excluded(document, wanted))
         while some := list(islice(documents, _BATCH)):
-            found = True
+            has_documents = True
             self._records.walk.saw(some)
         self._records.set_problems(problems)
         self._records.notes.put("unread", ((kind, str(count)) for kind, count in unread.items()))
         self._keep_unread(problems, unread, wanted)
-        if not found and not wanted.may_be_empty:
+        if not has_documents and not wanted.may_be_empty:
             raise self._nothing(wanted.paths) if problems else no_documents(wanted.paths)
 
     def _keep_unread(
         self, problems: Sequence[tuple[str, str]], unread: Mapping[str, int], wanted: WantedSources
     ) -> None:
-        """Keep what is recorded of folders and archives that cannot be opened now, and of kinds without a reader."""
-        closed = {name for name, reason in problems if LEADS_OUT not in reason}
-        below = tuple(f"{name}{mark}" for name in closed for mark in ("/", "!/"))
-        for file in list(self._records.files()) if closed or unread else ():
-            document = replace(_recorded(file, *located(file.name, wanted.sources)), given=False)
+        """Keep the records of folders and archives that cannot be opened now, and of kinds without a reader."""
+        closed_names = {name for name, reason in problems if LEADS_OUT not in reason}
+        below = tuple(f"{name}{mark}" for name in closed_names for mark in ("/", "!/"))
+        for file in list(self._records.files()) if closed_names or unread else ():
+            document = replace(_recorded(file, *located(file.name, wanted.sources)), is_named=False)
             lacks_reader = document.kind in unread and document.path.exists()
-            if file.name in closed or file.name.startswith(below) or lacks_reader:
+            if file.name in closed_names or file.name.startswith(below) or lacks_reader:
                 self._records.walk.saw([document])
 
     def _is_excluded(self, document: Document, wanted: WantedSources) -> bool:
@@ -171,19 +175,19 @@ class IndexUpdate:
         return DataError(f"none of the files could be read, the first for this reason: {problems[0][1]}")
 
     def _visit_all(self, which: str) -> bool:
-        after, visited = "", False
+        after, any_visited = "", False
         while page := self._records.walk.seen(which, after):
             for document in page:
-                visited = True
+                any_visited = True
                 self._visit(document)
                 self._done += document.stamp.size
             after = page[-1].name
-        return visited
+        return any_visited
 
     def _visit(self, document: Document) -> None:
         file = self._records.file(document.name)
-        wanted = document.given and file and file.problem  # it may be left out no longer
-        if file and file.done and not wanted and self._is_unchanged(document, file):
+        retry = document.is_named and file and file.problem  # now that it is named, it is not left out
+        if file and file.done and not retry and self._is_unchanged(document, file):
             return
         self.changes.files_read += 1
         if file and not file.done and file.is_like(document):
@@ -192,7 +196,7 @@ class IndexUpdate:
             self._read(document, self._records.begin_reading(document, _mtime(document)))
 
     def _is_unchanged(self, document: Document, file: File) -> bool:
-        """Compare by content: the times do not say, or are not reliable."""
+        """Return whether the content is unchanged. Times are missing, different or unreliable here."""
         mtime = _mtime(document)
         try:
             same = bool(file.digest) and file.key == document.key and file.digest == digest_of(document)
@@ -203,23 +207,23 @@ class IndexUpdate:
         return same
 
     def _read(self, document: Document, file: File) -> None:
-        """Read a file from where an earlier run stopped; see `File.taken`."""
-        taken = file.taken
+        """Read a file from the place where an earlier update stopped; see `File.indexed`."""
+        count = file.indexed
         self._claims.begin()
-        batches = self._batches(document, taken)
+        batches = self._batches(document, count)
         while True:
             try:
                 batch = next(batches, None)
             except DataError as error:
-                if document.given:
+                if document.is_named:
                     raise
                 self._leave_out(document, file, error)
                 return
             if batch is None:
                 break
             self._index(file, batch)
-            taken += len(batch)
-            self._records.took(file.file, taken)
+            count += len(batch)
+            self._records.took(file.file, count)
             self._tick(self._progress(document))
         self._records.done_reading(file.file, self._digest, _mtime_after(document, file))
         self._records.notes.put_bad_records(file.file, self._bad.count, self._bad.reasons)
@@ -228,18 +232,18 @@ class IndexUpdate:
         self._records.notes.put("remark", ((document.name, note) for note in self._source.remarks), document.name)
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
-        """Yield batches of passages; apart from indexing, so that write errors are not taken for read errors."""
+        """Yield batches of passages. Indexing is separate, so that its errors are not taken for errors of reading."""
         self._bad = BadRecords()
         with opened(document, self._columns.encoding) as self._source:
             self._source.bad_records = self._bad
             batch: list[Placed] = []
             size = read = 0
             try:
-                for read, placed in enumerate(read_opened(self._source, self._columns), 1):
+                for read, item in enumerate(read_opened(self._source, self._columns), 1):
                     if read <= skip:
                         continue
-                    batch.append(placed)
-                    size += len(placed.passage.text)
+                    batch.append(item)
+                    size += len(item.passage.text)
                     if len(batch) == _BATCH or size > _BATCH_SIZE:
                         yield batch
                         batch, size = [], 0
@@ -254,12 +258,12 @@ class IndexUpdate:
             self._remark(document.name, [*self._source.remarks, *read_as])
 
     def _remark(self, name: str, remarks: Sequence[str]) -> None:
-        """Keep remarks on a file, up to a maximum in all."""
+        """Keep remarks on a file, up to a total maximum."""
         if len(self.remarks) < _MAX_REMARKS:
             self.remarks += [(name, remark) for remark in remarks]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
-        """Leave a file out; a problem of its content stays until the content changes, any other is tried again."""
+        """Leave a file out. If the fault is in its content, it is read again when that changes, otherwise next time."""
         try:
             digest = digest_of(document)
         except DataError:
@@ -271,10 +275,10 @@ class IndexUpdate:
         mtime = 0 if again else _mtime_after(document, file)
         self._records.leave_out(file.file, "" if again else digest, mtime, reason)
 
-    def _index(self, file: File, placed: Sequence[Placed]) -> None:
-        batch = self._claims.sorted(file, placed)
+    def _index(self, file: File, passages: Sequence[Placed]) -> None:
+        batch = self._claims.sorted(file, passages)
         self._apply(batch)
-        self._passages += len(placed)
+        self._passages += len(passages)
 
     def _apply(self, batch: PassageBatch) -> None:
         for writer, keeps_places in self._writers:
@@ -298,14 +302,14 @@ class IndexUpdate:
                 self._records.forget(number)
 
     def _remove_outdated(self) -> None:
-        """Remove outdated passages after all files were read: a lost passage may have moved to another file."""
+        """Remove outdated passages. This follows the reading of all files, since a passage may move between files."""
         while files := self._records.unsorted():
             for file in files:
                 self._drop(file.file, file.version)
                 self._records.sorted(file.file)
 
     def _drop(self, number: int, version: int = -1) -> None:
-        """Delete the passages that a file no longer has; another file that has them is read again."""
+        """Delete the passages that a file no longer has, and have other files that hold them read again."""
         while ids := self._records.outdated(number, version):
             for writer, _ in self._writers:
                 writer.delete(ids)
@@ -320,7 +324,7 @@ class IndexUpdate:
 
 
 def _recorded(file: File, path: Path, member: str) -> Document:
-    """Return the document of a file as it was recorded."""
+    """Return the document of a recorded file."""
     return Document(path, file.key, Stamp(file.size, file.mtime), member, shown=_outer(file.name, member))
 
 

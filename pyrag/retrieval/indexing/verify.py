@@ -1,7 +1,7 @@
-"""Verification of an index: checksums of its files, and that each part finds exactly the recorded passages.
+"""Verification of an index: checksums of its files, and whether each part holds exactly the recorded passages.
 
-Ids are compared by their number and the sum of their hashes, which needs no memory; only where these differ are they
-looked at one by one, to name some.
+Ids are compared by their number and the sum of their hashes, which needs no memory. Only if these differ, ids are
+compared one by one, to name some.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pyrag.errors import DataError
 from pyrag.retrieval.index import VECTORS, read_info
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part
 from pyrag.retrieval.indexing.checksums import cut_files, wrong_files
-from pyrag.retrieval.indexing.records import Records, hash64
+from pyrag.retrieval.indexing.record_database import Records, hash64
 
 _NAMED = 3  # ids in a message
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """`problems` are sentences; none where the index is whole."""
+    """Report on an index. `problems` are sentences; it is empty if the index is intact."""
 
     index: str
     generation: str
@@ -33,12 +33,15 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_index(path: str | Path) -> VerifyReport:
-    """Check an index. Raises `DataError` if the folder is none. A generation that is replaced meanwhile is checked
-    again."""
+    """Check an index; start again if the generation is replaced meanwhile.
+
+    Raises:
+        DataError: The folder is not an index.
+    """
     while True:
         info = read_info(path)
         generation = Path(path) / info.generation
-        parts = tuple(sorted(one.name for one in generation.glob("*/")))
+        parts = tuple(sorted(folder.name for folder in generation.glob("*/")))
         problems = tuple(_problems(generation, info.passages, parts))
         if read_info(path).generation == info.generation:
             return VerifyReport(
@@ -57,20 +60,20 @@ def _problems(generation: Path, passages: int, parts: Iterable[str]) -> Iterator
         yield from records.faults()
         if records.count("passages") != passages:
             yield f"there are records of {records.count('passages')} passages, and there should be {passages}"
-        wanted = _sum(records.ids())
-        cut = any(name.startswith(f"{VECTORS}/") for name in cut_files(generation))
+        expected = _sum(records.ids())
+        is_cut = any(name.startswith(f"{VECTORS}/") for name in cut_files(generation))
         for part in parts:
-            if part != VECTORS or not cut:  # FAISS may crash on such a file
-                yield from _faults_of(part, generation / part, wanted, records)
+            if part != VECTORS or not is_cut:  # FAISS may crash on such a file
+                yield from _faults_of(part, generation / part, expected, records)
     except sqlite3.Error as error:
         yield f"the records cannot be read ({error})"
     finally:
         records.close()
 
 
-def _faults_of(part: str, folder: Path, wanted: tuple[int, int], records: Records) -> Iterator[str]:
+def _faults_of(part: str, folder: Path, expected: tuple[int, int], records: Records) -> Iterator[str]:
     try:
-        if _sum(_ids(part, folder)) != wanted:
+        if _sum(_ids(part, folder)) != expected:
             yield from _differences(part, folder, records)
     except (ValueError, OSError, RuntimeError, DataError) as error:
         yield f"the part {part} cannot be read ({error})"
@@ -93,11 +96,11 @@ def _differences(part: str, folder: Path, records: Records) -> Iterator[str]:
     ids = _ids(part, folder)
     while some := list(islice(ids, 1000)):
         known = records.known(some)
-        for one in some:
-            key = hash64(one)
-            (unknown if one not in known else twice if key in seen else []).append(one)
-            seen.add(key)
-    missing = [one for one in records.ids() if hash64(one) not in seen]
+        for key in some:
+            hashed = hash64(key)
+            (unknown if key not in known else twice if hashed in seen else []).append(key)
+            seen.add(hashed)
+    missing = [key for key in records.ids() if hash64(key) not in seen]
     for what, some in (("lacks", missing), ("has twice", twice), ("has and should not", unknown)):
         if some:
             yield f"the part {part} {what} {len(some)} passages, such as {', '.join(map(repr, some[:_NAMED]))}"
@@ -105,7 +108,7 @@ def _differences(part: str, folder: Path, records: Records) -> Iterator[str]:
 
 def _sum(ids: Iterable[str]) -> tuple[int, int]:
     count = total = 0
-    for one in ids:
+    for key in ids:
         count += 1
-        total += hash64(one)
+        total += hash64(key)
     return count, total

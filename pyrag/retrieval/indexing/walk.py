@@ -1,5 +1,5 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""The documents that an update met, beside the records of those that were there before, and what it did not read."""
+"""Documents that an update visits, compared with the records of earlier updates, and notes on files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHANGED = (
 
 
 class Walk:
-    """The documents of one update, in the database of its records."""
+    """Documents of an update, in a temporary table of the database of records."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -46,12 +46,12 @@ class Walk:
         return _document(row) if row else None
 
     def retire_gone(self) -> None:
-        """Mark the passages of files that were not seen as outdated, so that other files may take them over."""
+        """Mark the passages of files that were not visited as outdated, so that other files may take them over."""
         self._db.execute(f"UPDATE files SET version = version + 1, done = 0, taken = 0 WHERE {_GONE}")
         self._db.execute(f"DELETE FROM also WHERE file IN (SELECT file FROM files WHERE {_GONE})")
 
     def gone(self) -> list[int]:
-        """Return some files that are recorded and were not seen; an empty list once all are forgotten."""
+        """Return some recorded files that were not visited; an empty list once all are forgotten."""
         rows = self._db.execute(f"SELECT file FROM files WHERE {_GONE} LIMIT ?", (_PAGE,))
         return [row[0] for row in rows]
 
@@ -59,8 +59,8 @@ class Walk:
         """Return some documents of the walk, by name.
 
         Args:
-            which: `CHANGED`, `UNFINISHED` or `ALL`.
-            after: Name after which to go on.
+            which: Condition: `CHANGED`, `UNFINISHED` or `ALL`.
+            after: Name after which to continue.
         """
         limits = "ORDER BY walk.name LIMIT ?"
         rows = self._db.execute(
@@ -75,7 +75,7 @@ class Walk:
 
 
 class Notes:
-    """Notes and records that were left out, by file. `changed` tells whether they are to be written."""
+    """Notes on files, and records that were left out. `changed` is True if they need to be written."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -85,9 +85,9 @@ class Notes:
         """Replace notes.
 
         Args:
-            kind: `unread` or `remark`.
-            notes: Names, of kinds of files or of files, with notes.
-            name: The file whose notes they replace; None for all of the kind.
+            kind: Kind of the notes: `unread` or `remark`.
+            notes: Pairs of a name, of a file or a kind of files, and a note.
+            name: File whose notes are replaced. None to replace all notes of the kind.
         """
         which, values = ("kind = ?", [kind]) if name is None else ("kind = ? AND name = ?", [kind, name])
         before = set(self._db.execute(f"SELECT name, note FROM notes WHERE {which}", values))
@@ -97,11 +97,11 @@ class Notes:
             self._db.executemany("INSERT OR IGNORE INTO notes VALUES (?, ?, ?)", ((kind, *note) for note in after))
 
     def listed(self, kind: str, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return names and notes; none for an index that was built before there were any.
+        """Return names with notes; an empty list for an index of a version without notes.
 
         Args:
-            kind: `unread` or `remark`.
-            maximum: Maximum number of them; -1 for all.
+            kind: Kind of the notes: `unread` or `remark`.
+            maximum: Maximum number of notes. -1 for all.
         """
         if not self._has("notes"):
             return []
@@ -111,19 +111,19 @@ class Notes:
         return rows.fetchall()
 
     def put_bad_records(self, number: int, count: int, reasons: Sequence[str]) -> None:
-        """Note the records of a file that were left out.
+        """Store the records of a file that were left out.
 
         Args:
             number: Number of the file.
-            count: How many were left out.
-            reasons: What is wrong with the first of them.
+            count: Number of records that were left out.
+            reasons: Faults of the first of them.
         """
         self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
         if count:
             self._db.execute("INSERT INTO bad_records VALUES (?, ?, ?)", (number, count, json.dumps(list(reasons))))
 
     def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return file and reason of records that were left out, the first of each file."""
+        """Return file and reason of records that were left out, for the first records of each file."""
         if not self._has("bad_records"):
             return []
         rows = self._db.execute(
@@ -144,13 +144,21 @@ class Notes:
         return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
 
 
-def _row(one: Document) -> tuple[object, ...]:
-    stamp = (one.stamp.size, one.stamp.mtime)
-    return (one.name, os.fsencode(one.path), one.key, one.member, one.given, *stamp, one.shown)
+def _row(document: Document) -> tuple[object, ...]:
+    stamp = (document.stamp.size, document.stamp.mtime)
+    return (
+        document.name,
+        os.fsencode(document.path),
+        document.key,
+        document.member,
+        document.is_named,
+        *stamp,
+        document.shown,
+    )
 
 
 def _document(row: Sequence[object]) -> Document:
-    path, key, member, given, size, mtime, shown = row
+    path, key, member, is_named, size, mtime, shown_path = row
     assert isinstance(path, bytes)
     stamp = Stamp(int(str(size)), int(str(mtime)))
-    return Document(Path(os.fsdecode(path)), str(key), stamp, str(member), bool(given), str(shown))
+    return Document(Path(os.fsdecode(path)), str(key), stamp, str(member), bool(is_named), str(shown_path))

@@ -1,1 +1,1 @@
-"""Searches of other systems as retrievers: MCP servers and web search engines."""
+"""Retrievers over searches of other systems: MCP servers, web search engines and frameworks."""

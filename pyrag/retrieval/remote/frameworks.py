@@ -1,10 +1,10 @@
-"""Retrievers of LangChain, LlamaIndex and Haystack, told by their methods: none of these packages is imported.
+"""Retrievers of LangChain, LlamaIndex and Haystack, recognised by their methods without importing these packages.
 
 PyRAG(retriever=vector_store.as_retriever())          # LangChain: ainvoke(query) -> documents with page_content
 PyRAG(retriever=index.as_retriever())                 # LlamaIndex: aretrieve(query) -> nodes with scores
 PyRAG(retriever=InMemoryBM25Retriever(store))         # Haystack: run(query=…, top_k=…) -> {"documents": […]}
 
-LangChain's and LlamaIndex's retrievers have their own number of results: pyrag cuts the list, and cannot lengthen it.
+LangChain's and LlamaIndex's retrievers have their own number of results, which pyrag can reduce but not increase.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from pyrag.retrieval.remote.hits import fields_of_hit, ranked
 
 
 class FrameworkRetriever:
-    """A retriever over the search of another framework's object; what it returns is checked by its caller.
+    """Retriever over an object of another framework. Its caller checks the results.
 
     Args:
-        inner: the object.
-        search: calls it with a query and a number.
-        fields: returns a result as a mapping with `text`, `title`, `id`, `source`, `score`.
+        inner: Object of the framework.
+        search: Function that searches the object with a query and a number.
+        fields: Function that returns a result as a mapping with `text`, `title`, `id`, `source` and `score`.
     """
 
     def __init__(
@@ -37,17 +37,22 @@ class FrameworkRetriever:
         return type(self._inner).__name__
 
     async def retrieve(self, query: str, topk: int) -> list[Any]:
-        """Return the results as mappings. Args: those of `Retriever.retrieve`."""
-        found = self._search(query, topk)
-        found = await found if inspect.isawaitable(found) else found
-        return ranked([self._fields(one) or one for one in list(found)[:topk]])
+        """Return the results as mappings.
+
+        Args:
+            query: Text to search for.
+            topk: Maximum number of results.
+        """
+        results = self._search(query, topk)
+        results = await results if inspect.isawaitable(results) else results
+        return ranked([self._fields(result) or result for result in list(results)[:topk]])
 
 
 def adapted(retriever: Any) -> Any:
-    """Return a retriever of another framework as one of ours; an object of any other kind as it is.
+    """Wrap a retriever of another framework; return any other object unchanged.
 
     Raises:
-        ConfigError: it is a retriever of Haystack that takes embeddings and no text.
+        ConfigError: The object is a retriever of Haystack that takes embeddings instead of text.
     """
     if _is_ours(retriever):
         return retriever
@@ -61,12 +66,12 @@ def adapted(retriever: Any) -> Any:
 
 
 def _is_ours(retriever: Any) -> bool:
-    """Return True for an object with `retrieve(query, topk)`; LlamaIndex's takes the query alone."""
+    """Return True for an object with `retrieve(query, topk)`; LlamaIndex's `retrieve` takes only the query."""
     try:
         parameters = inspect.signature(retriever.retrieve).parameters.values()
     except (AttributeError, TypeError, ValueError):
         return callable(getattr(retriever, "retrieve", None)) and not hasattr(retriever, "aretrieve")
-    return len(parameters) > 1 or any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    return len(parameters) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
 
 
 def _of_haystack(retriever: Any) -> FrameworkRetriever:
@@ -92,19 +97,19 @@ def _of_haystack_document(document: Any) -> dict[str, Any] | None:
     return _mapped(document, getattr(document, "content", None), getattr(document, "meta", None))
 
 
-def _of_llama_index(found: Any) -> dict[str, Any] | None:
-    node = getattr(found, "node", found)
+def _of_llama_index(result: Any) -> dict[str, Any] | None:
+    node = getattr(result, "node", result)
     get_content = getattr(node, "get_content", None)
-    mapped = _mapped(node, get_content() if callable(get_content) else None, getattr(node, "metadata", None))
-    score = getattr(found, "score", None)
-    return mapped and mapped | {"id": getattr(node, "node_id", None), "score": score}
+    fields = _mapped(node, get_content() if callable(get_content) else None, getattr(node, "metadata", None))
+    score = getattr(result, "score", None)
+    return fields and fields | {"id": getattr(node, "node_id", None), "score": score}
 
 
 def _mapped(document: Any, text: Any, metadata: Any) -> dict[str, Any] | None:
-    """Return a document's fields; those of its metadata where it has none itself."""
+    """Return a document's fields, completed by its metadata; None if it has no text."""
     if not isinstance(text, str):
         return None
     known = metadata if isinstance(metadata, dict) else {}
     own = {"text": text, "id": getattr(document, "id", None), "score": getattr(document, "score", None)}
-    mapped: dict[str, Any] = fields_of_hit(known | {key: value for key, value in own.items() if value is not None})
-    return mapped | {"metadata": known}
+    fields: dict[str, Any] = fields_of_hit(known | {key: value for key, value in own.items() if value is not None})
+    return fields | {"metadata": known}

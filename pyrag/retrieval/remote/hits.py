@@ -1,4 +1,4 @@
-"""Hits of search tools, whatever their fields are called, as the mappings that `pyrag.retrieval.checked` reads."""
+"""Hits of search tools, under any usual field names, as the mappings that `pyrag.retrieval.checked` reads."""
 
 from __future__ import annotations
 
@@ -11,52 +11,52 @@ _SOURCE = ("source", "url", "uri", "link", "href", "path", "file")
 _ID = ("id", "_id", "doc_id", "document_id", "chunk_id", "uri", "url", "link")
 _SCORE = ("score", "relevance_score", "relevance", "similarity")
 _LISTS = ("passages", "results", "result", "documents", "hits", "matches", "items", "chunks", "data")
-_INSIDE = ("document", "metadata", "meta")  # mappings inside of a hit that hold some of its fields
-MAX_DEPTH = 3  # of lists inside of mappings
+_INSIDE = ("document", "metadata", "meta")  # nested mappings that hold some fields of a hit
+MAX_DEPTH = 3  # of nested mappings
 
 
 def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
-    """Return the hits of a reply: a list, or the list that a mapping holds under a usual or its only name.
+    """Return the hits of a reply: the reply itself if it is a list, or a list that it holds.
 
     Args:
-        value: data of JSON.
-        depth: mappings inside of mappings that are looked into.
+        value: JSON value.
+        depth: Maximum depth of nested mappings to search.
     """
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, Mapping) or depth < 1:
         return []
     named = [value[key] for key in _LISTS if key in value]
-    for inner in named or [one for one in value.values() if isinstance(one, list | Mapping)]:
-        if found := hits_in(inner, depth - 1):
-            return found
+    for inner in named or [item for item in value.values() if isinstance(item, list | Mapping)]:
+        if hits := hits_in(inner, depth - 1):
+            return hits
     return [value] if _text_of(value) else []
 
 
 def fields_of_hit(hit: Any) -> Any:
-    """Return a hit with the usual names of fields: `id`, `title`, `text`, `source`, `score`; a text is its only field.
+    """Return a hit with the field names `id`, `title`, `text`, `source` and `score`; a plain text becomes `text`.
 
-    Anything else is returned as it is, for `checked` to leave out.
+    Any other value is returned unchanged, for `checked` to leave out.
     """
     if isinstance(hit, str):
         return {"text": hit}
     if not isinstance(hit, Mapping):
         return hit
     inside = [hit[key] for key in _INSIDE if isinstance(hit.get(key), Mapping)]
-    given = {key: value for one in (*reversed(inside), hit) for key, value in one.items() if value is not None}
-    text = _text_of(given)
+    fields = {key: value for mapping in (*reversed(inside), hit) for key, value in mapping.items() if value is not None}
+    text = _text_of(fields)
     if text is None:
         return hit
-    found = {"id": _first(given, _ID), "title": _first(given, _TITLE), "source": _first(given, _SOURCE)}
-    places = {key: given.get(key) for key in ("start", "end")}
-    return found | places | {"text": text, "score": _number(_first(given, _SCORE))}
+    names = {"id": _first(fields, _ID), "title": _first(fields, _TITLE), "source": _first(fields, _SOURCE)}
+    places = {key: fields.get(key) for key in ("start", "end")}
+    return names | places | {"text": text, "score": _number(_first(fields, _SCORE))}
 
 
 def ranked(hits: Iterable[Any]) -> list[Any]:
-    """Return hits with scores that fall along the list, for engines that rank without telling scores."""
+    """Add decreasing scores to hits without scores, for engines that do not report any."""
     return [
-        one | {"score": 1.0 / place} if isinstance(one, dict) and one.get("score") is None else one
-        for place, one in enumerate(hits, 1)
+        hit | {"score": 1.0 / place} if isinstance(hit, dict) and hit.get("score") is None else hit
+        for place, hit in enumerate(hits, 1)
     ]
 
 

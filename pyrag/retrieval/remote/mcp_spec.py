@@ -1,4 +1,4 @@
-"""Specs of MCP servers as retrievers, `mcp+stdio:COMMAND` and `mcp+http:URL`, and the choice of their search tool."""
+"""Specs of MCP servers, `mcp+stdio:COMMAND` and `mcp+http:URL`, and the selection of their search tool."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LIMITS = ("topk", "top_k", "k", "limit", "n", "n_results", "num_results", "max_
 
 @dataclass(frozen=True, slots=True)
 class McpTarget:
-    """A server and its tool. `command` is empty for a server behind a URL.
+    """Server with its tool. `command` is empty for a server behind a URL.
 
     Attributes:
-        name: for traces and messages, without arguments and secrets.
-        tool: name of the tool; empty where the server's tools decide.
-        environment: variables that a command gets besides PATH, HOME and the like.
+        name: Name for traces and messages, without arguments and secrets.
+        tool: Name of the tool; empty to select it among the server's tools.
+        environment: Variables that a command gets in addition to PATH, HOME and the like.
     """
 
     name: str
@@ -41,7 +41,7 @@ class McpTarget:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """A tool with the names of its arguments. `limit` is empty where it takes no number of passages."""
+    """Tool with the names of its arguments. `limit` is empty if the tool takes no number of passages."""
 
     name: str
     query: str
@@ -52,8 +52,8 @@ class SearchTool:
         """Return the arguments of a call.
 
         Args:
-            query: text to search for.
-            topk: number of passages; lowered to the tool's own bound.
+            query: Text to search for.
+            topk: Number of passages, which is lowered to the tool's own maximum.
         """
         number = topk if self.max_limit is None else min(topk, self.max_limit)
         return {self.query: query} | ({self.limit: number} if self.limit else {})
@@ -71,11 +71,11 @@ def read_spec(spec: str) -> McpTarget:
         spec: `mcp+stdio:COMMAND` or `mcp+http:URL`, optionally with `#tool=NAME` and `&env=NAME,…` at its end.
 
     Raises:
-        ConfigError: the command or the URL is missing or unreadable, an option or a variable is unknown.
+        ConfigError: The command or the URL is missing or malformed, an option is unknown, or a variable is not set.
     """
-    found = _OPTIONS.search(spec)
-    options = dict(parse_qsl(found[1])) if found else {}
-    rest = spec[: found.start()] if found else spec
+    match = _OPTIONS.search(spec)
+    options = dict(parse_qsl(match[1])) if match else {}
+    rest = spec[: match.start()] if match else spec
     if unknown := sorted(options.keys() - {"tool", "env"}):
         raise ConfigError(f"an MCP retriever knows no option {unknown[0]!r}: it takes #tool=NAME&env=NAME,…")
     tool = options.get("tool", "")
@@ -93,58 +93,60 @@ def read_spec(spec: str) -> McpTarget:
     named = [name for name in options.get("env", "").split(",") if name]
     if missing := [name for name in named if name not in os.environ]:
         raise ConfigError(f"the variable {missing[0]}, which env= names, is not set: set it or leave it out")
-    shown = f"{STDIO}{Path(command[0]).name}"
-    return McpTarget(shown, command, tool=tool, environment={name: os.environ[name] for name in named})
+    label = f"{STDIO}{Path(command[0]).name}"
+    return McpTarget(label, command, tool=tool, environment={name: os.environ[name] for name in named})
 
 
 def choose_tool(tools: Mapping[str, Mapping[str, Any]], target: McpTarget) -> SearchTool:
-    """Return the tool to search with: the named one, the only one, or the one that is named like a search.
+    """Select the search tool: the tool that the user named, the only tool, or the tool that is named like a search.
 
     Args:
-        tools: input schemas by name.
-        target: the server, with the name that the user gave.
+        tools: Input schemas by name.
+        target: The server, with the name of the tool if the user named it.
 
     Raises:
-        PermanentServiceError: there is no such tool, several would do, or it takes no text.
+        PermanentServiceError: There is no such tool, several tools qualify, or the tool takes no text.
     """
     names = list(tools)
     if target.tool:
-        chosen = [name for name in names if name == target.tool]
+        selection = [name for name in names if name == target.tool]
     else:
-        chosen = names if len(names) == 1 else _searches(names)
-    if len(chosen) != 1:
-        said = f"has no tool {target.tool!r}" if target.tool else "has no only tool that searches"
-        listed = ", ".join(names[:20]) or "none"
-        message = f"{target.name} {said} (its tools: {listed}): choose one with #tool=NAME at the end of the retriever"
+        selection = names if len(names) == 1 else _searches(names)
+    if len(selection) != 1:
+        fault = f"has no tool {target.tool!r}" if target.tool else "has no only tool that searches"
+        listing = ", ".join(names[:20]) or "none"
+        message = (
+            f"{target.name} {fault} (its tools: {listing}): choose one with #tool=NAME at the end of the retriever"
+        )
         raise PermanentServiceError(message, service=target.name)
-    return _search_tool(chosen[0], tools[chosen[0]], target)
+    return _search_tool(selection[0], tools[selection[0]], target)
 
 
 def _searches(names: Sequence[str]) -> list[str]:
-    """Return the tools that are named like a search: exactly so, else by a word of their name."""
+    """Return the tools that are named like a search, exactly or by a word of their name."""
     for word in _SEARCHES:
         if word in names:
             return [word]
     worded = {name: set(re.split(r"[^a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower())) for name in names}
     for word in _SEARCHES:
-        if found := [name for name, words in worded.items() if word in words]:
-            return found
+        if matches := [name for name, words in worded.items() if word in words]:
+            return matches
     return []
 
 
 def _search_tool(name: str, schema: Mapping[str, Any], target: McpTarget) -> SearchTool:
     fields: Mapping[str, Any] = schema.get("properties") or {}
-    required = [one for one in schema.get("required") or () if one in fields]
-    texts = [one for one in fields if "string" in _types(fields[one])]
-    query = next((one for one in _QUERIES if one in texts), None)
-    query = query or next((one for one in required if one in texts), None) or next(iter(texts), None)
-    if query is None or any(one != query and one not in _LIMITS for one in required):
+    required = [name for name in schema.get("required") or () if name in fields]
+    texts = [name for name in fields if "string" in _types(fields[name])]
+    query = next((name for name in _QUERIES if name in texts), None)
+    query = query or next((name for name in required if name in texts), None) or next(iter(texts), None)
+    if query is None or any(name != query and name not in _LIMITS for name in required):
         needs = ", ".join(required) or "nothing"
         message = f"the tool {name} of {target.name} needs {needs}: pyrag can give it a query and a number alone"
         raise PermanentServiceError(message, service=target.name)
-    limit = next((one for one in _LIMITS if one in fields and _types(fields[one]) & {"integer", "number"}), "")
-    most = fields[limit].get("maximum") if limit else None
-    return SearchTool(name, query, limit, int(most) if isinstance(most, int | float) else None)
+    limit = next((name for name in _LIMITS if name in fields and _types(fields[name]) & {"integer", "number"}), "")
+    maximum = fields[limit].get("maximum") if limit else None
+    return SearchTool(name, query, limit, int(maximum) if isinstance(maximum, int | float) else None)
 
 
 def _types(field: Any) -> set[str]:
@@ -152,7 +154,7 @@ def _types(field: Any) -> set[str]:
     if not isinstance(field, Mapping):
         return set()
     own = field.get("type")
-    found = {own} if isinstance(own, str) else set(own or ())
-    for one in field.get("anyOf") or field.get("oneOf") or ():
-        found |= _types(one)
-    return found
+    types = {own} if isinstance(own, str) else set(own or ())
+    for option in field.get("anyOf") or field.get("oneOf") or ():
+        types |= _types(option)
+    return types

@@ -1,7 +1,7 @@
-"""A search tool of an MCP server as a retriever. Needs the package `mcp`, version 2.
+"""Retriever over the search tool of an MCP server. It needs the package `mcp`, version 2.
 
-One connection, and with it one process, stays open for each event loop; after a crash the next search starts another.
-A command runs with the rights of whoever names it: it is the user's, never a program's or a passage's.
+Each event loop keeps a connection, and with it a process; after a crash, the next search starts another. A command runs
+with the user's rights: it comes from the user, never from a program or a passage.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from pyrag.retrieval.remote.mcp_spec import TOKEN_VARIABLE, McpTarget, SearchToo
 if TYPE_CHECKING:
     from mcp import Client
 
-START_SECONDS = 60.0  # that a server may take to start and to list its tools
+START_SECONDS = 60.0  # limit for a server to start and list its tools
 MAX_PAGES = 10  # of tools
-MAX_SAID = 300  # characters of a server's own words
+MAX_SAID = 300  # characters of a server's own messages
 _ATTEMPTS = 2
 _SILENT = logging.NullHandler()
 
 
 class McpRetriever:
-    """A `Retriever` over the search tool of an MCP server.
+    """Retriever over the search tool of an MCP server.
 
     Args:
-        spec: `mcp+stdio:COMMAND` or `mcp+http:URL`, as `pyrag.retrieval.remote.mcp_spec.read_spec` reads it.
-        timeout: seconds for one search.
+        spec: `mcp+stdio:COMMAND` or `mcp+http:URL`; see `pyrag.retrieval.remote.mcp_spec.read_spec`.
+        timeout: Seconds for one search.
 
     Raises:
-        ConfigError: the spec is wrong, or the package `mcp` is not installed.
+        ConfigError: The spec is malformed, or the package `mcp` is not installed.
     """
 
     def __init__(self, spec: str, *, timeout: float = 10.0) -> None:
@@ -66,28 +66,30 @@ class McpRetriever:
         return self._target.name
 
     async def retrieve(self, query: str, topk: int) -> Passages:
-        """Call the tool; a blank query is not sent. A server that has ended is started again, once.
+        """Call the tool. A blank query is not sent. A server that has ended is started again, once.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of passages.
 
         Raises:
-            ServiceError: the server cannot be started or reached, its tool fails, or replies with no passages.
+            ServiceError: The server cannot be started or reached, its tool fails, or its reply holds no passages.
         """
         if not query.strip() or topk < 1:
             return Passages()
         connection = self._connections.get()
-        for left in reversed(range(_ATTEMPTS)):
+        for remaining in reversed(range(_ATTEMPTS)):
             try:
                 return await connection.search(query, topk)
             except _ConnectionLostError as lost:
                 await connection.drop(lost.owner)
-                if not left:
+                if not remaining:
                     message = f"{self.name} ended while it searched{connection.said}: look into its log"
                     raise RetryableServiceError(message, service=self.name) from lost
         raise AssertionError("unreachable")
 
     async def aclose(self) -> None:
-        """End the server of this event loop; those of other loops end with them."""
+        """End the server of this event loop; servers of other loops end with their loops."""
         await self._connections.get().drop()
 
     def _connection(self) -> _Connection:
@@ -95,7 +97,7 @@ class McpRetriever:
 
 
 class _ConnectionLostError(Exception):
-    """The server of a connection's `owner` went away."""
+    """Loss of the server of a connection, whose task is `owner`."""
 
     def __init__(self, owner: asyncio.Task[None]) -> None:
         super().__init__()
@@ -103,7 +105,7 @@ class _ConnectionLostError(Exception):
 
 
 class _Connection:
-    """A client with a task of its own: a client must be closed by the task that opened it."""
+    """Client with its own task, since the task that opened a client must close it."""
 
     def __init__(self, target: McpTarget, timeout: float) -> None:
         self._target, self._timeout = target, timeout
@@ -140,15 +142,16 @@ class _Connection:
                 raise _ConnectionLostError(owner) from error
             raise MalformedReplyError(f"{name} sent no result of a tool ({_short(error)})", service=name) from error
         if reply.is_error:
-            said = _short(" ".join(_texts(reply))) or "without a word"
-            raise ServiceError(f"the tool {tool.name} of {name} failed ({said}): look into that server", service=name)
+            text = _short(" ".join(_texts(reply))) or "without a word"
+            raise ServiceError(f"the tool {tool.name} of {name} failed ({text}): look into that server", service=name)
         return _passages(reply, topk, name)
 
     async def drop(self, lost: asyncio.Task[None] | None = None) -> None:
         """Close the client and end its process.
 
         Args:
-            lost: the owner of the client that went away; another search may have started a new one meanwhile.
+            lost: Owner of the lost client, so that a client which another search has started meanwhile stays. None to
+                close any client.
         """
         owner = self._owner
         if owner is None or (lost is not None and lost is not owner):
@@ -180,7 +183,7 @@ class _Connection:
         except Exception as error:
             if not ready.done():
                 ready.set_exception(self._not_started(_leaf(error)))
-                ready.exception()  # whoever waited for it may be gone
+                ready.exception()  # mark it as retrieved, since nobody may wait for it any more
 
     @contextlib.asynccontextmanager
     async def _client(self) -> AsyncIterator[Client]:
@@ -225,33 +228,33 @@ class _Connection:
         if isinstance(error, FileNotFoundError | PermissionError):
             what = f"{name} cannot be started ({error.strerror}): check the command"
             return PermanentServiceError(what, service=name)
-        said = self.said or f" ({_short(error) or type(error).__name__})"
+        reason = self.said or f" ({_short(error) or type(error).__name__})"
         cure = "try its command by hand" if self._target.command else "start it, or check its URL"
-        return RetryableServiceError(f"{name} gave no connection{said}: {cure}", service=name)
+        return RetryableServiceError(f"{name} gave no connection{reason}: {cure}", service=name)
 
 
 def _last_words(log: IO[str]) -> str:
-    """Return the end of what a command has printed on stderr, in brackets."""
+    """Return the end of a command's output on stderr, in brackets."""
     log.seek(0)
-    said = excerpt(without_keys(log.read()[-16 * MAX_SAID :])[-MAX_SAID:], MAX_SAID)
-    return f" (it said: {said})" if said else ""
+    text = excerpt(without_keys(log.read()[-16 * MAX_SAID :])[-MAX_SAID:], MAX_SAID)
+    return f" (it said: {text})" if text else ""
 
 
 async def _schemas(client: Client) -> dict[str, dict[str, Any]]:
     """Return the input schemas of the server's tools by name."""
-    found: dict[str, dict[str, Any]] = {}
+    schemas: dict[str, dict[str, Any]] = {}
     cursor = None
     for _ in range(MAX_PAGES):
-        listed = await client.list_tools(cursor=cursor)
-        found |= {tool.name: tool.input_schema for tool in listed.tools}
-        cursor = listed.next_cursor
+        page = await client.list_tools(cursor=cursor)
+        schemas |= {tool.name: tool.input_schema for tool in page.tools}
+        cursor = page.next_cursor
         if cursor is None:
             break
-    return found
+    return schemas
 
 
 def _passages(reply: Any, topk: int, name: str) -> Passages:
-    """Return the passages of a tool's result: of its structured content, else of its texts."""
+    """Return the passages in the structured content of a tool's result, or else in its texts."""
     structured = hits_in(reply.structured_content) if reply.structured_content is not None else []
     passages = _checked(structured, topk, name)
     if passages:
@@ -271,7 +274,7 @@ def _checked(hits: list[Any], topk: int, name: str) -> Passages:
 
 
 def _hits_of_block(block: Any) -> list[Any]:
-    """Return the hits of a block of content: those of its JSON, else its text as one."""
+    """Return the hits in the JSON of a block of content, or else its text as a hit."""
     text = getattr(block, "text", None)
     if isinstance(text, str):
         with contextlib.suppress(ValueError, RecursionError):
@@ -289,11 +292,11 @@ def _texts(reply: Any) -> list[str]:
 
 
 def _leaf(error: BaseException) -> BaseException:
-    """Return the first failure inside of groups of them."""
+    """Return the first error in nested exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
-def _short(said: object) -> str:
-    return excerpt(said, MAX_SAID)
+def _short(text: object) -> str:
+    return excerpt(text, MAX_SAID)

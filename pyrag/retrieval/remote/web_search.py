@@ -1,7 +1,7 @@
-"""Web search engines as retrievers: `searxng:URL`, `tavily:` and `brave:`. Their snippets are the passages.
+"""Retrievers over web search engines: `searxng:URL`, `tavily:` and `brave:`. Their snippets are the passages.
 
-Keys are read from the environment (`TAVILY_API_KEY`, `BRAVE_SEARCH_API_KEY`); another address may follow the colon,
-such as that of a proxy. Left out: reading the pages behind the snippets.
+Keys are read from the environment (`TAVILY_API_KEY`, `BRAVE_SEARCH_API_KEY`). Another address, such as a proxy's, may
+follow the colon. The pages behind the snippets are not read.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _DEFAULT_TRANSPORT = Transport()
 
 @dataclass(frozen=True, slots=True)
 class SearchEngine:
-    """An engine's API.
+    """API of a search engine.
 
     Attributes:
-        url: address; empty where the user must name one.
-        key: variable that holds the API key; empty where none is needed.
-        header: header of the key, with a place for it.
-        path: of a search.
-        body: makes the body of a POST of query and number; None asks by GET.
-        parameters: makes the query string of a GET.
-        results: names under which a reply holds its results, from outside to inside.
-        max_results: the engine's own limit.
-        max_query: characters and words that the engine takes.
+        url: Address; empty if the user must name it.
+        key: Environment variable with the API key; empty if no key is needed.
+        header: Name of the key's header, and its value with a placeholder for the key.
+        path: Path of a search.
+        body: Function that makes the body of a POST from query and number; None to send a GET.
+        parameters: Function that makes the query parameters of a GET.
+        results: Names under which a reply holds its results, outermost first.
+        max_results: Maximum number of results.
+        max_query: Maximum numbers of characters and words of a query.
     """
 
     url: str
@@ -71,16 +71,16 @@ ENGINES: Mapping[str, SearchEngine] = {
 
 
 class WebSearchRetriever:
-    """A `Retriever` over a search engine.
+    """Retriever over a search engine.
 
     Args:
-        spec: `searxng:URL`, `tavily:`, `brave:`, the last two with another address after the colon if need be.
-        timeout: seconds for one request.
-        limit: maximum size of a reply.
-        transport: proxy and certificates.
+        spec: `searxng:URL`, `tavily:` or `brave:`; for the last two, another address may follow the colon.
+        timeout: Seconds for one request.
+        limit: Maximum size of a reply.
+        transport: Proxy and certificates.
 
     Raises:
-        ConfigError: the address is missing, or the API key is not set.
+        ConfigError: The address is missing, or the API key is not set.
     """
 
     def __init__(
@@ -114,12 +114,14 @@ class WebSearchRetriever:
         )
 
     async def retrieve(self, query: str, topk: int) -> Passages:
-        """Return the snippets of the best pages; a blank query is not sent, and a long one is cut.
+        """Return the snippets of the best pages. A blank query is not sent, and a long query is cut.
 
-        Args: those of `Retriever.retrieve`.
+        Args:
+            query: Text to search for.
+            topk: Maximum number of snippets.
 
         Raises:
-            ServiceError: the engine cannot be reached, refuses or sends no results.
+            ServiceError: The engine cannot be reached, refuses, or sends a malformed reply.
         """
         engine = self._engine
         characters, words = engine.max_query
@@ -140,30 +142,34 @@ class WebSearchRetriever:
 
 
 def _passages(content: bytes, names: Sequence[str], topk: int) -> Passages:
-    """Return the snippets of a reply. Raises `ValueError`, which the client reports as a malformed reply."""
-    found = msgspec.json.decode(content)
-    if not isinstance(found, dict):
+    """Return the snippets of a reply.
+
+    Raises:
+        ValueError: The reply is malformed, which the client reports.
+    """
+    value = msgspec.json.decode(content)
+    if not isinstance(value, dict):
         raise ReplyFormError("it is no object")
-    for name in names:  # Brave leaves `web` out where nothing was found
-        found = found.get(name) or {} if isinstance(found, dict) else {}
-    hits = [_snippet(one, place) for place, one in enumerate(found[:topk], 1)] if isinstance(found, list) else []
-    return checked([one for one in hits if one is not None], topk)
+    for name in names:  # Brave leaves out `web` if it finds nothing
+        value = value.get(name) or {} if isinstance(value, dict) else {}
+    hits = [_snippet(item, place) for place, item in enumerate(value[:topk], 1)] if isinstance(value, list) else []
+    return checked([item for item in hits if item is not None], topk)
 
 
 def _snippet(result: Any, place: int) -> dict[str, Any] | None:
-    """Return a result as the mapping that `checked` reads; None without a text."""
+    """Return a result as the mapping that `checked` reads; None if it has no text."""
     if not isinstance(result, dict):
         return None
     parts = [result.get("content") or result.get("description"), *(result.get("extra_snippets") or ())]
-    text = "\n".join(filter(None, (_plain(one) for one in parts)))
+    text = "\n".join(filter(None, (_plain(part) for part in parts)))
     url = result.get("url")
     if not text or not isinstance(url, str):
         return None
     score = result.get("score")
-    kept = float(score) if isinstance(score, int | float) else 1.0 / place
-    return {"id": url, "title": _plain(result.get("title")), "text": text, "source": url, "score": kept}
+    own_score = float(score) if isinstance(score, int | float) else 1.0 / place
+    return {"id": url, "title": _plain(result.get("title")), "text": text, "source": url, "score": own_score}
 
 
 def _plain(value: Any) -> str:
-    """Return a text without the tags that engines mark words with."""
+    """Return a text without the tags with which engines highlight words."""
     return html.unescape(_TAG.sub("", value)).strip() if isinstance(value, str) else ""

@@ -1,13 +1,13 @@
-"""Passages and their vectors in PostgreSQL with the extension pgvector (0.8 and newer).
+"""Store of passages and their vectors in PostgreSQL with the extension pgvector (0.8 and newer).
 
     pgvector:TABLE@postgresql://USER@HOST:5432/DATABASE    (extra `pgvector`)
 
 A passage is a row with the passage as JSON, the facts that filters test (`pgvector_filters`), a vector, and BM25's
-terms with their weights (`sparse`), whose inverse document frequencies are counted when they are asked for. A hybrid
-query fuses both lists by reciprocal rank, as an index folder does. What made the vectors is kept in the table
-`pyrag_fingerprints`, so that a table refuses the queries of another embedder. Vectors are compared one by one until
-`optimise` builds a graph (HNSW). Values are parameters of statements; names of tables are checked and quoted.
-Left out: partitions, replicas and roles, which are the database's.
+terms with their weights (`sparse`), whose inverse document frequencies are computed per query. A hybrid query fuses
+both lists by reciprocal rank, like an index folder. The table `pyrag_fingerprints` stores the embedder's fingerprint,
+so that queries of another embedder are refused. Vectors are compared one by one until `optimise` builds a graph
+(HNSW). Values are parameters of statements; names of tables are checked and quoted. The database manages partitions,
+replicas and roles.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _BATCH = 256
 _SCANNED = 2_000  # rows that a scan fetches at once
-_MAX_IDLE = 8  # connections kept for the next call
+_MAX_IDLE = 8  # open connections for later calls
 _SPARSE = "sparse"
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,47}")
 
@@ -103,7 +103,7 @@ class PgvectorStore(Store):
             passages: Passages to write.
             vectors: Array of float32 of shape (passages, dimension).
         """
-        rows = [_row(one, vector) for one, vector in zip(passages, vectors.tolist(), strict=True)]
+        rows = [_row(passage, vector) for passage, vector in zip(passages, vectors.tolist(), strict=True)]
         with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
             for start in range(0, len(rows), _BATCH):
                 cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
@@ -111,7 +111,7 @@ class PgvectorStore(Store):
     def delete(self, ids: Sequence[str]) -> None:
         """Delete passages; unknown ids are ignored."""
         with self._connection("written") as connection:
-            connection.execute(self._composed(statements.DELETE), ([_key(one) for one in ids],))
+            connection.execute(self._composed(statements.DELETE), ([_key(key) for key in ids],))
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """Return the best passages for each query, over one connection.
@@ -121,21 +121,23 @@ class PgvectorStore(Store):
             dense_weight: Weight of the vectors, from 0 to 1.
         """
         with self._connection("searched") as connection:
-            return [self._found(connection, one, dense_weight) for one in asked]
+            return [self._found(connection, query, dense_weight) for query in asked]
 
     def _found(self, connection: Any, asked: DenseQuery, dense_weight: float) -> list[Passage]:
         terms = query_terms(asked.query) if dense_weight < 1 and asked.query else {}
         near = asked.vector is not None and (dense_weight > 0 or not terms)
         if not (near and terms):
-            found = self._near(connection, asked, asked.topk) if near else self._worded(connection, asked, asked.topk)
+            passages = (
+                self._near(connection, asked, asked.topk) if near else self._worded(connection, asked, asked.topk)
+            )
         else:
             depth = max(DEPTH, asked.topk)
             lists = {_SPARSE: self._worded(connection, asked, depth), PART: self._near(connection, asked, depth)}
             return fuse(lists, {PART: dense_weight, _SPARSE: 1 - dense_weight})[: asked.topk]
-        return sorted(found, key=best_first)[: asked.topk]
+        return sorted(passages, key=best_first)[: asked.topk]
 
     def _near(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
-        """Return the nearest passages. What a graph leaves short under a filter is compared one by one."""
+        """Return the nearest passages. If a graph finds too few under a filter, vectors are compared one by one."""
         condition = condition_of(asked.filter)
         statement = self._composed(statements.NEAREST, condition=condition.text)
         vector = _vector(asked.vector.tolist())
@@ -149,7 +151,7 @@ class PgvectorStore(Store):
         return [passage_of(payload, score, PART) for payload, score in rows]
 
     def _worded(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
-        """Return the best passages by BM25. Frequencies are those of all passages, whatever the filter."""
+        """Return the best passages by BM25. Frequencies count all passages, whatever the filter."""
         terms, condition = query_terms(asked.query), condition_of(asked.filter)
         statement = self._composed(statements.WORDED, condition=condition.text)
         values = (list(terms), list(terms.values()), list(terms), *condition.values, limit)
@@ -169,7 +171,7 @@ class PgvectorStore(Store):
                     yield passage_of(payload, 0.0, PART)
 
     def optimise(self) -> None:
-        """Build the graph of vectors, which searches use from then on; passages added later join it."""
+        """Build the graph of vectors, which later searches use. Passages that are added later join it."""
         with self._connection("optimised") as connection, connection.transaction():
             connection.execute(statements.WITHOUT_LIMIT)
             connection.execute(self._composed(statements.GRAPH))
@@ -187,7 +189,7 @@ class PgvectorStore(Store):
 
     @contextmanager
     def _connection(self, doing: str) -> Iterator[Any]:
-        """Yield a connection of this call's own, and keep it for the next if it still works."""
+        """Yield a connection for this call, and keep it for later calls if it still works."""
         with StoreErrors(self._spec, doing):
             connection = self._connected()
             try:
@@ -225,11 +227,11 @@ class PgvectorStore(Store):
         return str(self._table[-1])
 
     def _names(self, table: str) -> tuple[str, ...]:
-        """Return the name of a table beside ours."""
+        """Return the name of a table in the same schema."""
         return (*self._table[:-1], table)
 
     def _composed(self, statement: str, *, dimension: int = 0, condition: str = "true") -> Any:
-        """Return a statement with quoted names. `condition` is made of constants and placeholders."""
+        """Return a statement with quoted names. `condition` consists of constants and placeholders."""
         sql = self._driver.sql
         return sql.SQL(statement).format(
             table=sql.Identifier(*self._table),
@@ -250,15 +252,22 @@ def _driver() -> Any:
     return psycopg
 
 
-def _row(one: Passage, vector: list[float]) -> tuple[Any, ...]:
-    terms = passage_terms(one.title, one.text)
-    payload = msgspec.json.encode(payload_of(one)).decode()
-    return _key(one.id), payload, encoded_facts(one.metadata), _vector(vector), list(terms), list(terms.values())
+def _row(passage: Passage, vector: list[float]) -> tuple[Any, ...]:
+    terms = passage_terms(passage.title, passage.text)
+    payload = msgspec.json.encode(payload_of(passage)).decode()
+    return (
+        _key(passage.id),
+        payload,
+        encoded_facts(passage.metadata),
+        _vector(vector),
+        list(terms),
+        list(terms.values()),
+    )
 
 
-def _key(one: str) -> bytes:
-    """A hash of an id, which may hold characters that PostgreSQL has in no text."""
-    return hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+def _key(passage_id: str) -> bytes:
+    """Return a hash of an id, since an id may hold characters that PostgreSQL does not allow in texts."""
+    return hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _vector(values: list[float]) -> str:

@@ -1,8 +1,8 @@
-"""Filters as SQL over the facts of a passage: its metadata as a `jsonb` object, in which kinds stay apart.
+"""Filters as SQL over the facts of a passage: its metadata as a `jsonb` object, which distinguishes kinds.
 
-Names and values are parameters, never parts of a statement. All comparisons are exact: numbers are written out as the
-decimal fractions that they are, texts compare by their characters (`COLLATE "C"`), and NUL, which PostgreSQL has in no
-text, is escaped in a way that keeps their order.
+Names and values are parameters, never parts of a statement. All comparisons are exact: numbers are written as exact
+decimal fractions, texts compare by their characters (`COLLATE "C"`), and NUL, which PostgreSQL does not allow in texts,
+is escaped in a way that preserves their order.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _ESCAPES = str.maketrans({"\0": "\1\1", "\1": "\1\2"})
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition of a statement, with the values of its placeholders in order."""
+    """Condition of a statement, with the values of its placeholders in order."""
 
     text: str
     values: tuple[Any, ...] = ()
 
 
 def condition_of(where: Filter | None) -> Condition:
-    """Return the condition of a filter over the column `facts`; one that is always true for None."""
+    """Return the condition of a filter over the column `facts`; for None, a condition that is always true."""
     if where is None:
         return Condition("true")
     if isinstance(where, Conjunction | Disjunction):
@@ -50,19 +50,19 @@ def condition_of(where: Filter | None) -> Condition:
     if isinstance(where, Existence):
         return Condition("facts ? %s::text" if where.present else "NOT facts ? %s::text", (name,))
     if isinstance(where, Containment):
-        found = "" if where.inside else "NOT "
-        text = f"(facts ? %s::text AND {found}(facts -> %s::text) @> %s::jsonb)"
+        negation = "" if where.inside else "NOT "
+        text = f"(facts ? %s::text AND {negation}(facts -> %s::text) @> %s::jsonb)"
         return Condition(text, (name, name, encoded_value(where.value)))
     if isinstance(where, Membership):
         values = [encoded_value(value) for value in where.values]
-        found = "" if where.inside else "NOT "
-        text = f"{found}(facts -> %s::text) = ANY(%s::text[]::jsonb[])"
+        negation = "" if where.inside else "NOT "
+        text = f"{negation}(facts -> %s::text) = ANY(%s::text[]::jsonb[])"
         return _of_kind(name, where.values[0], Condition(text, (name, values)))
     return _of_kind(name, where.value, _compared(name, where))
 
 
 def _compared(name: str, where: Comparison) -> Condition:
-    """Compare a value of the same kind. The operators are Python's constants, which SQL has too, but for `!=`."""
+    """Return the condition that compares a value of the same kind. Only the operator `!=` differs in SQL."""
     sign = "<>" if where.operator == "!=" else where.operator
     if isinstance(where.value, str) and where.operator not in ("=", "!="):
         return Condition(f'(facts ->> %s::text) COLLATE "C" {sign} %s', (name, _escaped(where.value)))
@@ -80,7 +80,7 @@ def encoded_facts(metadata: Mapping[str, Any]) -> str:
 
 
 def encoded_value(value: Scalar | Iterable[Scalar]) -> str:
-    """Return a value as exact JSON: a float becomes the decimal fraction that equals it."""
+    """Return a value as exact JSON: a float becomes the decimal fraction that is equal to it."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, bool):

@@ -1,11 +1,11 @@
-"""Statements of the pgvector store. Braces stand for quoted names and checked constants, `%s` for values.
+"""Statements of the pgvector store. Braces are placeholders of quoted names and checked constants, `%s` of values.
 
-`condition` is a condition of `pgvector_filters`, over the columns of the store's table.
+`condition` is a condition of `pgvector_filters` over the columns of the store's table.
 """
 
 from __future__ import annotations
 
-MIN_VERSION = (0, 8)  # scans a graph on until a filter's passages are found
+MIN_VERSION = (0, 8)  # the first version that scans a graph until enough passages pass a filter
 
 LOCK = "SELECT pg_advisory_xact_lock(8127364551)"  # two processes may create the same tables
 EXTENSION = "CREATE EXTENSION IF NOT EXISTS vector"
@@ -38,7 +38,7 @@ WITHOUT_GRAPH = "SET LOCAL enable_indexscan = off"
 NEAREST = """
     SELECT passage, -(embedding <#> %s::vector) FROM {table} WHERE {condition}
     ORDER BY embedding <#> %s::vector LIMIT %s"""
-# BM25's weights are of terms in passages; the inverse document frequency is the one of Lucene.
+# The weights are BM25's weights of terms in passages; the inverse document frequency is Lucene's.
 WORDED = """
     WITH asked AS (SELECT * FROM unnest(%s::bigint[], %s::float8[]) AS one (term, weight)),
     pairs AS MATERIALIZED (

@@ -1,15 +1,14 @@
-"""Passages and their vectors in Qdrant: a cluster by its URL, the embedded engine in a folder, or memory.
+"""Store of passages and their vectors in Qdrant: in a cluster, in the embedded engine over a folder, or in memory.
 
     qdrant:COLLECTION@http://host:6333    a server or cluster (extra `cluster`)
-    qdrant:COLLECTION@:memory:            the client's own stand-in: exact, in Python, for tests
+    qdrant:COLLECTION@:memory:            the client's own emulation in Python: exact, for tests
     qdrant:COLLECTION@DIR                 the server's engine in this process (the package qdrant-edge-py)
 
-`QdrantStore` is the same code for all of them: it says what is stored and asked; `qdrant_engines` puts it into the
-words of their libraries. A passage is a point with the passage as payload; its id is a hash of the passage's, as Qdrant
-wants numbers or UUIDs. It has a dense vector and BM25's sparse one (`sparse`); a hybrid query fuses both by reciprocal
-rank within the engine. What made the vectors is kept in a point of its own, so that a collection refuses the queries of
-another embedder, as an index folder does. Left out: sharding and replication factors (set them when the collection is
-made).
+`QdrantStore` decides what is stored and searched; `qdrant_engines` translates it for the libraries. A passage is a
+point with the passage as payload. The point's id is a hash of the passage's id, since Qdrant requires numbers or
+UUIDs. It has a dense vector and BM25's sparse vector (`sparse`); the engine fuses both by reciprocal rank for a hybrid
+query. A separate point stores the embedder's fingerprint, so that queries of another embedder are refused. Left out:
+sharding and replication factors (set them when the collection is created).
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix
 
 _BATCH = 256
-_TIES = 10  # of equal ranks an engine drops any: with some more than were asked for, the id decides
-_ABOUT = str(uuid.UUID(int=0))  # the point that holds the fingerprint
+_TIES = 10  # further hits, so that the id decides among equal ranks, of which an engine drops any
+_ABOUT = str(uuid.UUID(int=0))  # id of the point with the fingerprint
 _MARK = "pyrag_fingerprint"
 
 
@@ -95,12 +94,12 @@ class QdrantStore(Store):
         with self._errors("written"):
             for start in range(0, len(passages), _BATCH):
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
-                self._engine.upsert([_point(one, vector) for one, vector in some])
+                self._engine.upsert([_point(passage, vector) for passage, vector in some])
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete passages; unknown ids are ignored."""
         with self._errors("written"):
-            self._engine.delete([_key(one) for one in ids])
+            self._engine.delete([_key(key) for key in ids])
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
         """Return the best passages for each query, in one request.
@@ -109,21 +108,21 @@ class QdrantStore(Store):
             asked: Queries with their vectors.
             dense_weight: Weight of the vectors, from 0 to 1.
         """
-        queries = [_query(one, dense_weight) for one in asked]
+        queries = [_query(query, dense_weight) for query in asked]
         with self._errors("searched"):
-            found = self._engine.search(queries)
-            passages = [_passages(*one) for one in zip(asked, queries, found, strict=True)]
-            for at, one in enumerate(asked):
-                if one.filter is not None and len(passages[at]) < one.topk:
-                    passages[at] = self._deeper(one, queries[at], found[at])
+            results = self._engine.search(queries)
+            passages = [_passages(*item) for item in zip(asked, queries, results, strict=True)]
+            for at, query in enumerate(asked):
+                if query.filter is not None and len(passages[at]) < query.topk:
+                    passages[at] = self._deeper(query, queries[at], results[at])
         return passages
 
-    def _deeper(self, asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
-        """Search deeper while the engine's idea of the filter, which may pass too much, leaves too few passages."""
-        while len(found) >= query.limit and len(_passages(asked, query, found)) < asked.topk:
+    def _deeper(self, asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:
+        """Search deeper while too few hits pass, since the engine's form of a filter may pass too much."""
+        while len(hits_of_query) >= query.limit and len(_passages(asked, query, hits_of_query)) < asked.topk:
             query = replace(query, limit=4 * query.limit)
-            (found,) = self._engine.search([query])
-        return _passages(asked, query, found)
+            (hits_of_query,) = self._engine.search([query])
+        return _passages(asked, query, hits_of_query)
 
     def scan(self, where: Filter | None) -> Iterator[Passage]:
         """Yield all passages that the engine's idea of a filter passes, which may be too many."""
@@ -151,9 +150,9 @@ class QdrantStore(Store):
         return StoreErrors(self._spec, doing)
 
 
-def _key(one: str) -> str:
-    """A UUID, which Qdrant takes as an id; 122 bits of the hash are never the fingerprint's zero."""
-    return str(uuid.UUID(bytes=hashlib.blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
+def _key(passage_id: str) -> str:
+    """Return the UUID of a passage's id, which never equals the id of the fingerprint's point."""
+    return str(uuid.UUID(bytes=hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()))
 
 
 def _query(asked: DenseQuery, dense_weight: float) -> Query:
@@ -164,17 +163,17 @@ def _query(asked: DenseQuery, dense_weight: float) -> Query:
     return Query(dense, sparse or None, asked.topk + _TIES * bool(both), asked.filter, weights)
 
 
-def _point(one: Passage, vector: list[float]) -> Point:
-    return Point(_key(one.id), _payload(one), vector, passage_terms(one.title, one.text))
+def _point(passage: Passage, vector: list[float]) -> Point:
+    return Point(_key(passage.id), _payload(passage), vector, passage_terms(passage.title, passage.text))
 
 
-def _payload(one: Passage) -> Payload:
-    return {**payload_of(one), **({FACTS: facts_of(one.metadata)} if one.metadata else {})}
+def _payload(passage: Passage) -> Payload:
+    return {**payload_of(passage), **({FACTS: facts_of(passage.metadata)} if passage.metadata else {})}
 
 
-def _passages(asked: DenseQuery, query: Query, found: Found) -> list[Passage]:
+def _passages(asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:
     part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
-    hits = [passage_of(payload, score, part) for payload, score in found]
+    hits = [passage_of(payload, score, part) for payload, score in hits_of_query]
     if asked.filter is not None:
-        hits = [one for one in hits if asked.filter.matches(one.metadata)]
+        hits = [hit for hit in hits if asked.filter.matches(hit.metadata)]
     return sorted(hits, key=best_first)[: asked.topk]

@@ -1,6 +1,6 @@
-"""Connections to Qdrant: a server or the client's stand-in for one, or the server's engine in this process.
+"""Connections to Qdrant: a server, the client's emulation of a server, or the server's engine in this process.
 
-`qdrant` decides what is stored and asked; this module translates it for either library.
+`qdrant` decides what is stored and searched; this module translates it for the libraries.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyrag.retrieval.stores.sparse import Sparse
 
 _K = K + 1  # Qdrant counts ranks from 0
 _DENSE, _SPARSE = "dense", "sparse"
-OPTIMISED = 200_000  # points at a time; all at once, a million would take 6 GB
+OPTIMISED = 200_000  # points per optimisation; a million at once would take 6 GB
 _SCANNED = 1_000  # points that a scan fetches at once
-_SEGMENTS = 8  # as many graphs may lie side by side: with Qdrant's own 2, each of those steps builds all anew
+_SEGMENTS = 8  # maximum number of graphs; with Qdrant's default of 2, each optimisation rebuilds all of them
 
 Payload = dict[str, Any]
 Found = list[tuple[Payload, float]]
@@ -28,7 +28,7 @@ Found = list[tuple[Payload, float]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A passage with its vectors; without them, it is found by its key alone."""
+    """Passage with its vectors; without vectors, only its key finds it."""
 
     key: str
     payload: Payload
@@ -38,25 +38,25 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One search: near a vector, by the terms of a query, or both; None leaves a half out."""
+    """Search near a vector, by the terms of a query, or both; None leaves a half out."""
 
     dense: list[float] | None
     sparse: Sparse | None
     limit: int
     where: Filter | None = None
     weights: tuple[float, float] = (1.0, 1.0)
-    """Of dense and sparse. Qdrant divides ranks by them where `hybrid.fuse` multiplies scores: the same if equal."""
+    """Weights of dense and sparse. Qdrant divides ranks by them, while `hybrid.fuse` multiplies scores."""
 
 
 class QdrantEngine(Protocol):
-    """Operations on a Qdrant, however it is reached. Synchronous."""
+    """Synchronous operations on Qdrant, in a server or in this process."""
 
     def create(self, dimension: int, *, normalised: bool) -> None:
         """Create the collection if it is missing.
 
         Args:
             dimension: Length of dense vectors.
-            normalised: True if their length is 1.
+            normalised: True if all vectors have length 1.
         """
         ...
 
@@ -71,7 +71,7 @@ class QdrantEngine(Protocol):
 
 
 class RemoteEngine:
-    """A server, or the client's stand-in for one."""
+    """Connection to a server, or to the client's emulation of a server."""
 
     def __init__(self, collection: str, place: str, timeout: float) -> None:
         try:
@@ -87,7 +87,12 @@ class RemoteEngine:
         )
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the collection if it is missing. Args: those of `QdrantEngine.create`."""
+        """Create the collection if it is missing.
+
+        Args:
+            dimension: Length of dense vectors.
+            normalised: True if all vectors have length 1.
+        """
         from qdrant_client import models
 
         distance = models.Distance.COSINE if normalised else models.Distance.DOT
@@ -104,7 +109,9 @@ class RemoteEngine:
     def upsert(self, points: Sequence[Point]) -> None:
         from qdrant_client import models
 
-        made = [models.PointStruct(id=one.key, vector=_vectors(models, one), payload=one.payload) for one in points]
+        made = [
+            models.PointStruct(id=point.key, vector=_vectors(models, point), payload=point.payload) for point in points
+        ]
         self._client.upsert(self._name, made, wait=True)
 
     def delete(self, keys: Sequence[str]) -> None:
@@ -113,7 +120,7 @@ class RemoteEngine:
         self._client.delete(self._name, models.PointIdsList(points=list(keys)), wait=True)
 
     def search(self, queries: Sequence[Query]) -> list[Found]:
-        answers = self._client.query_batch_points(self._name, [self._request(one) for one in queries])
+        answers = self._client.query_batch_points(self._name, [self._request(query) for query in queries])
         return [[(point.payload or {}, point.score) for point in answer.points] for answer in answers]
 
     def _request(self, asked: Query) -> Any:
@@ -154,16 +161,16 @@ class RemoteEngine:
         return int(self._client.count(self._name, exact=True).count)
 
     def optimise(self) -> None:
-        """Nothing to do: the server optimises by itself."""
+        """Do nothing: the server optimises by itself."""
 
     def close(self) -> None:
         self._client.close()
 
 
 class LocalEngine:
-    """The server's engine in this process, over a folder of its own. Vectors are kept as float16, as in our folders.
+    """Server's engine in this process, over its own folder. Vectors are stored as float16, as in index folders.
 
-    It optimises only on request: until then, points are searched one by one.
+    It optimises only on request. Until then, points are searched one by one.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -177,7 +184,12 @@ class LocalEngine:
         self._new = 0
 
     def create(self, dimension: int, *, normalised: bool) -> None:
-        """Create the shard if it is missing. Args: those of `QdrantEngine.create`."""
+        """Create the shard if it is missing.
+
+        Args:
+            dimension: Length of dense vectors.
+            normalised: True if all vectors have length 1.
+        """
         if self._shard is not None:
             return
         edge = self._edge
@@ -196,7 +208,7 @@ class LocalEngine:
 
     def upsert(self, points: Sequence[Point]) -> None:
         edge = self._edge
-        made = [edge.Point(one.key, _vectors(edge, one), one.payload) for one in points]
+        made = [edge.Point(point.key, _vectors(edge, point), point.payload) for point in points]
         self._shard.update(self._edge.UpdateOperation.upsert_points(made))
         self._new += len(made)
         if self._new >= OPTIMISED:
@@ -206,7 +218,7 @@ class LocalEngine:
         self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
 
     def search(self, queries: Sequence[Query]) -> list[Found]:
-        request = self._edge.QueryBatchRequest([self._request(one) for one in queries])
+        request = self._edge.QueryBatchRequest([self._request(query) for query in queries])
         return [[(point.payload or {}, point.score) for point in points] for points in self._shard.query_batch(request)]
 
     def _request(self, asked: Query) -> Any:
@@ -240,7 +252,7 @@ class LocalEngine:
 
     def optimise(self) -> None:
         self._shard.optimize()
-        self._shard.flush()  # which ends the log of what was written, as large as all of it
+        self._shard.flush()  # ends the log of writes, which is as large as all of them
         self._new = 0
 
     def close(self) -> None:
@@ -250,9 +262,9 @@ class LocalEngine:
             self._shard = None
 
 
-def _vectors(library: Any, one: Point | Query) -> dict[str, Any]:
-    """Return the vectors by name, as objects of either library."""
-    made: dict[str, Any] = {} if one.dense is None else {_DENSE: one.dense}
-    if one.sparse is not None:
-        made[_SPARSE] = library.SparseVector(indices=list(one.sparse), values=list(one.sparse.values()))
+def _vectors(library: Any, item: Point | Query) -> dict[str, Any]:
+    """Return the vectors by name, as objects of a library."""
+    made: dict[str, Any] = {} if item.dense is None else {_DENSE: item.dense}
+    if item.sparse is not None:
+        made[_SPARSE] = library.SparseVector(indices=list(item.sparse), values=list(item.sparse.values()))
     return made

@@ -1,14 +1,14 @@
-"""Filters in Qdrant's words, over a form of the metadata that keeps kinds apart.
+"""Filters as Qdrant's conditions, over a form of the metadata that distinguishes kinds.
 
     payload.facts.fX    X is a hash of the field's name, which may hold any character
         there           "yes"
         kind            text, number, truth or list
         value           a number
         text, c0 … c3   a text, and its first 24 bytes as four numbers of the same order
-        items           the values of a list, or the only one, each as a text with its kind
+        items           the values of a list, or the only value, each as a text with its kind
 
-All comparisons are exact but those of order between texts that are equal in their first 24 bytes, and of whole numbers
-beyond 2^53: there the query finds too much, which the caller drops.
+All comparisons are exact except for the order of texts that are equal in their first 24 bytes, and for whole numbers
+beyond 2^53. For these, the query finds too much, and the caller drops the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from pyrag.retrieval.filters.tree import (
 )
 
 FACTS = "facts"
-_THERE = "yes"  # the engine in this process matches no truths
+_THERE = "yes"  # the engine in this process does not match booleans
 _MAX_EXACT = 1 << 53
 _CHUNK = 6  # bytes, which a float64 holds exactly
 _CHUNKS = 4
@@ -41,13 +41,13 @@ _BOUNDS: dict[Operator, str] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 @dataclass(frozen=True, slots=True)
 class QdrantWords:
-    """The classes of a client library: `qdrant_client.models` and `qdrant_edge` name one of them differently."""
+    """Classes of a client library: `qdrant_client.models` and `qdrant_edge` name one of them differently."""
 
     library: Any
     range_type: Any
 
     def filter(self, where: Filter) -> Any:
-        """Return the library's filter for one of ours."""
+        """Return the library's form of a filter."""
         if isinstance(where, Conjunction):
             return self._all(*map(self.filter, where.parts))
         if isinstance(where, Disjunction):
@@ -62,8 +62,10 @@ class QdrantWords:
         kind = self._is(f"{key}.kind", kind_of(where.values[0] if isinstance(where, Membership) else where.value))
         if isinstance(where, Membership):
             values = where.values if where.inside else [value for value in where.values if not _is_rounded(value)]
-            found = self.library.Filter(should=[self._equal(key, value) for value in values])
-            return self._all(kind, found if where.inside else self._none(found)) if values else self._all(kind)
+            membership = self.library.Filter(should=[self._equal(key, value) for value in values])
+            return (
+                self._all(kind, membership if where.inside else self._none(membership)) if values else self._all(kind)
+            )
         if where.operator == "!=" and _is_rounded(where.value):
             return self._all(kind)
         return self._all(kind, self._compared(key, where))
@@ -85,7 +87,7 @@ class QdrantWords:
         return self.library.FieldCondition(key=f"{key}.value", range=bounds)
 
     def _ordered(self, key: str, operator: Operator, chunks: Sequence[int], at: int) -> Any:
-        """Compare texts as numbers of six bytes each, the first that differs deciding."""
+        """Return the condition that compares texts by their chunks of six bytes, from the first on."""
         strict: Operator = "<" if operator in ("<", "<=") else ">"
         here = self._range(f"{key}.c{at}", strict, chunks[at])
         same = self.library.FieldCondition(
@@ -115,13 +117,13 @@ def _is_rounded(value: Scalar) -> bool:
 
 
 def facts_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the payload by which filters find a passage."""
+    """Return the part of the payload that filters test."""
     return {_hashed(name): _fact(value) for name, value in metadata.items()}
 
 
 def _fact(value: Any) -> dict[str, Any]:
     kind = kind_of(value)
-    items = [_item(one) for one in value] if kind == "list" else [_item(value)]
+    items = [_item(item) for item in value] if kind == "list" else [_item(value)]
     fact: dict[str, Any] = {"there": _THERE, "kind": kind, "items": items}
     if kind == "text":
         return fact | {"text": value, **{f"c{at}": chunk for at, chunk in enumerate(_chunks(value))}}

@@ -1,8 +1,8 @@
-"""BM25 as sparse vectors, for engines that keep those beside dense ones: a term is a dimension, by its hash.
+"""BM25 as sparse vectors, for engines that store sparse and dense vectors. The hash of a term is its dimension.
 
-The inner product of a query's and a passage's vector is BM25's score once the engine weighs each dimension by its
-inverse document frequency. The average length of passages is taken to be `USUAL`, so that adding some changes none of
-the others. Two terms whose hashes meet (one pair in 65,000 terms) count as one.
+The inner product of a query's and a passage's vector is BM25's score if the engine weighs each dimension by its inverse
+document frequency. The average length of passages is assumed to be `USUAL`, so that adding passages does not change the
+others. Two terms with the same hash (one pair in 65,000 terms) count as one term.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def passage_terms(title: str, text: str) -> Sparse:
 
     Args:
         title: Title of the passage.
-        text: Its text.
+        text: Text of the passage.
     """
     terms = _analysis().passage_terms(f"{title}\n{text}")
     scale = K1 * (1 - B + B * len(terms) / USUAL)

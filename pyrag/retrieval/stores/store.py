@@ -1,4 +1,4 @@
-"""Parts that stores of passages share: their retriever, the form of a passage in them, and their errors."""
+"""Base of stores of passages: their protocol, retriever, form of a passage, and errors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _AT_ONCE = 64  # queries in a request
 
 
 class Store(ABC):
-    """Store of passages with their vectors. All methods but `add_passages` are synchronous; threads call them."""
+    """Store of passages with their vectors. All methods except `add_passages` are synchronous and run in threads."""
 
     kind: str
 
@@ -39,7 +39,7 @@ class Store(ABC):
 
     @abstractmethod
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise `ConfigError` for another embedder than the embedder of the store's vectors."""
+        """Raise `ConfigError` unless this is the fingerprint of the embedder of the store's vectors."""
 
     @abstractmethod
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
@@ -74,7 +74,7 @@ class Store(ABC):
             passages: Passages to write.
             embedder: Embedder of the store's vectors.
         """
-        vectors = await embedder.embed_passages([passage_text(one.title, one.text) for one in passages])
+        vectors = await embedder.embed_passages([passage_text(passage.title, passage.text) for passage in passages])
         await in_thread(self.add, passages, vectors)
 
     def search(self, vector: Matrix | None, topk: int, query: str = "", dense_weight: float = 0.5) -> list[Passage]:
@@ -86,12 +86,12 @@ class Store(ABC):
             query: Text whose terms are searched for.
             dense_weight: Weight of the vector, from 0 to 1.
         """
-        (found,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
-        return found
+        (passages,) = self.search_all([DenseQuery(query, topk, vector)], dense_weight)
+        return passages
 
 
 class StoreRetriever:
-    """A `Retriever` over a store; the first query checks the embedder. `dense_weight` is in [0, 1], as in a hybrid."""
+    """Retriever over a store, whose first query checks the embedder. `dense_weight` is the vectors' weight, 0 to 1."""
 
     def __init__(self, store: Store, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
         self.store = store
@@ -117,7 +117,7 @@ class StoreRetriever:
         Args:
             query: Search text.
             topk: Maximum number of passages.
-            where: Filter that passages must pass; None for all.
+            where: Filter that passages must pass. None for no filter.
 
         Raises:
             ConfigError: The embedder is not the embedder of the store's vectors.
@@ -153,13 +153,13 @@ class StoreRetriever:
 
 
 class StoreErrors:
-    """Turns what a client library raises into one sentence."""
+    """Context manager that turns errors of a client library into one sentence."""
 
     def __init__(self, spec: str, doing: str) -> None:
         self._spec, self._doing = spec, doing
 
     def __enter__(self) -> None:
-        """Nothing to set up."""
+        """Do nothing."""
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
@@ -169,25 +169,26 @@ class StoreErrors:
 
 
 def refuse_difference(spec: str, mine: Fingerprint, fingerprint: Fingerprint) -> None:
-    """Refuse an embedder whose vectors are not those of a store.
+    """Refuse an embedder whose vectors cannot be compared with a store's.
 
     Args:
-        spec: The store's.
+        spec: Spec of the store.
         mine: Fingerprint of the store's vectors.
-        fingerprint: That of the embedder.
+        fingerprint: Fingerprint of the embedder.
 
     Raises:
-        ConfigError: They differ.
+        ConfigError: The fingerprints differ.
     """
     if difference := mine.difference(fingerprint):
         raise ConfigError(f"{spec} was embedded with {difference} as the embedder has it: name its own with --embedder")
 
 
-def payload_of(one: Passage) -> dict[str, Any]:
-    """Return a passage as plain values, its metadata as the text of a JSON object."""
+def payload_of(passage: Passage) -> dict[str, Any]:
+    """Return a passage as plain values, with its metadata as JSON text."""
     return {
-        "id": one.id, "title": one.title, "text": one.text, "source": one.source, "start": one.start, "end": one.end,
-        **({"metadata": encoded(one.metadata)} if one.metadata else {}),
+        "id": passage.id, "title": passage.title, "text": passage.text, "source": passage.source,
+        "start": passage.start, "end": passage.end,
+        **({"metadata": encoded(passage.metadata)} if passage.metadata else {}),
     }  # fmt: skip
 
 
@@ -196,10 +197,10 @@ def passage_of(payload: Mapping[str, Any], score: float, part: str) -> Passage:
 
     Args:
         payload: Plain values, as `payload_of` makes them.
-        score: The passage's score.
-        part: Name of the score's origin.
+        score: Score of the passage.
+        part: Name of the part of the search that the score comes from.
     """
-    one, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
+    key, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
     start, end = payload.get("start"), payload.get("end")
     metadata = msgspec.json.decode(str(payload.get("metadata", "{}")), type=dict[str, Any])
-    return Passage(one, title, text, score, source, {part: score}, start, end, metadata)
+    return Passage(key, title, text, score, source, {part: score}, start, end, metadata)

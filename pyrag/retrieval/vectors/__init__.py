@@ -1,1 +1,1 @@
-"""Folders of vectors searched with FAISS."""
+"""Folders of vectors that are searched with FAISS."""

@@ -1,9 +1,9 @@
-"""Search parameters of an index, chosen so that questions find what an exact search would find.
+"""Calibration of an index's search parameters, so that questions find what an exact search would find.
 
-The questions of tomorrow are not in the index, and differ from passages; both make them harder, a graph's above all.
-So the trial's queries are vectors held out of the index until it is over, each moved by 0.6 of its length along the
-difference of two others, a direction in which this corpus varies. The search parameters are raised until their recall
-less 1.645 standard errors reaches the target.
+Real questions are not in the index and differ from passages, which makes them harder, above all for graphs. So the
+trial's queries are vectors that are held out of the index, each moved by 0.6 of its length along the difference of two
+other vectors, a direction in which this corpus varies. The search parameters are raised until their recall less 1.645
+standard errors reaches the target.
 
 Measured on 44,020 passages of six corpora (MiniLM), recall@10 of an exact search's, 500 queries of each kind:
 
@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from pyrag.retrieval.vectors.files import taken
+from pyrag.retrieval.vectors.files import copy_rows
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix
@@ -28,7 +28,7 @@ Metric = Literal["ip", "l2"]
 
 DEPTH = 10
 _QUERIES = 512
-_SHARE = 10  # of a small corpus, one in so many is held out
+_SHARE = 10  # one of so many vectors of a small corpus is held out
 _MOVED = 0.6
 _SURE = 1.645  # standard errors: the target is missed in one of twenty samples
 _BLOCK = 65_536  # vectors in memory at once
@@ -41,7 +41,7 @@ _STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A sample; `held` are rows that the index must lack, `truth` the nearest other rows of each of `queries`."""
+    """Sample of queries. The index must lack the rows `held`; `truth` has the nearest other rows of each query."""
 
     held: Any
     queries: Matrix
@@ -50,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """`search` are FAISS's parameters, empty where a type has none; `recall` is what the trial got with them."""
+    """Result of a calibration: FAISS's parameters, empty if the type has none, and the recall of the trial."""
 
     search: str
     recall: float
@@ -58,19 +58,19 @@ class Tuned:
 
 
 def trial_of(vectors: Any, metric: Metric) -> Trial:
-    """Return a trial of at least two vectors; the same for the same input.
+    """Return a trial over at least two vectors, which is the same for the same input.
 
     Args:
-        vectors: Array [rows, d], may be memory-mapped.
-        metric: `ip` or `l2`.
+        vectors: Array [rows, d], which may be memory-mapped.
+        metric: Metric of the index: `ip` or `l2`.
     """
     import numpy as np
 
     random = np.random.default_rng(0)
     number = min(_QUERIES, max(1, len(vectors) // _SHARE))
     held = np.sort(random.choice(len(vectors), number, replace=False))
-    others = [taken(vectors, np.sort(random.choice(len(vectors), number))) for _ in range(2)]
-    queries = _moved(taken(vectors, held), random.permutation(others[0]) - others[1])
+    others = [copy_rows(vectors, np.sort(random.choice(len(vectors), number))) for _ in range(2)]
+    queries = _moved(copy_rows(vectors, held), random.permutation(others[0]) - others[1])
     return Trial(held, queries, [set(rows) - {-1} for rows in _exact(queries, vectors, metric, held)])
 
 
@@ -78,10 +78,10 @@ def _moved(vectors: Matrix, ways: Matrix) -> Matrix:
     """Move vectors along `ways` and restore their length."""
     import numpy as np
 
-    least = np.finfo(np.float32).tiny
-    long, far = (np.linalg.norm(one, axis=1, keepdims=True) for one in (vectors, ways))
-    moved = vectors + _MOVED * long * ways / np.maximum(far, least)
-    return np.ascontiguousarray(moved * (long / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), least)))
+    tiny = np.finfo(np.float32).tiny
+    long, far = (np.linalg.norm(rows, axis=1, keepdims=True) for rows in (vectors, ways))
+    moved = vectors + _MOVED * long * ways / np.maximum(far, tiny)
+    return np.ascontiguousarray(moved * (long / np.maximum(np.linalg.norm(moved, axis=1, keepdims=True), tiny)))
 
 
 def blocks(vectors: Any, without: Any) -> Iterator[tuple[Any, Matrix]]:
@@ -95,7 +95,7 @@ def blocks(vectors: Any, without: Any) -> Iterator[tuple[Any, Matrix]]:
 
     for start in range(0, len(vectors), _BLOCK):
         rows = np.setdiff1d(np.arange(start, min(start + _BLOCK, len(vectors))), without, assume_unique=True)
-        yield rows, taken(vectors, rows)
+        yield rows, copy_rows(vectors, rows)
 
 
 def _exact(queries: Matrix, vectors: Any, metric: Metric, held: Any) -> list[list[int]]:
@@ -106,17 +106,17 @@ def _exact(queries: Matrix, vectors: Any, metric: Metric, held: Any) -> list[lis
     merged = faiss.ResultHeap(len(queries), DEPTH, keep_max=metric == "ip")
     for rows, block in blocks(vectors, held):
         if len(block):
-            found, places = faiss.knn(queries, block, min(DEPTH, len(block)), metric=kind)
-            merged.add_result(found, rows[places])
+            scores, places = faiss.knn(queries, block, min(DEPTH, len(block)), metric=kind)
+            merged.add_result(scores, rows[places])
     merged.finalize()
     return [list(rows) for rows in merged.I.tolist()]
 
 
 def tune(index: Any, trial: Trial, target: float) -> Tuned:
-    """Set the cheapest search parameters that reach the target, or else the best ones.
+    """Set the cheapest search parameters that reach the target, or else the best parameters.
 
     Args:
-        index: FAISS index without the rows held out.
+        index: FAISS index without the rows that are held out.
         trial: Queries and their true neighbours.
         target: Recall to reach.
     """
@@ -133,19 +133,19 @@ def tune(index: Any, trial: Trial, target: float) -> Tuned:
 
 
 def _recall(index: Any, trial: Trial) -> tuple[float, float]:
-    """Return the mean recall and its lower bound, given the number of queries."""
+    """Return the mean recall and its lower confidence bound."""
     import numpy as np
 
     _, rows = index.search(trial.queries, DEPTH)
     hits = [
-        len(truth.intersection(found)) / len(truth) for found, truth in zip(rows.tolist(), trial.truth, strict=True)
+        len(truth.intersection(nearest)) / len(truth) for nearest, truth in zip(rows.tolist(), trial.truth, strict=True)
     ]
     mean = float(np.mean(hits))
     return mean, mean - _SURE * float(np.std(hits)) / len(hits) ** 0.5
 
 
 def settings(index: Any) -> Iterator[str]:
-    """Yield search parameters in ascending order of cost; one empty string if an index has none."""
+    """Yield search parameters in ascending order of cost, or an empty text if an index has none."""
     steps = [(name, values) for name, values in _STEPS if _takes(index, name)]
     if not steps:
         yield ""
@@ -172,7 +172,7 @@ def set_search(index: Any, search: str) -> None:
 
     Args:
         index: FAISS index.
-        search: Parameters as FAISS writes them; empty for none.
+        search: Parameters in FAISS's form. Empty for no parameters.
     """
     import faiss
 

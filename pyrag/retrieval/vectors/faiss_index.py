@@ -1,16 +1,16 @@
-"""Vectors by passage id in a folder, searched with FAISS. `vector_folder` is what writes one.
+"""Vectors by passage id in a folder, searched with FAISS. `folder` writes them.
 
-    DIR/vectors.json      what made the vectors, and the segments in use; replaced in one step by every change
-    DIR/seg-X.faiss       a FAISS index over the rows of one segment; the other files are `vector_files`
-    DIR/seg-X.live-N      which rows are not deleted, where some are
-    DIR/pending.*         vectors that were added but not committed, kept over a kill
+    DIR/vectors.json      embedder's fingerprint, and the segments in use; replaced in one step by every change
+    DIR/seg-X.faiss       FAISS index over the rows of a segment; `files` describes the other files
+    DIR/seg-X.live-N      the rows that are not deleted, if some are
+    DIR/pending.*         vectors that were added but not committed, which survive a kill
 
     index = open_vectors(folder)                              # a snapshot, memory-mapped
     index.search(queries, topk)                               # [[(id, score), ...], ...]
 
-Segments are searched one after the other and their hits merged, which is exact: scores do not depend on the segment.
-They are inner products, or negative squared distances for the metric `l2`: larger is better. Readers keep what they
-opened. Left out: passages (only ids are here), embedding (see `embedding`).
+Segments are searched one after the other and their hits merged, which is exact, since scores do not depend on the
+segment. Scores are inner products, or negative squared distances for the metric `l2`: larger is better. A reader keeps
+the state that it opened. Left out: passages (only ids are stored here), embedding (see `embedders`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import msgspec
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
-from pyrag.retrieval.vectors.files import RowIds, map_vectors, mapped, taken
+from pyrag.retrieval.vectors.files import RowIds, copy_rows, map_vectors, mapped
 from pyrag.retrieval.vectors.types import AUTO, RECALL
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 NAME = "vectors.json"
 
-SCANNED = 2000  # selected rows that are compared at once, in some milliseconds
-_MAX_ASKED = 4096  # rows of one search of an index; beyond that, comparing the selected ones is cheaper
+SCANNED = 2000  # maximum number of selected rows that are compared directly, which takes some milliseconds
+_MAX_ASKED = 4096  # rows per search of an index; beyond that, comparing the selected rows is cheaper
 _SPARE = 16
 _BLOCK = 16_384  # rows that are compared at a time
 
@@ -45,7 +45,7 @@ Hit = tuple[str, float]
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """One segment; `live` names the file of remaining rows, empty if all are. `recall` was measured, see `types`."""
+    """Segment of vectors. `live` names the file of remaining rows, if some are deleted. For `recall` see `types`."""
 
     name: str
     rows: int
@@ -65,9 +65,9 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `vectors.json`; `Layout` explains `type`, `target` and `shards`.
+    """Content of `vectors.json`. `Layout` explains `type`, `target` and `shards`.
 
-    The shards in `unbuilt` are yet to be made out of the segments that were added one by one.
+    The shards in `unbuilt` are yet to be built from the segments that were added one by one.
     """
 
     format: int = FORMAT
@@ -86,7 +86,7 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def recall(self) -> float:
         """Recall of the worst segment."""
-        return min((one.recall for one in self.segments), default=1.0)
+        return min((segment.recall for segment in self.segments), default=1.0)
 
     @property
     def count(self) -> int:
@@ -95,7 +95,7 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class OpenedSegment:
-    """An open segment; `live` is an array with a truth value a row, or None without deletions."""
+    """Open segment. `live` is an array with a boolean per row, or None without deletions."""
 
     segment: Segment
     index: Any
@@ -105,7 +105,7 @@ class OpenedSegment:
 
 
 class VectorIndex:
-    """A snapshot of a folder, for any number of threads. Changes to the folder do not change it."""
+    """Snapshot of a folder, for any number of threads. Changes to the folder do not affect it."""
 
     def __init__(self, info: VectorInfo, segments: Sequence[OpenedSegment]) -> None:
         self.info = info
@@ -116,9 +116,9 @@ class VectorIndex:
         return self._count
 
     def ids(self) -> Iterator[str]:
-        for one in self._segments:
-            live = None if one.live is None else one.live.tolist()
-            yield from (name for row, name in enumerate(one.ids) if live is None or live[row])
+        for segment in self._segments:
+            live = None if segment.live is None else segment.live.tolist()
+            yield from (name for row, name in enumerate(segment.ids) if live is None or live[row])
 
     def check(self, fingerprint: Fingerprint) -> None:
         """Raise `ConfigError` unless the vectors of an embedder can be compared with these."""
@@ -133,51 +133,50 @@ class VectorIndex:
         """Return ids with scores for each query, best first.
 
         Args:
-            queries: float32 [queries, d].
-            topk: Maximum number of hits a query.
-            selection: The passages that may be found; None for all.
+            queries: Array of float32 [queries, d].
+            topk: Maximum number of hits per query.
+            selection: Passages that may be found. None for all.
         """
         _one_thread()
         if topk < 1:
             return [[] for _ in queries]
         if selection is None:
-            parts = [self._hits(one, queries, topk) for one in self._segments]
+            parts = [self._hits(segment, queries, topk) for segment in self._segments]
         else:
-            parts = [self._hits_among(one, queries, topk, selection) for one in self._segments]
+            parts = [self._hits_among(segment, queries, topk, selection) for segment in self._segments]
         if len(parts) == 1:
             return parts[0]
         return [_merged([part[row] for part in parts], topk) for row in range(len(queries))]
 
     def _hits(self, opened: OpenedSegment, queries: Matrix, topk: int) -> list[list[Hit]]:
-        """Search one segment; deleted rows are removed afterwards, which every index type allows, and more are asked
-        for if needed."""
+        """Search a segment, requesting more rows if some are deleted, since deleted rows are removed afterwards."""
         rows = opened.segment.rows
         limit = min(topk, rows)
         if opened.live is not None:
             limit = min(topk + 2 * topk * opened.segment.deleted // rows, rows)
         while True:
-            scores, found = opened.index.search(queries, limit)
+            scores, found_rows = opened.index.search(queries, limit)
             if self.info.metric == "l2":
                 scores = -scores
-            hits = [_named(opened, *pair, topk) for pair in zip(found.tolist(), scores.tolist(), strict=True)]
+            hits = [_named(opened, *pair, topk) for pair in zip(found_rows.tolist(), scores.tolist(), strict=True)]
             enough = min(topk, rows - opened.segment.deleted)
-            if limit >= rows or opened.live is None or all(len(one) >= enough for one in hits):
+            if limit >= rows or opened.live is None or all(len(hits_of_query) >= enough for hits_of_query in hits):
                 return hits
             limit = min(4 * limit, rows)
 
     def _hits_among(
         self, opened: OpenedSegment, queries: Matrix, topk: int, selection: SelectedPassages
     ) -> list[list[Hit]]:
-        """Search the selected rows of one segment.
+        """Search the selected rows of a segment.
 
-        The index is asked for as many more as rows are selected. Where few are, or that does not give enough, all
-        selected vectors are compared, as they are on disk.
+        The smaller the selection, the more rows are requested from the index. If few rows are selected, or the index
+        returns too few of them, all selected vectors are compared as they are stored.
         """
         rows = _selected_rows(opened, selection)
-        found: list[list[Hit]] = [[] for _ in queries]
+        results: list[list[Hit]] = [[] for _ in queries]
         if not len(rows):
-            return found
-        left = list(range(len(queries)))
+            return results
+        remaining = list(range(len(queries)))
         limit = 2 * topk * opened.segment.rows // len(rows) + _SPARE
         if len(rows) > SCANNED and limit <= _MAX_ASKED:
             scores, hits = opened.index.search(queries, min(limit, opened.segment.rows))
@@ -185,13 +184,13 @@ class VectorIndex:
                 scores = -scores
             for at, (some, row_scores) in enumerate(zip(hits, scores, strict=True)):
                 inside = _is_member(some, rows)
-                chosen = zip(some[inside].tolist(), row_scores[inside].tolist(), strict=True)
-                found[at] = _named_hits(opened, list(chosen), topk)
-            left = [at for at, some in enumerate(found) if len(some) < topk]
-        for at in left:
+                selection_pairs = zip(some[inside].tolist(), row_scores[inside].tolist(), strict=True)
+                results[at] = _named_hits(opened, list(selection_pairs), topk)
+            remaining = [at for at, some in enumerate(results) if len(some) < topk]
+        for at in remaining:
             pairs = _nearest_rows(opened.vectors, rows, queries[at], topk, self.info.metric)
-            found[at] = _named_hits(opened, pairs, topk)
-        return found
+            results[at] = _named_hits(opened, pairs, topk)
+        return results
 
 
 def _selected_rows(opened: OpenedSegment, selection: SelectedPassages) -> Any:
@@ -210,12 +209,12 @@ def _named_hits(opened: OpenedSegment, pairs: list[tuple[int, float]], topk: int
 
 
 def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
-    """Replace rows by ids; rows of -1 at the end mean that FAISS has found no more."""
+    """Replace rows by ids. Rows of -1 at the end mean that FAISS has found no more."""
     live = opened.live
     if live is not None or rows[-1] < 0:
         pairs = zip(rows, scores, strict=True)
-        kept = [(row, score) for row, score in pairs if row >= 0 and (live is None or live[row])][:topk]
-        rows, scores = [row for row, _ in kept], [score for _, score in kept]
+        live_pairs = [(row, score) for row, score in pairs if row >= 0 and (live is None or live[row])][:topk]
+        rows, scores = [row for row, _ in live_pairs], [score for _, score in live_pairs]
     return list(zip(opened.ids.names(rows), scores, strict=True))
 
 
@@ -227,7 +226,7 @@ _threads = threading.local()
 
 
 def _one_thread() -> None:
-    """FAISS keeps its number of threads for each thread that calls it."""
+    """Set FAISS's number of threads to 1 for the calling thread, since FAISS stores it per thread."""
     if not getattr(_threads, "set", False):
         import faiss
 
@@ -236,22 +235,26 @@ def _one_thread() -> None:
 
 
 def open_vectors(folder: str | Path) -> VectorIndex:
-    """Open a folder of vectors. Raises `DataError` if it holds none that this pyrag can read."""
+    """Open a folder of vectors.
+
+    Raises:
+        DataError: The folder holds no vectors that this version of pyrag can read.
+    """
     folder = Path(folder)
     info = read_vector_info(folder)
     while True:
         try:
-            return VectorIndex(info, [open_segment(folder, one, info) for one in info.segments])
+            return VectorIndex(info, [open_segment(folder, segment, info) for segment in info.segments])
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             before, info = info, read_vector_info(folder)
-            if info == before:  # and not replaced since it was read
+            if info == before:  # it was not replaced meanwhile
                 reason = str(error).partition("\n")[0][-200:]
                 cure = "build the index again, with --rebuild"
                 raise DataError(f"the vectors in {folder} are damaged ({reason}): {cure}") from error
 
 
 def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegment:
-    """Open one segment.
+    """Open a segment.
 
     Args:
         folder: Folder of the vectors.
@@ -259,7 +262,7 @@ def open_segment(folder: Path, segment: Segment, info: VectorInfo) -> OpenedSegm
         info: Content of `vectors.json`.
 
     Raises:
-        OSError, RuntimeError, ValueError, MemoryError: Its files are damaged.
+        OSError, RuntimeError, ValueError, MemoryError: The files of the segment are damaged.
     """
     import faiss
 
@@ -289,12 +292,10 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
 
 
 def _nearest_rows(vectors: Any, rows: Any, query: Any, topk: int, metric: Metric) -> list[tuple[int, float]]:
-    """Return the rows nearest to a query, with all that tie with the last of them, in no order: an exact search among
-    selected ones, for filters.
-    """
+    """Search selected rows exactly; return the nearest rows and rows that tie with the last of them, in any order."""
     import numpy as np
 
-    parts = [_scores(taken(vectors, rows[at : at + _BLOCK]), query, metric) for at in range(0, len(rows), _BLOCK)]
+    parts = [_scores(copy_rows(vectors, rows[at : at + _BLOCK]), query, metric) for at in range(0, len(rows), _BLOCK)]
     scores = np.concatenate(parts)
     if len(scores) > topk:
         best = np.flatnonzero(scores >= np.partition(scores, len(scores) - topk)[len(scores) - topk])
@@ -303,7 +304,7 @@ def _nearest_rows(vectors: Any, rows: Any, query: Any, topk: int, metric: Metric
 
 
 def _is_member(some: Any, rows: Any) -> Any:
-    """Return for each of some row numbers (-1: none) if it is among others, which ascend and are at least one."""
+    """Return for each row number (-1 for a missing row) whether it is among `rows`, which ascend and are not empty."""
     import numpy as np
 
     places = np.minimum(rows.searchsorted(some), len(rows) - 1)

@@ -1,12 +1,12 @@
-"""The writing side of a folder of vectors: add, delete, compact into shards, while others read.
+"""Writing to a folder of vectors: adding, deleting and compacting into shards, while others read.
 
     vectors = VectorFolder.create(folder, fingerprint)        # or VectorFolder(folder)
-    with vectors.writer() as writer:                          # one at a time; holds what an earlier one left
+    with vectors.writer() as writer:                          # one at a time; continues an interrupted writer
         writer.add(ids, matrix)                               # flushed to disk at once
-        writer.commit(delete=gone)                            # ids that are there already are replaced
+        writer.commit(delete=gone)                            # existing ids are replaced
 
-A segment is never changed: adding writes another one, deleting a list of rows, `compact` builds new ones out of all.
-Left out: several writers at once (the second waits).
+A segment never changes: adding writes another segment, deleting writes a list of rows, and `compact` builds new
+segments from all. There is one writer at a time; a second writer waits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyrag.retrieval.vectors.faiss_index import (
     open_segment,
     read_vector_info,
 )
-from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, RowIds, locked, map_vectors, mapped, save, taken
+from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, RowIds, copy_rows, locked, map_vectors, mapped, save
 from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ _INTERIM = "SQ8"
 
 
 class SegmentJob(msgspec.Struct, frozen=True, kw_only=True):
-    """One segment to be built: from the file of its `rows` vectors to the file of its FAISS index."""
+    """Task to build a segment: from the file of its `rows` vectors to the file of its FAISS index."""
 
     vectors: str
     rows: int
@@ -58,7 +58,7 @@ class SegmentJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Builder(Protocol):
-    """Builder of segments, `width` of them at a time."""
+    """Builder of segments, `width` at a time."""
 
     @property
     def width(self) -> int: ...
@@ -76,7 +76,12 @@ class BuildHere:
 
 
 def build_segment(job: SegmentJob) -> Segment:
-    """Build the index of a segment beside its other files. Raises `ConfigError`, `OSError`."""
+    """Build the index of a segment beside its other files.
+
+    Raises:
+        ConfigError: FAISS cannot build the type of index.
+        OSError: The index cannot be written.
+    """
     vectors = map_vectors(Path(job.vectors), job.rows, job.dimension)
     built = build(vectors, job.metric, job.type, job.target)
     out = Path(job.out)
@@ -89,7 +94,7 @@ def _nothing() -> None:
 
 
 class VectorFolder:
-    """The writing side of a folder."""
+    """Folder of vectors, for writing."""
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
@@ -106,15 +111,15 @@ class VectorFolder:
         shards: int = 1,
         metric: Metric = "ip",
     ) -> VectorFolder:
-        """Make a folder of vectors; an existing one is kept if it is of the same embedder.
+        """Create a folder of vectors, or open an existing folder of the same embedder.
 
         Args:
-            folder: Folder to make.
+            folder: Folder to create.
             fingerprint: Fingerprint of the embedder.
-            type: FAISS factory string or `auto`.
+            type: Type of index: a FAISS factory string or `auto`.
             target: Recall to reach.
             shards: Number of shards.
-            metric: `ip` or `l2`.
+            metric: Metric of the index: `ip` or `l2`.
 
         Raises:
             ConfigError: The folder has another embedder, or FAISS does not know the type.
@@ -138,7 +143,7 @@ class VectorFolder:
 
     @contextmanager
     def writer(self) -> Iterator[VectorWriter]:
-        """Open the only writer of the folder; rows that it does not commit are kept for the next one."""
+        """Open the only writer of the folder. Rows that it does not commit are kept for the next writer."""
         with locked(self.folder):
             gathering = Gathering(self.folder / _PENDING, self.info.fingerprint.dimension)
             try:
@@ -147,7 +152,7 @@ class VectorFolder:
                 gathering.close()
 
     def delete(self, ids: Collection[str]) -> int:
-        """Return the number of rows deleted; unknown ids are ignored."""
+        """Delete rows by their ids, ignoring unknown ids; return the number of deleted rows."""
         with locked(self.folder):
             before = self.info
             after = self._without(before, ids)
@@ -156,14 +161,18 @@ class VectorFolder:
 
     @property
     def needs_compaction(self) -> bool:
-        """True for many small segments (slow queries), many deleted rows (space), or shards yet to be built."""
+        """True if many segments are small, many rows are deleted, or shards are yet to be built."""
         info = self.info
-        rows, deleted = (sum(getattr(one, name) for one in info.segments) for name in ("rows", "deleted"))
+        rows, deleted = (sum(getattr(item, name) for item in info.segments) for name in ("rows", "deleted"))
         many = len(info.segments) >= MAX_SEGMENTS + info.shards
         return bool(info.unbuilt) or many or deleted > MAX_DELETED * max(rows, 1)
 
     def reshape(self, layout: Layout) -> None:
-        """Set the layout of the next compaction, which is then due. Raises `ConfigError`."""
+        """Set the layout of the next compaction, which is then due.
+
+        Raises:
+            ConfigError: FAISS does not know the type of index.
+        """
         check_type(layout.type, self.info.fingerprint.dimension, self.info.metric)
         changed = {**msgspec.structs.asdict(layout), "unbuilt": tuple(range(layout.shards))}
         with locked(self.folder):
@@ -172,10 +181,10 @@ class VectorFolder:
     def compact(self, builder: Builder | None = None, keep: Callable[[], object] = _nothing) -> None:
         """Rebuild the shards from all rows that are not deleted.
 
-        A passage's shard follows from its id, its place in the shard from when it was added.
+        A passage's id determines its shard, and the time when it was added its place in the shard.
 
         Args:
-            builder: Builder of segments; by default this process.
+            builder: Builder of segments. None for this process.
             keep: Called after each step of `builder.width` shards, from which a later call resumes.
         """
         builder = builder or BuildHere()
@@ -189,32 +198,36 @@ class VectorFolder:
 
     def _build_shards(self, some: Sequence[int], todo: tuple[int, ...], builder: Builder) -> None:
         info = self.info
-        opened = [open_segment(self.folder, one, info) for one in info.segments]
+        opened = [open_segment(self.folder, segment, info) for segment in info.segments]
         prefix = self.folder / f"compacting-{time.time_ns():x}"
         gatherings = [Gathering(Path(f"{prefix}-{shard}"), info.fingerprint.dimension) for shard in some]
         try:
             for shard, gathering in zip(some, gatherings, strict=True):
-                for one in opened:
-                    _copy_rows(one, self.folder, _live_rows(one, shard, info.shards), gathering)
-            built = self._segments([one for one in gatherings if len(one)], builder, info)
+                for source in opened:
+                    _copy_rows(source, self.folder, _live_rows(source, shard, info.shards), gathering)
+            built = self._segments([gathering for gathering in gatherings if len(gathering)], builder, info)
         finally:
             for gathering in gatherings:
-                gathering.discard()  # where it has not become a segment
-        rows = [[row for shard in some for row in one.ids.of_shard(shard, info.shards).tolist()] for one in opened]
-        left = [self._without_rows(one.segment, gone) for one, gone in zip(opened, rows, strict=True)]
-        segments = (*(one for one in left if one.deleted < one.rows), *built)
+                gathering.discard()  # no effect if it has become a segment
+        rows = [
+            [row for shard in some for row in source.ids.of_shard(shard, info.shards).tolist()] for source in opened
+        ]
+        remaining_segments = [
+            self._without_rows(source.segment, gone) for source, gone in zip(opened, rows, strict=True)
+        ]
+        segments = (*(segment for segment in remaining_segments if segment.deleted < segment.rows), *built)
         self._replace(msgspec.structs.replace(info, segments=segments, unbuilt=todo))
 
     def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
-        """Build the indexes of gathered vectors and turn them into segments of this folder."""
+        """Build the indexes of gathered vectors, and turn them into segments of this folder."""
         made = f"{time.time_ns():x}"
         paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
         jobs = [
             SegmentJob(
-                vectors=str(one.path), rows=len(one), dimension=one.dimension, metric=info.metric, type=info.type,
-                target=info.target, out=str(path),
+                vectors=str(gathering.path), rows=len(gathering), dimension=gathering.dimension, metric=info.metric,
+                type=info.type, target=info.target, out=str(path),
             )
-            for one, path in zip(gatherings, paths, strict=True)
+            for gathering, path in zip(gatherings, paths, strict=True)
         ]  # fmt: skip
         segments = builder.build(jobs)
         for gathering, path in zip(gatherings, paths, strict=True):
@@ -222,13 +235,15 @@ class VectorFolder:
         return segments
 
     def _without(self, info: VectorInfo, ids: Collection[str]) -> VectorInfo:
-        segments = [self._thinned(one, ids) for one in info.segments]
-        return msgspec.structs.replace(info, segments=tuple(one for one in segments if one.deleted < one.rows))
+        segments = [self._thinned(segment, ids) for segment in info.segments]
+        return msgspec.structs.replace(
+            info, segments=tuple(segment for segment in segments if segment.deleted < segment.rows)
+        )
 
     def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
         """Return the segment without some ids; with `keep_last`, the last row of each id stays."""
         names = RowIds(self.folder / segment.name)
-        rows = [row for one in ids for row in (sorted(names.rows([one]))[:-1] if keep_last else names.rows([one]))]
+        rows = [row for key in ids for row in (sorted(names.rows([key]))[:-1] if keep_last else names.rows([key]))]
         return self._without_rows(segment, rows)
 
     def _without_rows(self, segment: Segment, rows: Sequence[int]) -> Segment:
@@ -245,16 +260,16 @@ class VectorFolder:
         return msgspec.structs.replace(segment, live=name, deleted=deleted)
 
     def _replace(self, info: VectorInfo) -> None:
-        """Publish a new state and remove files that it does not name; open readers have them mapped."""
+        """Write a new state and remove files that it does not name. Open readers still have them mapped."""
         _write_info(self.folder, info)
-        kept = {name for one in info.segments for name in (*_files(one), one.live)}
+        names = {name for segment in info.segments for name in (*_files(segment), segment.live)}
         for path in (*self.folder.glob("seg-*"), *self.folder.glob("compacting-*")):
-            if path.name not in kept:
+            if path.name not in names:
                 path.unlink(missing_ok=True)
 
 
 class VectorWriter:
-    """Writer of one new segment; see `VectorFolder.writer`."""
+    """Writer of a new segment; see `VectorFolder.writer`."""
 
     def __init__(self, folder: VectorFolder, gathering: Gathering) -> None:
         self._folder = folder
@@ -262,7 +277,7 @@ class VectorWriter:
 
     @property
     def pending(self) -> Sequence[str]:
-        """Ids that are on disk already, those of a killed process first: they need no new embedding."""
+        """Ids whose vectors are on the disk, including vectors of a killed process, which need no new embedding."""
         return self._gathering.ids
 
     def add(self, ids: Sequence[str], vectors: Matrix) -> None:
@@ -270,7 +285,7 @@ class VectorWriter:
 
         Args:
             ids: Ids of the rows.
-            vectors: float32 [ids, d].
+            vectors: Array of float32 [ids, d].
 
         Raises:
             ConfigError: The shape is wrong, or a vector has no finite float16 form.
@@ -284,19 +299,19 @@ class VectorWriter:
             stored = vectors.astype(np.float16)
         finite = np.isfinite(stored).all(axis=1)
         if not finite.all():
-            one = ids[int(finite.argmin())]
+            passage_id = ids[int(finite.argmin())]
             raise ConfigError(
-                f"the embedder's vector of passage {one!r} has no finite numbers: choose another embedder"
+                f"the embedder's vector of passage {passage_id!r} has no finite numbers: choose another embedder"
             )
         self._gathering.append(ids, stored)
 
     def commit(self, delete: Collection[str] = ()) -> VectorInfo:
-        """Publish the added rows and delete others, in one step. Ends the writer's use."""
+        """Add the written rows and delete others, in one step. The writer cannot be used afterwards."""
         ids = self._gathering.ids
         gone = set(delete)
         info = self._folder._without(self._folder.info, gone | set(ids))
         if ids:
-            # What shards will soon be made of gets the type that is built in no time.
+            # Segments from which shards will be built soon get a type that is built quickly.
             cheap = msgspec.structs.replace(info, type=_INTERIM, target=0.0) if info.unbuilt else info
             (segment,) = self._folder._segments([self._gathering], BuildHere(), cheap)
             if twice := len(set(ids)) < len(ids):
@@ -318,7 +333,7 @@ def _copy_rows(opened: OpenedSegment, folder: Path, rows: Any, gathering: Gather
     vectors = map_vectors(folder / f"{opened.segment.name}.vec", opened.segment.rows, opened.index.d)
     for start in range(0, len(rows), 65_536):
         some = rows[start : start + 65_536]
-        gathering.append(opened.ids.names(some.tolist()), taken(vectors, some))
+        gathering.append(opened.ids.names(some.tolist()), copy_rows(vectors, some))
 
 
 def _files(segment: Segment) -> list[str]:

@@ -1,9 +1,9 @@
-"""Choice of a FAISS index by the number of vectors.
+"""Selection of a FAISS index type by the number of vectors.
 
-Types are FAISS factory strings. `auto` takes the first of a list, by size, that reaches the recall asked for on a
-sample of the corpus itself; how hard it has to be searched for that, `calibration` finds out, and it is written down
-with the index together with the recall that was measured. Measured on 200,000 x 384 vectors: SQ8 10 ms a query, RaBitQ
-with refinement 1.3 ms, recall 0.99 and 0.987, built in a second; HNSW takes 80 s to build.
+Types are FAISS factory strings. `auto` takes the first type of a list, by size, that reaches the target recall on a
+sample of the corpus. `calibration` finds the search parameters, which are stored with the index together with the
+measured recall. On 200,000 x 384 vectors, SQ8 takes 10 ms per query and RaBitQ with refinement 1.3 ms, with recall 0.99
+and 0.987, and both are built in a second; HNSW takes 80 s to build.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.errors import ConfigError
 from pyrag.retrieval.vectors.calibration import Metric, Trial, blocks, trial_of, tune
-from pyrag.retrieval.vectors.files import taken
+from pyrag.retrieval.vectors.files import copy_rows
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 AUTO = "auto"
 RECALL = 0.95  # of the ten nearest, on average
 EXACT = "Flat"
-FLAT = 20_000  # up to here an exact search takes a millisecond or two
+FLAT = 20_000  # vectors up to which an exact search takes a millisecond or two
 SCALAR = 60_000
-SCAN = 3_000_000  # up to here one pass over RaBitQ's codes beats the loss and the training that lists cost
-_TRAINING = 100_000  # vectors; more changes nothing but the time
-_MAX_BITS = 24  # of a code; FAISS takes no more
-_LISTS_TRAINING = 40  # vectors for each list
+SCAN = 3_000_000  # vectors up to which a pass over RaBitQ's codes is better than lists, with their loss and training
+_TRAINING = 100_000  # vectors; more only take longer
+_MAX_BITS = 24  # FAISS's maximum per code
+_LISTS_TRAINING = 40  # vectors per list
 
 
 @dataclass(frozen=True, slots=True)
 class TunedIndex:
-    """An index in memory; `recall` is what its sample got with the `search` parameters."""
+    """Index in memory, with its search parameters and their recall on the sample."""
 
     index: Any
     type: str
@@ -41,7 +41,7 @@ class TunedIndex:
 
 
 def candidates(count: int, target: float) -> list[str]:
-    """Return index types worth trying, cheapest search first, an exact one last.
+    """Return the index types to try, cheapest search first, and an exact or nearly exact type last.
 
     Args:
         count: Number of vectors.
@@ -58,51 +58,54 @@ def candidates(count: int, target: float) -> list[str]:
     return [f"IVF{lists}_HNSW32,RaBitQfs,Refine(SQ8)", *scan]
 
 
-def build(vectors: Any, metric: Metric, wanted: str = AUTO, target: float = RECALL) -> TunedIndex:
+def build(vectors: Any, metric: Metric, index_type: str = AUTO, target: float = RECALL) -> TunedIndex:
     """Build an index in memory.
 
-    Fewer vectors than the type needs for training, as an update may add, get a type that fits their number.
+    If there are fewer vectors than the type needs for training, as in an update, a type that suits their number is
+    used.
 
     Args:
-        vectors: Array [rows, d], may be memory-mapped and of another float type.
-        metric: `ip` or `l2`.
-        wanted: FAISS factory string or `auto`.
+        vectors: Array [rows, d], which may be memory-mapped and of another float type.
+        metric: Metric of the index: `ip` or `l2`.
+        index_type: FAISS factory string or `auto`.
         target: Recall to reach.
 
     Raises:
         ConfigError: FAISS cannot build the type.
     """
-    fitting = wanted == AUTO or len(vectors) < _fewest(wanted)
-    types = candidates(len(vectors), target) if fitting else [wanted]
+    fitting = index_type == AUTO or len(vectors) < _fewest(index_type)
+    types = candidates(len(vectors), target) if fitting else [index_type]
     if types == [EXACT] or len(vectors) < 2:
         return TunedIndex(_filled(types[0], vectors, metric), types[0])
     trial = trial_of(vectors, metric)
-    for one in types:
-        built, enough = _tuned(one, vectors, metric, trial, target)
+    for name in types:
+        built, enough = _tuned(name, vectors, metric, trial, target)
         if enough:
             break
     return built
 
 
 def _fewest(factory: str) -> int:
-    """Return the vectors needed for training: one for each list, and for each code of a product quantiser (8 bits by
-    default)."""
-    lists = [int(one) for one in re.findall(r"IVF(\d+)", factory)]
-    bits = [int(one or 8) for one in re.findall(r"PQ\d+(?:x(\d+))?", factory)]
-    return max([*lists, *(1 << min(one, _MAX_BITS) for one in bits)], default=0)
+    """Return the number of vectors needed for training: one per list, and per code of a product quantiser.
+
+    A code has 8 bits by default.
+    """
+    lists = [int(count) for count in re.findall(r"IVF(\d+)", factory)]
+    bits = [int(count or 8) for count in re.findall(r"PQ\d+(?:x(\d+))?", factory)]
+    return max([*lists, *(1 << min(count, _MAX_BITS) for count in bits)], default=0)
 
 
 def _tuned(factory: str, vectors: Any, metric: Metric, trial: Trial, target: float) -> tuple[TunedIndex, bool]:
-    """Build and tune one type; held-out rows are added last, so the index stores row numbers."""
+    """Build and tune an index of a type. Held-out rows are added last, so the index stores row numbers."""
     import faiss
 
-    held = taken(vectors, trial.held)
+    held_vectors = copy_rows(vectors, trial.held)
     index = faiss.IndexIDMap(_trained(factory, vectors, metric))
     for rows, block in blocks(vectors, trial.held):
         index.add_with_ids(block, rows)
-    tuned = tune(index, trial, target)
-    index.add_with_ids(held, trial.held)
-    return TunedIndex(index, factory, tuned.search, tuned.recall), tuned.enough
+    calibration = tune(index, trial, target)
+    index.add_with_ids(held_vectors, trial.held)
+    return TunedIndex(index, factory, calibration.search, calibration.recall), calibration.enough
 
 
 def _filled(factory: str, vectors: Any, metric: Metric) -> Any:
@@ -124,16 +127,16 @@ def _trained(factory: str, vectors: Any, metric: Metric) -> Any:
     return index
 
 
-def check_type(wanted: str, dimension: int, metric: Metric) -> None:
-    """Raise `ConfigError` for an unknown type, before hours are spent on its vectors.
+def check_type(index_type: str, dimension: int, metric: Metric) -> None:
+    """Raise `ConfigError` for an unknown type, before hours are spent on embedding.
 
     Args:
-        wanted: FAISS factory string or `auto`.
+        index_type: FAISS factory string or `auto`.
         dimension: Length of vectors.
-        metric: `ip` or `l2`.
+        metric: Metric of the index: `ip` or `l2`.
     """
-    if wanted != AUTO:
-        _empty(wanted, dimension, metric)
+    if index_type != AUTO:
+        _empty(index_type, dimension, metric)
 
 
 def _empty(factory: str, dimension: int, metric: Metric) -> Any:
@@ -151,7 +154,7 @@ def _empty(factory: str, dimension: int, metric: Metric) -> Any:
 
 
 def _reserve(index: Any, count: int) -> None:
-    """Reserve room for all codes: a growing vector holds them twice at times."""
+    """Reserve memory for all codes, since a growing vector temporarily needs twice as much."""
     import faiss
 
     core = faiss.downcast_index(index)
@@ -162,21 +165,21 @@ def _reserve(index: Any, count: int) -> None:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Return FAISS's message without the place in its source."""
+    """Return FAISS's message without the place in its source code."""
     return re.split(r"Error: |\.(?:cpp|h):\d+: ", str(error))[-1].partition("\n")[0]
 
 
 def _lists(index: Any) -> int:
     import faiss
 
-    found = faiss.try_extract_index_ivf(index)
-    return 0 if found is None else int(found.nlist)
+    lists_index = faiss.try_extract_index_ivf(index)
+    return 0 if lists_index is None else int(lists_index.nlist)
 
 
 def _sample(vectors: Any, count: int) -> Matrix:
-    """Return evenly drawn rows, the same for the same input."""
+    """Return a uniform sample of rows, which is the same for the same input."""
     import numpy as np
 
     if len(vectors) <= count:
         return np.asarray(vectors, np.float32)
-    return taken(vectors, np.sort(np.random.default_rng(0).choice(len(vectors), count, replace=False)))
+    return copy_rows(vectors, np.sort(np.random.default_rng(0).choice(len(vectors), count, replace=False)))

@@ -1,1 +1,1 @@
-"""Words: terms of texts and queries, their further forms, and languages."""
+"""Terms of texts and queries, further forms of words, and languages."""

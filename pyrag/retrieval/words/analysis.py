@@ -1,10 +1,10 @@
 """Analysis of text into terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
 
-A text is folded and split (`forms`); case is dropped, and endings of the index's language are stemmed. Further
-forms of words are indexed behind the text, so that they do not part its words: order counts in codes, around numbers
-and in quotation marks. The index keeps every word; only a query leaves out its common words, unless it has no others
-("The Who"). Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, common words of the
-query left out +0.8, possessives cut off +0.1 (not done).
+A text is folded and split (`forms`), put in lower case, and stemmed in the index's language. Further forms of words
+are indexed after the text, so that its words stay next to each other: order matters in codes, around numbers and in
+quotation marks. The index holds all words; a query leaves out common words, unless it has no others ("The Who").
+Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, leaving out common words of the
+query +0.8, cutting off possessives +0.1 (not done).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 VERSION = 2
 READABLE = (1, VERSION)  # 1 has no positions and no further forms
-MAX_WORD = 250  # bytes; more than a word of `forms.MAX_LENGTH` characters has
+MAX_WORD = 250  # bytes; more than a word of `forms.MAX_LENGTH` characters needs
 MAX_TERMS = 512  # of a query
 MAX_PHRASES = 32  # of a query
 
@@ -46,15 +46,15 @@ _QUOTED = re.compile('"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]
 
 
 class QueryTerms(NamedTuple):
-    """A query as the index searches for it.
+    """Query as the index searches for it.
 
     Attributes:
         terms: Distinct terms, in order.
         parts: Terms of the parts of words in camel case, by the word's term.
-        codes: Terms of each code with figures, and pairs of them, whose order counts.
-        quotations: Terms of each quotation and of other codes, such as names of domains, whose order counts.
-        pairs: Neighbours one of which is a number.
-        sequence: Terms of the query's words in order, common words left out.
+        codes: Terms of each code with figures, and pairs of them, whose order matters.
+        quotations: Terms of each quotation and of other codes, such as domain names, whose order matters.
+        pairs: Pairs of neighbours of which at least one is a number.
+        sequence: Terms of the query's words in order, without common words.
     """
 
     terms: list[str]
@@ -66,7 +66,7 @@ class QueryTerms(NamedTuple):
 
 
 class Analysis:
-    """The terms of texts and of queries. Texts are analysed inside the index, by `stemming`.
+    """Analysis of texts and queries. The index itself analyses texts, with `stemming`.
 
     Args:
         language: Language of the texts; see `pyrag.retrieval.words.languages`.
@@ -85,12 +85,12 @@ class Analysis:
         return self.query(query).terms
 
     def passage_terms(self, text: str) -> list[str]:
-        """Return the terms of a passage, further forms included."""
+        """Return the terms of a passage, including further forms."""
         main, forms = analysed(text)
         return self.stemming.analyze(main) + self.stemming.analyze(forms)
 
     def query(self, query: str) -> QueryTerms:
-        """Return the terms of a query, and those whose order counts.
+        """Return the terms of a query, with the sequences whose order matters.
 
         Args:
             query: Any text.
@@ -102,14 +102,14 @@ class Analysis:
         telling = [word for word in dict.fromkeys(words) if word not in common]
         main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
         forms = self.stemming.analyze(further)[:MAX_TERMS] if (further := further_forms(text, camel_case=False)) else []
-        whole, quoted = list(codes(text)), _quotations(text)
-        figures = [code for code in whole if has_figure(code)]
-        names = [code for code in whole if code not in figures]
+        code_texts, quotations = list(codes(text)), _quotations(text)
+        figures = [code for code in code_texts if has_figure(code)]
+        names = [code for code in code_texts if code not in figures]
         return QueryTerms(
             list(dict.fromkeys([*main_terms, *forms])),
             self._parts(text),
             _with_pairs(self._phrases(figures)) if figures else [],
-            self._phrases([*quoted, *names]) if quoted or names else [],
+            self._phrases([*quotations, *names]) if quotations or names else [],
             self._pairs(words[:MAX_TERMS], common),
             main_terms,
         )
@@ -121,7 +121,7 @@ class Analysis:
         return {term: own for word, own in parts.items() for term in self.stemming.analyze(word) if len(own) > 1}
 
     def _common(self, query: str, words: list[str]) -> frozenset[str]:
-        """Return the common words of a query; none if it has no other words."""
+        """Return the common words of a query; an empty set if it has no other words."""
         if self._language == ENGLISH:
             common = COMMON
         elif self._stopping is None:
@@ -159,7 +159,7 @@ class Analysis:
 
 
 def _with_pairs(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return phrases, and pairs of neighbours in the longer ones: a text may have a part of a code."""
+    """Return phrases, and pairs of neighbours in longer phrases, since a text may hold only a part of a code."""
     pairs = [pair for phrase in phrases if len(phrase) > 2 for pair in itertools.pairwise(phrase)]
     return list(dict.fromkeys([*phrases, *pairs]))[:MAX_PHRASES]
 

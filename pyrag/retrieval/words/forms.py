@@ -1,8 +1,8 @@
-"""Text as the index analyses it, and further forms under which its words are found.
+"""Text as the index analyses it, and further forms that find its words.
 
-Both are made of passages and of queries alike, so that either side may have either form: codes whole and in parts
-(`1.9.4`, `10.4.8.2`), numbers with and without thousands separators, `camelCase` in parts, characters and pairs of
-scripts without spaces, words of Korean, Hebrew and Arabic without what is glued to them.
+Passages and queries are treated in the same way, so that either may use any form: codes whole and in parts (`1.9.4`,
+`10.4.8.2`), numbers with and without thousands separators, parts of `camelCase`, characters and pairs of characters in
+scripts without spaces, and words of Korean, Hebrew and Arabic without the particles attached to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from string import ascii_lowercase, ascii_uppercase, digits
 from pyrag.retrieval.documents.blocks import UNSPACED
 
 MAX_LENGTH = 60  # characters; a longer word, such as a key or a hash, is indexed as its digest
-_JOINER = "\u02d1"  # a letter to the analyzer, which no text has between figures
+_JOINER = "\u02d1"  # a letter for the analyzer, which does not occur between figures
 _BOUNDARY = "\u200c"  # in Persian, between the parts of a word
 _VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
 _BREVE = "\u0306"  # й is another letter than и
@@ -36,7 +36,7 @@ _KINDS = bytes.maketrans(
     b"".join((ascii_lowercase.encode(), ascii_uppercase.encode(), digits.encode(), b"?", *_MARKS)),
     b"a" * 26 + b"A" * 26 + b"0" * 10 + b"a" + b"_" * len(_MARKS[0]) + b"-" * len(_MARKS[1]),
 )
-"""Letters, figures and marks by kind, to see quickly whether a text may have a form; `?` may be any letter."""
+"""Letters, figures and marks by kind, to check quickly whether a text may have a form; `?` may be any letter."""
 _MAY_BE_GROUPED = re.compile(rb"0[-_ a]00")
 _MAY_BE_HUMP = re.compile(rb"A(?:(?<=a.)|Aaa)")
 _JOINT = re.compile(
@@ -64,7 +64,7 @@ def folded(text: str) -> str:
     """Return a text without accents, compatibility forms and invisible characters (except `_BOUNDARY`).
 
     Args:
-        text: Any text, lone surrogates included.
+        text: Any text, which may hold lone surrogates.
     """
     if text.isascii():
         return text
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
         text: Any text, folded or not.
     """
     text = folded(text)
-    return _split(text, glued=_is_glued(text))
+    return _split(text, has_glued_words=_is_glued(text))
 
 
 def analysed(text: str) -> tuple[str, str]:
@@ -88,18 +88,18 @@ def analysed(text: str) -> tuple[str, str]:
         text: Any text.
     """
     text = folded(text)
-    glued = _is_glued(text)
-    return _split(text, glued=glued), _forms(text, glued=glued)
+    has_glued_words = _is_glued(text)
+    return _split(text, has_glued_words=has_glued_words), _forms(text, has_glued_words=has_glued_words)
 
 
-def _split(text: str, *, glued: bool) -> str:
-    if glued:
+def _split(text: str, *, has_glued_words: bool) -> str:
+    if has_glued_words:
         text = _RUN.sub(lambda run: f" {' '.join(run[0])} ", text.replace(_BOUNDARY, ""))
     return _LONG.sub(lambda word: digest_of_word(word[0]), text) if _has_long_words(text) else text
 
 
 def _has_long_words(text: str) -> bool:
-    """Return whether more than `MAX_LENGTH` characters may be without a space."""
+    """Return whether a text may hold a word of more than `MAX_LENGTH` characters."""
     at, end = 0, len(text) - MAX_LENGTH
     while at < end:
         space = text.rfind(" ", at, at + MAX_LENGTH + 1)
@@ -114,16 +114,16 @@ def digest_of_word(word: str) -> str:
 
 
 def further_forms(text: str, *, camel_case: bool = True) -> str:
-    """Return the further forms of a text's words, as a text for the analyzer; empty if there are no others.
+    """Return the further forms of a text's words, as a text for the analyzer; empty if there are none.
 
     Args:
-        text: A folded text, letters in their case.
+        text: Folded text in its original case.
         camel_case: True to add the parts of words in camel case.
     """
-    return _forms(text, glued=_is_glued(text), camel_case=camel_case)
+    return _forms(text, has_glued_words=_is_glued(text), camel_case=camel_case)
 
 
-def _forms(text: str, *, glued: bool, camel_case: bool = True) -> str:
+def _forms(text: str, *, has_glued_words: bool, camel_case: bool = True) -> str:
     kinds = text.encode("ascii", "replace").translate(_KINDS)
     parts: list[str] = []
     if b"0" in kinds:
@@ -133,21 +133,21 @@ def _forms(text: str, *, glued: bool, camel_case: bool = True) -> str:
     if camel_case and _MAY_BE_HUMP.search(kinds):
         for word in humps(text):
             parts += pieces(word)
-    if glued:
+    if has_glued_words:
         parts += _glued_forms(text)
     return " ".join(parts)
 
 
 def _is_glued(text: str) -> bool:
-    """Return whether a text has words of a script that glues or joins them."""
+    """Return whether a text has words of a script without spaces, or with attached particles."""
     return not text.isascii() and bool(_GLUED.search("".join(_FOREIGN.findall(text))))
 
 
 def codes(text: str) -> Iterator[str]:
-    """Yield what is written in one piece and means something only in its order: versions, dates, addresses, numbers.
+    """Yield codes, whose parts have a meaning only in their order: versions, dates, addresses, numbers.
 
     Args:
-        text: A folded text.
+        text: Folded text.
     """
     end = 0
     for joint in _JOINT.finditer(text):
@@ -166,21 +166,21 @@ def _start_of_word(text: str, at: int) -> int:
 
 
 def has_figure(code: str) -> bool:
-    """Return whether a code has a figure."""
+    """Return whether a code contains a figure."""
     return any(map(str.isdigit, code))
 
 
 def _whole(code: str) -> str:
-    """Return a code as one word, which does not depend on the marks between its parts."""
+    """Return a code as a single word, whatever the marks between its parts."""
     word = _JOINER.join(_WORD.findall(code))
     return digest_of_word(word) if len(word) > MAX_LENGTH else word
 
 
 def without_separators(text: str) -> str:
-    """Return a text whose numbers have no thousands separators; numbers parted by spaces may be several, and stay.
+    """Remove thousands separators from the numbers of a text, except for spaces, which may separate numbers.
 
     Args:
-        text: A folded text.
+        text: Folded text.
     """
     return _GROUPED.sub(lambda number: number[0] if number[1] == " " else ".".join(_digits(number)), text)
 
@@ -192,7 +192,7 @@ def _numbers(text: str) -> Iterator[str]:
 
 
 def _digits(number: re.Match[str]) -> list[str]:
-    """Return the digits of a number without separators, and those of its fraction if it has one."""
+    """Return the digits of a number without separators, and the digits of its fraction if it has one."""
     integer = "".join(filter(str.isdigit, number.string[number.start() : number.end(2)]))
     return [integer, number[3]] if number[3] else [integer]
 
@@ -201,7 +201,7 @@ def humps(text: str) -> Iterator[str]:
     """Yield the words in camel case.
 
     Args:
-        text: A folded text.
+        text: Folded text.
     """
     end = 0
     for hump in _HUMP.finditer(text):
@@ -232,9 +232,9 @@ def _pairs(run: str) -> list[str]:
 
 
 def _without_prefixes(word: str, prefixes: tuple[str, ...]) -> Iterator[str]:
-    """Yield a word without the articles, prepositions and conjunctions that may be glued to it, one less each time."""
+    """Yield a word without its attached articles, prepositions and conjunctions, removing one at a time."""
     for _ in range(_MAX_PREFIXES):
-        prefix = next((one for one in prefixes if word.startswith(one)), "")
+        prefix = next((item for item in prefixes if word.startswith(item)), "")
         word = word[len(prefix) :]
         if not prefix or len(word) < 2:
             return

@@ -1,8 +1,8 @@
-"""Languages of indexes: which there are, and which one some passages are in.
+"""Languages of indexes, and their detection.
 
-tantivy stems the endings of words and knows common words of most languages with an alphabet. Chinese, Hebrew, Japanese,
-Korean and Thai need no stemmer (`forms`); `other` is every language whose words are found as they are written.
-Detection compares letters and common words by hand: a library for it has megabytes of models for single sentences.
+tantivy stems words and knows common words of most languages with an alphabet. Chinese, Hebrew, Japanese, Korean and
+Thai need no stemmer (`forms`). `other` is any language whose words are searched as written. Detection compares letters
+and common words; libraries for it have megabytes of models for single sentences.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SCRIPTS = {
     "han": "\u3400-\u4dbf\u4e00-\u9fff",
     "hebrew": "\u05d0-\u05ea",
     "arabic": "\u0620-\u06d3",
-    "persian": "\u067e\u0686\u0698\u06a9\u06af\u06cc\u06d2",  # of Persian and Urdu, and not of Arabic
+    "persian": "\u067e\u0686\u0698\u06a9\u06af\u06cc\u06d2",  # used in Persian and Urdu, not in Arabic
     "thai": "\u0e01-\u0e5b",
     "greek": "\u0370-\u03ff\u1f00-\u1fff",
     "cyrillic": "\u0400-\u052f",
@@ -48,9 +48,9 @@ _SCRIPTS = {
 _LETTERS = {name: re.compile(f"[{letters}]") for name, letters in _SCRIPTS.items()}
 _LETTER = re.compile(r"[^\W\d_]")
 _WORD = re.compile(r"[^\W\d_]+")
-_DENSE = 2.5  # letters of an alphabet that take the room of one character of Han or Hangul
-_MIN_COMMON = 0.15  # of the words of a text that are common words of its language, at least
-_MIN_ENGLISH = 0.05  # of the words are common ones of English: it is not English
+_DENSE = 2.5  # letters of an alphabet that correspond to a character of Han or Hangul
+_MIN_COMMON = 0.15  # minimum share of common words of the language in a text
+_MIN_ENGLISH = 0.05  # share of common English words below which a text is not English
 _ACCENTED = re.compile("[\u00c0-\u024f]")
 _MIN_ACCENTED = 0.02
 _MIN_KANA = 0.05
@@ -59,7 +59,11 @@ _MAX_TEXT = 60_000  # characters
 
 
 def checked_language(name: str) -> str:
-    """Return a language by its name in any case; empty for `auto`. Raises `UsageError` for an unknown name."""
+    """Return the name of a language in lower case; empty for `auto`.
+
+    Raises:
+        UsageError: The language is unknown.
+    """
     language = name.strip().lower()
     if language == AUTO:
         return ""
@@ -69,10 +73,10 @@ def checked_language(name: str) -> str:
 
 
 def detected_language(texts: Iterable[str]) -> str:
-    """Return the language that most of some texts is in; English if nothing tells.
+    """Detect the main language of some texts; English if it is not clear.
 
     Args:
-        texts: Texts of passages; the first 60,000 characters count.
+        texts: Texts of passages, of which the first 60,000 characters count.
     """
     text = _beginning(texts)
     letters = {name: len(pattern.findall(text)) for name, pattern in _LETTERS.items()}
@@ -96,21 +100,21 @@ def detected_language(texts: Iterable[str]) -> str:
 
 def _beginning(texts: Iterable[str]) -> str:
     parts: list[str] = []
-    left = _MAX_TEXT
+    remaining = _MAX_TEXT
     for text in texts:
-        parts.append(text[:left])
-        left -= len(parts[-1])
-        if left <= 0:
+        parts.append(text[:remaining])
+        remaining -= len(parts[-1])
+        if remaining <= 0:
             break
     return "\n".join(parts)
 
 
 def _by_common_words(text: str, languages: tuple[str, ...] | None) -> str:
     counts = Counter(_WORD.findall(text.lower().encode("utf-8", "replace").decode()))
-    listed = list(counts)
+    words = list(counts)
     shares = {
-        language: sum(counts[word] for word in _common_words(language, tuple(listed))) / counts.total()
-        for language in languages or (*(one for one in WITH_STOP_WORDS if one != "russian"), *_MORE_STOP_WORDS)
+        language: sum(counts[word] for word in _common_words(language, tuple(words))) / counts.total()
+        for language in languages or (*(name for name in WITH_STOP_WORDS if name != "russian"), *_MORE_STOP_WORDS)
     }
     best = max(shares, key=lambda language: (shares[language], language == ENGLISH))
     if shares[best] >= _MIN_COMMON:

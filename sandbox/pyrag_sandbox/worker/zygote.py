@@ -74,7 +74,7 @@ def _warm_up(module: str) -> Guards:
     return Guards(helpers)
 
 
-class Zygote:
+class ForkServer:
     """Process that forks, kills and reaps workers."""
 
     def __init__(self, control: socket.socket, serve: Callable[..., NoReturn]) -> None:
@@ -157,7 +157,7 @@ def main() -> None:
         gc.freeze()
         gc.set_threshold(*_GC_THRESHOLD)
         serve = functools.partial(worker.serve, base_memory=kernel.address_space(), guards=guards)
-        zygote = Zygote(control, serve)
+        zygote = ForkServer(control, serve)
     except BaseException as error:  # reported to the host, since there is no other channel
         reason = f"{type(error).__name__}: {error}".encode()[:1000]
         control.sendall(REPORT.pack(b"fail", len(reason), 0, 0.0) + reason)

@@ -11,7 +11,7 @@ from pyrag.embedded.planner.grammar.measures import measured_choice
 from pyrag.embedded.planner.grammar.nested import unnest
 from pyrag.embedded.planner.grammar.pair import Pair, choice_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
-from pyrag.embedded.planner.meaning import Choice, Difference, Entity, Gather, Meaning, Node, Step, Verdict
+from pyrag.embedded.planner.meaning import Choice, Difference, Entity, Gather, Meaning, Node, RelationStep, Verdict
 from pyrag.embedded.planner.wording import WORK_KINDS, relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
@@ -80,7 +80,7 @@ def parse_comparison(question: str) -> Meaning | None:
     options = (option(pair.first), option(pair.second))
     scale = _scale_of(pair)
     if scale is None and any(
-        isinstance(option, Step) or ", " in text or unnest(f"of {text}")[1]
+        isinstance(option, RelationStep) or ", " in text or unnest(f"of {text}")[1]
         for option, text in zip(options, (pair.first, pair.second), strict=True)
     ):
         return None  # a list of several, or descriptions that come first

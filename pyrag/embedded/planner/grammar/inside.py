@@ -12,7 +12,7 @@ from pyrag.embedded.planner.grammar.asked import is_kind, is_person
 from pyrag.embedded.planner.grammar.names import is_name, starts_name
 from pyrag.embedded.planner.grammar.phrase import is_reduced, parse_phrase
 from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
-from pyrag.embedded.planner.meaning import Node, Step
+from pyrag.embedded.planner.meaning import Node, RelationStep
 from pyrag.embedded.relations.table import RELATIONS
 
 _MAX_WORDS = 60  # words
@@ -73,20 +73,20 @@ _DO = words("did does do")
 _AUXILIARY = words("did does do is was are were has have had will can could would should")
 
 
-def _longest_at(words: list[str], at: int, strict: bool) -> tuple[Step, int] | None:
+def _longest_at(words: list[str], at: int, strict: bool) -> tuple[RelationStep, int] | None:
     for end in range(len(words), at + 1, -1):
         phrase = " ".join(words[at:end])
         phrase = phrase[:1].lower() + phrase[1:] if phrase.startswith(("The ", "That ")) else phrase
         if not _bounded(words, at, end, strict) or not _describes(phrase, words[:at], words[end:]):
             continue
         node = parse_phrase(phrase, strict=not _closed(phrase, words, at, end, strict))
-        numbers = isinstance(node, Step) and node.relation and node.relation.answer_type == "number"
-        if isinstance(node, Step) and not numbers and _has_name(node, phrase):
+        numbers = isinstance(node, RelationStep) and node.relation and node.relation.answer_type == "number"
+        if isinstance(node, RelationStep) and not numbers and _has_name(node, phrase):
             return node, end
     return None
 
 
-def _has_name(node: Step, phrase: str) -> bool:
+def _has_name(node: RelationStep, phrase: str) -> bool:
     """Return whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
     kind = node.variable.rpartition("_")[2]
     return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)

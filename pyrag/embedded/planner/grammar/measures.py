@@ -10,7 +10,7 @@ from typing import Literal
 
 from pyrag.embedded.planner.grammar.phrase import parse_phrase
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
-from pyrag.embedded.planner.meaning import Choice, Entity, Node, Step, Verdict
+from pyrag.embedded.planner.meaning import Choice, Entity, Node, RelationStep, Verdict
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
@@ -166,7 +166,7 @@ def _asked(match: re.Match[str], question: str, noun: str, *, least: bool | None
     yield Verdict((first, second), key, smaller)
 
 
-def _measure(question: str, noun: str, node: Node) -> Step:
+def _measure(question: str, noun: str, node: Node) -> RelationStep:
     return free_step(question, f"{question[0].lower()}{question[1:-1]}", noun, (node,))
 
 

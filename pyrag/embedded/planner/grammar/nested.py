@@ -29,7 +29,7 @@ from pyrag.embedded.planner.grammar.head import NO_HEADS, head_end
 from pyrag.embedded.planner.grammar.names import read_name, starts_name
 from pyrag.embedded.planner.grammar.phrase import parse_phrase, possession
 from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past, is_present
-from pyrag.embedded.planner.meaning import Node, Step
+from pyrag.embedded.planner.meaning import Node, RelationStep
 from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
 
 _MAX_WORDS = 80  # words
@@ -40,7 +40,7 @@ _DEEPEST = 6
 class _Found:
     """A description: what it gives, and one past its last word."""
 
-    step: Step
+    step: RelationStep
     end: int
 
 
@@ -220,7 +220,7 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
     least = end + (end < len(tokens) and owns(tokens[end]))
     for last in range(min(end + 4, len(tokens)), least, -1):
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
-        if isinstance(step, Step) and step.relation and step.relation.answer_type not in ("number", "date"):
+        if isinstance(step, RelationStep) and step.relation and step.relation.answer_type not in ("number", "date"):
             return None if _is_asked(tokens, at, last) else _Found(step, last)
         step = _told_apart(tokens[at:least], tokens[least:last]) if least > end else None
         if step:
@@ -228,7 +228,7 @@ def _owned(tokens: list[str], at: int) -> _Found | None:
     return None
 
 
-def _told_apart(owner: list[str], noun: list[str]) -> Step | None:
+def _told_apart(owner: list[str], noun: list[str]) -> RelationStep | None:
     """ "Alpha's former team", "Alpha's state of birth": one of several that a relation or a kind would name."""
     kind = " ".join(noun).rstrip(",;:")
     ranked = len(noun) > 1 and (is_ranking(noun[0]) or noun[0] in _HOME) and all(map(is_noun, noun))
@@ -303,22 +303,22 @@ def _of(tokens: list[str], at: int) -> bool:
     return plain(tokens[at]) == "of"
 
 
-def _read(tokens: list[str], head: int, depth: int) -> Step | None:
+def _read(tokens: list[str], head: int, depth: int) -> RelationStep | None:
     """A description whose bounds are known, by the tables of relations where they can, else by its own words."""
     text = re.sub(r"(?:['’]s|(?<=s)['’])?[,;:]*$", "", " ".join(tokens))
     own = _own_words(text.split(), head, depth)
     listed = parse_phrase(text[:1].lower() + text[1:])
-    if not isinstance(listed, Step) or (listed.relation and listed.relation.answer_type == "number"):
+    if not isinstance(listed, RelationStep) or (listed.relation and listed.relation.answer_type == "number"):
         return own
     deeper = own is None or hops(listed) > hops(own)
     return listed if deeper or (listed.relation and own and hops(listed) == hops(own)) else own
 
 
 def hops(node: Node) -> int:
-    return 1 + sum(hops(arg) for arg in node.args) if isinstance(node, Step) else 0
+    return 1 + sum(hops(arg) for arg in node.args) if isinstance(node, RelationStep) else 0
 
 
-def _own_words(tokens: list[str], head: int, depth: int) -> Step | None:
+def _own_words(tokens: list[str], head: int, depth: int) -> RelationStep | None:
     kind = " ".join(tokens[1:head]).strip(",").removeprefix("same ")
     rest, args = unnest(" ".join(tokens[head - 1 :]), depth + 1)
     clause = rest.split()[1:]

@@ -25,7 +25,7 @@ from pyrag.embedded.planner.grammar.predicate import (
     one_clause,
     place_question,
 )
-from pyrag.embedded.planner.meaning import Entity, Node, Step
+from pyrag.embedded.planner.meaning import Entity, Node, RelationStep
 from pyrag.embedded.planner.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step
 from pyrag.embedded.relations.relation import Relation
 from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, COMPOSED
@@ -129,7 +129,7 @@ def compose(noun: str, of: Node, reading: int = 0) -> Node:
         of: The node that it is asked of.
         reading: Number of the reading, where a noun has several; the last one if there are fewer.
     """
-    if noun == "country" and isinstance(of, Step) and of.relation and of.relation.answer_type == "person":
+    if noun == "country" and isinstance(of, RelationStep) and of.relation and of.relation.answer_type == "person":
         return relation_step(BY_NAME["country of citizenship"], of, noun)
     if noun not in COMPOSED:
         return relation_step(BY_NOUN[noun], of, noun)
@@ -151,7 +151,7 @@ def fits(relation: Relation | None, node: Node) -> bool:
         relation: None fits everything.
         node: A name fits everything; a step by the kind of its value.
     """
-    if relation is None or not isinstance(node, Step) or relation.domain == "any":
+    if relation is None or not isinstance(node, RelationStep) or relation.domain == "any":
         return True
     if node.relation is None:
         others = {"person": _NOT_PERSONS, "work": PLACE_KINDS, "place": frozenset[str]()}[relation.domain]
@@ -208,12 +208,12 @@ def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
     return _located(match["type"], of)
 
 
-def _located(kind: str, of: Node) -> Step:
+def _located(kind: str, of: Node) -> RelationStep:
     kind = kind.rpartition(" ")[2]
     return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
 
 
-def possession(noun: str, of: Node) -> Step | None:
+def possession(noun: str, of: Node) -> RelationStep | None:
     """Return the step for what a thing owns: "(the band that made Alpha)'s founder".
 
     Args:
@@ -229,8 +229,10 @@ def possession(noun: str, of: Node) -> Step | None:
         named = is_kind(noun) or is_role(noun)
         return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if named else None
     owned = compose(noun, of) if fits(_first_relation(noun), of) else None
-    singled = isinstance(owned, Step) and owned.relation and owned.relation.answer_type not in ("number", "date")
-    return owned if isinstance(owned, Step) and singled else None
+    singled = (
+        isinstance(owned, RelationStep) and owned.relation and owned.relation.answer_type not in ("number", "date")
+    )
+    return owned if isinstance(owned, RelationStep) and singled else None
 
 
 def _by_clause(text: str, strict: bool, depth: int) -> Node | None:
@@ -258,7 +260,7 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
             if subject is not None:
                 return subject, predicate
             loose = parse_phrase(text, depth=depth) if one_clause(text) else None  # the predicate tells where it ends
-            if isinstance(loose, Step):
+            if isinstance(loose, RelationStep):
                 return loose, predicate
     return None
 
@@ -329,7 +331,7 @@ def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str,
         if word not in ("the", "that", "a", "an") and not word[:1].isupper() and word[:1] not in '"“':
             continue
         node = parse_phrase(rest, strict=True, depth=depth)
-        if isinstance(node, Step) or (node is not None and is_name(rest)):
+        if isinstance(node, RelationStep) or (node is not None and is_name(rest)):
             before = " ".join([*words[:at], "{0}"])
             return (before, (node,)) if _later_verbs(before) <= verbs and (not strict or one_clause(before)) else None
     if (

@@ -9,8 +9,8 @@ from functools import cache
 from pyrag.embedded.planner.grammar.inside import embed
 from pyrag.embedded.planner.grammar.nested import hops, unnest
 from pyrag.embedded.planner.grammar.phrase import fits, parse_phrase
-from pyrag.embedded.planner.meaning import Chain, Meaning, Node, Step, Whole
-from pyrag.embedded.planner.readings import insert, join_apart, split_clauses, split_trailing
+from pyrag.embedded.planner.meaning import Chain, Meaning, Node, RelationStep, Whole
+from pyrag.embedded.planner.question_readings import insert, join_apart, split_clauses, split_trailing
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.relation import Relation
 from pyrag.embedded.relations.table import RELATIONS
@@ -35,14 +35,14 @@ def parse_chain(question: str) -> Meaning:
     return Chain(node) if hops(node) > 1 else Whole(sure=True)
 
 
-def _deeper(first: Step | None, second: Step | None) -> Step | None:
+def _deeper(first: RelationStep | None, second: RelationStep | None) -> RelationStep | None:
     """The reading with more steps; the first of two that have as many."""
     if first is None or second is None:
         return first or second
     return second if hops(second) > hops(first) else first
 
 
-def _by_clauses(text: str) -> Step | None:
+def _by_clauses(text: str) -> RelationStep | None:
     """A fact about something unnamed, then a question about it."""
     clauses = split_clauses(text)
     if clauses is None:
@@ -59,20 +59,20 @@ def _by_clauses(text: str) -> Step | None:
     second = _by_form(ask) or _by_lead(ask) or _by_trailing(ask) or _by_description(ask, strict=True)
     second = second or free_step(ask, ask, "result", ())
     node = insert(second, first)
-    return node if isinstance(node, Step) else None
+    return node if isinstance(node, RelationStep) else None
 
 
-def _by_joining(text: str) -> Step | None:
+def _by_joining(text: str) -> RelationStep | None:
     """A description whose clause stands after the question's own verb."""
     parts = join_apart(text)
     first = parse_phrase(parts[0]) if parts else None
-    if parts is None or not isinstance(first, Step):
+    if parts is None or not isinstance(first, RelationStep):
         return None
     node = insert(_by_form(parts[1]) or free_step(parts[1], parts[1], "result", ()), first)
-    return node if isinstance(node, Step) else None
+    return node if isinstance(node, RelationStep) else None
 
 
-def _by_trailing(text: str) -> Step | None:
+def _by_trailing(text: str) -> RelationStep | None:
     """A fact about something unnamed, and in the same breath a question about it."""
     clauses = split_trailing(text)
     if clauses is None:
@@ -82,14 +82,14 @@ def _by_trailing(text: str) -> Step | None:
         fact, f"the {kind} that {fact.partition(' which ')[0]}", kind, ()
     )
     node = insert(_by_form(ask) or free_step(ask, ask, "result", ()), first)
-    return node if isinstance(node, Step) else None
+    return node if isinstance(node, RelationStep) else None
 
 
-def _by_lead(text: str) -> Step | None:
+def _by_lead(text: str) -> RelationStep | None:
     """ "Who is the father of X", "What is X's capital"; when and where only with a noun for a time or place."""
     match = _LEAD.fullmatch(text)
     node = parse_phrase(match["phrase"]) if match else None
-    if not isinstance(node, Step) or (node.relation is None and hops(node) == 1):
+    if not isinstance(node, RelationStep) or (node.relation is None and hops(node) == 1):
         return None
     wanted = _LEAD_TYPES.get(text.partition(" ")[0].lower())
     return node if wanted is None or (node.relation and node.relation.answer_type in wanted) else None
@@ -98,7 +98,7 @@ def _by_lead(text: str) -> Step | None:
 _LEAD_TYPES = {"when": ("date",), "where": ("place", "country", "organisation")}
 
 
-def _by_form(text: str) -> Step | None:
+def _by_form(text: str) -> RelationStep | None:
     """The wordings of whole questions in the table of relations."""
     for relation, pattern in _forms():
         match = pattern.fullmatch(text)
@@ -106,7 +106,7 @@ def _by_form(text: str) -> Step | None:
         if match and of is not None and fits(relation, of):
             step = relation_step(relation, of)
             asked = _ASKED_KIND.match(text)
-            if asked and relation.answer_type in ("place", "date", "country") and isinstance(of, Step):
+            if asked and relation.answer_type in ("place", "date", "country") and isinstance(of, RelationStep):
                 return replace(step, question=f"{text[: match.start('x')]}{{0}}{text[match.end('x') :]}?")
             return step
     return None
@@ -141,31 +141,33 @@ def _verb_forms(relation: Relation) -> list[str]:
     ]
 
 
-def _by_description(text: str, *, strict: bool) -> Step | None:
+def _by_description(text: str, *, strict: bool) -> RelationStep | None:
     """A question in words of its own around descriptions: "How many people live in the city where X died"."""
     return _around(*embed(text, strict=strict))
 
 
-def _by_nesting(text: str) -> Step | None:
+def _by_nesting(text: str) -> RelationStep | None:
     """Parse by grammar alone a question that no table reads."""
     return _around(*unnest(text))
 
 
-def _around(template: str, args: tuple[Node, ...]) -> Step | None:
+def _around(template: str, args: tuple[Node, ...]) -> RelationStep | None:
     """The step that a question with slots for its descriptions asks; the description's own where it asks just that."""
     if not args or not _ASKS.search(template):
         return None
     first, same = args[0], _ASKS_SAME.fullmatch(template)
-    if isinstance(first, Step) and (_ASKS_WHO.fullmatch(template) or (same and f" {same['noun']} " in first.phrase)):
+    if isinstance(first, RelationStep) and (
+        _ASKS_WHO.fullmatch(template) or (same and f" {same['noun']} " in first.phrase)
+    ):
         return first if hops(first) > 1 or "," not in template else None
     if _ASKS_NOTHING.match(template):
-        return _located(template, first) if isinstance(first, Step) and template.endswith("{0}") else None
+        return _located(template, first) if isinstance(first, RelationStep) and template.endswith("{0}") else None
     noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
     variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
     return free_step(template, template, variable, args)
 
 
-def _located(template: str, found: Step) -> Step | None:
+def _located(template: str, found: RelationStep) -> RelationStep | None:
     """ "Where is the mouth of the river that …" asks for the mouth; "Where is the guild that …" for its place."""
     if template.lower().startswith("where") and found.relation is None and _CLAUSE.search(found.phrase):
         return free_step(template, template, "place", (found,))

@@ -8,7 +8,7 @@ from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.grammar.compare import MAKER, MAKERS, each, option, with_kind
 from pyrag.embedded.planner.grammar.pair import split_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
-from pyrag.embedded.planner.meaning import Entity, Gather, Meaning, Node, Same, Shared, Step
+from pyrag.embedded.planner.meaning import Entity, Gather, Meaning, Node, RelationStep, Same, Shared
 from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
 from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, RELATIONS
 
@@ -158,7 +158,7 @@ _PLACE = re.compile(r"\b(?:village|river|lake|mountain|town|cit(?:y|ie)|airport|
 
 def _country_of(nodes: tuple[Node, Node], words: str, kind: str, made: bool) -> str:
     """Return the kind of country that is meant: a person's, a work's or a place's."""
-    if made or any(isinstance(node, Step) for node in nodes):
+    if made or any(isinstance(node, RelationStep) for node in nodes):
         return "country of citizenship"
     if re.search(r"\b(?:located|situated|in)\b", words) or _PLACE.search(f"{kind} {words}"):
         return "country"

@@ -1,1 +1,1 @@
-"""Readers of single formats: text out of Markdown, HTML, PDF, Word and office documents."""
+"""Readers of single formats: Markdown, HTML, PDF, Word and office documents."""

@@ -1,7 +1,7 @@
 """Front matter of Markdown files: a mapping of YAML between two lines of `---` (or `...`), or TOML between `+++`.
 
-A block that is no mapping is text: slides and notes begin with a rule. Of YAML only the tree is used, so that figures
-keep their form; its aliases, tags and merged mappings are not read.
+A block that is not a mapping is text, since slides and notes may begin with a rule. Only the syntax tree of YAML is
+used, so that figures keep their form; aliases, tags and merged mappings are not read.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ _TEXTS = frozenset({"abstract", "description", "excerpt", "subtitle", "summary",
 
 @dataclass(slots=True)
 class FrontMatter:
-    """Fields between the rules, their length in characters, and the lines after them.
+    """Front matter of a text, and the rest of the text.
 
     Attributes:
-        remarks: Fields that were not read.
+        fields: Fields of the front matter.
+        length: Length of the front matter in characters.
+        lines: Lines after the front matter.
+        remarks: Remarks on fields that were not read.
     """
 
     fields: dict[str, object]
@@ -38,21 +41,21 @@ class FrontMatter:
 
 
 def split_front_matter(lines: Iterator[str]) -> FrontMatter:
-    """Split a text into its front matter and the rest; without front matter, all is the rest."""
+    """Split a text into its front matter, which may be empty, and the rest."""
     first = next(lines, "")
     fence = first.rstrip()
-    held = [first]
+    block = [first]
     for line in lines if fence in _ENDS else ():
-        held.append(line)
+        block.append(line)
         if line.rstrip() in _ENDS[fence]:
             remarks: list[str] = []
-            fields = _fields(fence, held[1:-1], remarks)
+            fields = _fields(fence, block[1:-1], remarks)
             if fields is None:
                 break
-            return FrontMatter(fields, sum(map(len, held)), lines, remarks)
-        if len(held) > MAX_LINES or (len(held) == 2 and not line.strip()):
+            return FrontMatter(fields, sum(map(len, block)), lines, remarks)
+        if len(block) > MAX_LINES or (len(block) == 2 and not line.strip()):
             break  # a rule above text
-    return FrontMatter({}, 0, chain(held, lines))
+    return FrontMatter({}, 0, chain(block, lines))
 
 
 def _fields(fence: str, lines: Sequence[str], remarks: list[str]) -> dict[str, object] | None:
@@ -93,11 +96,11 @@ def _yaml(text: str, remarks: list[str]) -> dict[str, object] | None:
 
 
 def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
-    """Return the fields of a block that is broken YAML, line by line; None if its first line is no field.
+    """Return the fields of a block of broken YAML, read line by line; None if its first line is not a field.
 
     Args:
         text: The block.
-        remarks: Takes the lines that were not read.
+        remarks: List to which remarks on lines that were not read are appended.
     """
     import yaml
 
@@ -121,7 +124,7 @@ def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
 
 
 class _TreeReader:
-    """Values out of the tree of a YAML text."""
+    """Reader of values from the tree of a YAML text."""
 
     def __init__(self, remarks: list[str]) -> None:
         self._remarks = remarks
@@ -135,7 +138,7 @@ class _TreeReader:
             if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
                 self._left_out("a name that is no text")
             elif id(value) in self._seen:
-                self._left_out(f"{key.value!r} refers to another one")  # of aliases that grow out of bounds, too
+                self._left_out(f"{key.value!r} refers to another one")  # which also stops exponential aliases
             else:
                 fields[str(key.value)] = self.value(value, depth + 1)
         return fields

@@ -1,8 +1,8 @@
 """HTML pages as Markdown, by `html-to-markdown` over a tree of `lxml`.
 
-Menus (`nav`), scripts and hidden parts are taken out and counted, the rest of a page stays: no heuristic decides what
-its main content is. By hand are only the parts that the library drops: values of forms, tables within cells, line
-breaks and lists within cells, `header` and `noscript`.
+Menus (`nav`), scripts and hidden parts are removed and counted. The rest of a page stays: no heuristic selects its main
+content. Own code handles only what the library drops: values of forms, tables within cells, line breaks and lists
+within cells, `header` and `noscript`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
     """Convert a page to Markdown.
 
     Args:
-        data: The page, or a fragment of one.
+        data: The page, or a fragment of a page.
         name: Name of the file in messages.
 
     Returns:
-        Its title, which may be empty, its text, and remarks on what was left out.
+        Title, which may be empty, text, and remarks on what was left out.
 
     Raises:
         DataError: The converter is missing or cannot read the page.
@@ -73,13 +73,13 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
 
 
 def _decoded(data: bytes) -> str:
-    """Return a page as text: by its mark, its declaration, as UTF-8, or as windows-1252."""
+    """Decode a page by its byte order mark, its declaration, as UTF-8, or as windows-1252."""
     for mark, encoding in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if data.startswith(mark):
             return _without_declaration(data.decode(encoding, "replace"))
-    named = re.search(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]+)", data[:4096], re.IGNORECASE)
-    named = named or re.match(rb"\s*<\?xml[^>]*encoding=[\"']([\w.:-]+)", data)
-    for encoding in (named[1].decode() if named else "utf-8", "utf-8", "windows-1252"):
+    declaration = re.search(rb"<meta[^>]{0,300}charset\s*=\s*[\"']?\s*([\w.:-]+)", data[:4096], re.IGNORECASE)
+    declaration = declaration or re.match(rb"\s*<\?xml[^>]*encoding=[\"']([\w.:-]+)", data)
+    for encoding in (declaration[1].decode() if declaration else "utf-8", "utf-8", "windows-1252"):
         try:
             return _without_declaration(data.decode(_WEB_NAMES.get(encoding.lower(), encoding)))
         except (UnicodeError, LookupError):
@@ -95,8 +95,8 @@ def _without_declaration(text: str) -> str:
 
 
 def _simplified(tree: Any) -> list[str]:
-    """Take out menus and scripts, write out forms and cells; return remarks on what was left out."""
-    menus = hidden = 0
+    """Remove menus and scripts, turn forms and cells into text; return remarks on what was left out."""
+    menus = hidden_parts = 0
     for element in list(tree.iter()):
         if not isinstance(element.tag, str) or (element.tag in _SILENT):
             _drop(element)
@@ -104,7 +104,7 @@ def _simplified(tree: Any) -> list[str]:
             menus += bool("".join(element.itertext()).strip())
             _drop(element)
         elif _is_hidden(element):
-            hidden += bool("".join(element.itertext()).strip())
+            hidden_parts += bool("".join(element.itertext()).strip())
             _drop(element)
     for element in list(tree.iter()):
         element.tag = _RENAMED.get(element.tag, element.tag)
@@ -112,7 +112,9 @@ def _simplified(tree: Any) -> list[str]:
     for cell in list(tree.iter("td", "th")):
         _flatten(cell)
     _write_terms(tree)
-    return [f"{what} of pages left out" for count, what in ((menus, "menus (nav)"), (hidden, "hidden parts")) if count]
+    return [
+        f"{what} of pages left out" for count, what in ((menus, "menus (nav)"), (hidden_parts, "hidden parts")) if count
+    ]
 
 
 def _is_hidden(element: Any) -> bool:
@@ -120,7 +122,7 @@ def _is_hidden(element: Any) -> bool:
 
 
 def _drop(element: Any) -> None:
-    """Remove an element with what it holds; the text behind it stays."""
+    """Remove an element with its content; keep the text after it."""
     parent = element.getparent()
     if parent is None:
         return
@@ -134,7 +136,7 @@ def _drop(element: Any) -> None:
 
 
 def _write_form(element: Any) -> None:
-    """Put the values of a form's field where it stands."""
+    """Replace a field of a form by its value."""
     if element.tag == "input":
         kind = element.get("type", "text").lower()
         value = element.get("value", "")
@@ -143,8 +145,8 @@ def _write_form(element: Any) -> None:
         _become_text(element, "" if kind in _UNSEEN_INPUTS else value)
     elif element.tag == "select":
         options = list(element.iter("option"))
-        chosen = [option for option in options if "selected" in option.attrib] or options
-        _become_text(element, ", ".join(" ".join(option.itertext()).strip() for option in chosen))
+        selection = [option for option in options if "selected" in option.attrib] or options
+        _become_text(element, ", ".join(" ".join(option.itertext()).strip() for option in selection))
     elif element.tag in ("textarea", "output", "button"):
         _become_text(element, " ".join("".join(element.itertext()).split()))
 
@@ -158,7 +160,7 @@ def _become_text(element: Any, text: str) -> None:
 
 
 def _flatten(cell: Any) -> None:
-    """Make one line of a cell: its blocks become text that is parted by semicolons, also those of a table in it."""
+    """Turn a cell into one line: its blocks, and nested tables, become text separated by semicolons."""
     if not any(isinstance(child.tag, str) and child.tag in _BLOCKS for child in cell.iter() if child is not cell):
         return
     lines = [" ".join(line.split()) for line in "".join(_pieces(cell)).split("\n")]

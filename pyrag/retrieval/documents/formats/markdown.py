@@ -1,7 +1,7 @@
-"""Blocks of Markdown: CommonMark and tables, as `markdown-it-py` parses them.
+"""Blocks of Markdown: CommonMark and tables, parsed by `markdown-it-py`.
 
-Only the structure of blocks is used; the text of a block is that of its lines, with entities decoded outside of code.
-So every character keeps its place. A long text is parsed in parts that end between two blocks.
+Only the structure of blocks is used. The text of a block is the text of its lines, with entities decoded outside of
+code, so every character keeps its place. A long text is parsed in parts that end between two blocks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def markdown_blocks(lines: Iterable[str]) -> Iterator[Block]:
     """Yield headings and paragraphs of a Markdown text, in order.
 
     Args:
-        lines: The text; line ends included.
+        lines: Lines of the text, with line ends.
     """
     part: list[str] = []
     size = at = 0
@@ -46,16 +46,16 @@ def markdown_blocks(lines: Iterable[str]) -> Iterator[Block]:
 
 
 def _parsed(text: str, at: int, *, is_last: bool) -> Generator[Block, None, str]:
-    """Yield the blocks of a part of a text; return the last one, which may go on, unparsed."""
+    """Yield the blocks of a part of a text; return the text of the last block, which may continue."""
     lines = [SourceLine(match[0], at + match.start(), encoded=True) for match in _LINE.finditer(text) if match[0]]
     tokens = _parser().parse(text)
     top = [token for token in tokens if token.level == 0 and token.map]
     stop = len(lines)
     if not is_last and len(text) < _MAX_BLOCK and top:
         stop = top[-1].map[0] if len(top) > 1 else 0  # type: ignore[index]
-    marked = _marked(lines, tokens)
+    source_lines = _marked(lines, tokens)
     tables = {token.map[0]: token.map[1] for token in tokens if token.type == "table_open" and token.map}
-    yield from _blocks(marked[:stop], tables, _headings(tokens))
+    yield from _blocks(source_lines[:stop], tables, _headings(tokens))
     return "".join(line.text for line in lines[stop:])
 
 
@@ -69,17 +69,17 @@ def _parser() -> MarkdownIt:
 
 
 def _marked(lines: Sequence[SourceLine], tokens: Iterable[Token]) -> list[SourceLine]:
-    """Return the lines; those of code and comments marked as lines of their own without entities."""
-    marked = list(lines)
+    """Return the lines, with lines of code and comments marked as separate and free of entities."""
+    source_lines = list(lines)
     for token in tokens:
         if token.map and token.type in _VERBATIM:
-            for number in range(token.map[0], min(token.map[1], len(marked))):
-                marked[number] = marked[number]._replace(own=True, encoded=token.type == "html_block")
-    return marked
+            for number in range(token.map[0], min(token.map[1], len(source_lines))):
+                source_lines[number] = source_lines[number]._replace(own=True, encoded=token.type == "html_block")
+    return source_lines
 
 
 def _headings(tokens: Sequence[Token]) -> dict[int, tuple[int, int, str]]:
-    """Return last line, level and text of each heading by its first line; those in quotes and lists are none."""
+    """Return last line, level and text of each heading by its first line. Headings in quotes and lists do not count."""
     headings = {}
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
@@ -92,14 +92,14 @@ def _headings(tokens: Sequence[Token]) -> dict[int, tuple[int, int, str]]:
 def _blocks(
     lines: Sequence[SourceLine], tables: dict[int, int], headings: dict[int, tuple[int, int, str]]
 ) -> Iterator[Block]:
-    collected: list[SourceLine] = []
+    paragraph_lines: list[SourceLine] = []
     number = size = 0
     while number < len(lines):
         line = lines[number]
         stop = number + 1
         if number in headings or number in tables or not line.text.strip() or size > PARAGRAPH:
-            yield from paragraph(collected)
-            collected, size = [], 0
+            yield from paragraph(paragraph_lines)
+            paragraph_lines, size = [], 0
         if number in headings:
             stop, level, title = headings[number]
             yield Block(level, title, words_of(lines[number:stop]))
@@ -107,14 +107,14 @@ def _blocks(
             stop = tables[number]
             yield from _table(lines[number:stop])
         else:
-            collected.append(line)
+            paragraph_lines.append(line)
             size += len(line.text)
         number = stop
-    yield from paragraph(collected)
+    yield from paragraph(paragraph_lines)
 
 
 def _table(lines: Sequence[SourceLine]) -> Iterator[Block]:
-    """Yield a table; a long one in parts, each with its heading."""
+    """Yield a table; a long table in parts, each with the heading."""
     texts = [line.decoded.strip() for line in lines]
     texts[1:2] = ["".join(line.split()) for line in texts[1:2]]  # the rule below the heading, which is repeated
     head = "\n".join(texts[:2])

@@ -23,7 +23,7 @@ _MAX_UNPACKED = 512 << 20  # bytes of all parts of a packed document
 
 
 def office_markdown(file: Opened) -> str:
-    """Return an office document as Markdown; remarks on the file name what was left out.
+    """Return an office document as Markdown, and append remarks to the file on what was left out.
 
     Args:
         file: The open document.
@@ -44,12 +44,12 @@ def office_markdown(file: Opened) -> str:
     )
     config = xberg.ExtractionConfig(output_format="markdown")
 
-    async def extracted() -> Any:
+    async def extract() -> Any:
         return await xberg.extract(source, config)
 
     try:
         with ThreadPoolExecutor(1) as pool:  # the caller's thread may have a loop of its own
-            results = pool.submit(lambda: asyncio.run(extracted())).result().results
+            results = pool.submit(lambda: asyncio.run(extract())).result().results
         text = "\n\n".join(result.content for result in results)
     except Exception as error:  # the library raises classes of its own
         raise DataError(f"{document.name} cannot be read ({error}): open it and save it again") from error
@@ -59,7 +59,7 @@ def office_markdown(file: Opened) -> str:
 
 
 def _check_parts(file: Opened, data: bytes) -> None:
-    """Refuse a packed document that grows out of bounds; note its parts that are left out."""
+    """Refuse a packed document that unpacks to too much; add a remark on parts that are left out."""
     if not data.startswith(b"PK"):
         return
     name = file.document.name
@@ -69,6 +69,6 @@ def _check_parts(file: Opened, data: bytes) -> None:
         raise DataError(f"{name} is broken ({error}): copy or save it again") from error
     if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_UNPACKED:
         raise DataError(f"{name} unpacks to more than {_MAX_UNPACKED >> 20} MiB: split it")
-    dropped = {words for member in members for start, words in _DROPPED.items() if member.filename.startswith(start)}
-    if dropped:
-        file.remarks.append(f"left out: {', '.join(sorted(dropped))}")
+    omissions = {words for member in members for start, words in _DROPPED.items() if member.filename.startswith(start)}
+    if omissions:
+        file.remarks.append(f"left out: {', '.join(sorted(omissions))}")

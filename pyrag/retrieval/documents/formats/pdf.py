@@ -1,6 +1,6 @@
-"""Text of PDF files by pypdfium2: of their pages, of the fields of forms, and of notes on pages.
+"""Text of PDF files by pypdfium2: text of pages, fields of forms, and notes.
 
-By hand is only what pypdfium2 leaves to its raw interface: the annotations of a page.
+Annotations of a page are read through the raw interface of pypdfium2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ _MAX_TEXT = 1 << 16  # bytes of one value
 
 
 def pdf_pages(file: Opened) -> Iterator[str]:
-    """Yield the text of each page; scanned pages have none. Raises `DataError` if the file is broken or locked."""
+    """Yield the text of each page, which is empty for scanned pages.
+
+    Raises:
+        DataError: The file is broken or needs a password, or the converter is not installed.
+    """
     document = file.document
     try:
         import pypdfium2
@@ -60,7 +64,7 @@ def _clean(text: str) -> str:
 
 
 def _annotations(pdf: Any, page: Any, remarks: list[str]) -> list[str]:
-    """Return the fields of a page's form, one a line, and the notes on it."""
+    """Return the fields of a page's form, one per line, and the notes on the page."""
     from pypdfium2 import raw
 
     fields: list[str] = []
@@ -85,7 +89,7 @@ def _annotations(pdf: Any, page: Any, remarks: list[str]) -> list[str]:
 
 
 def _field(form: Any, annotation: Any) -> str:
-    """Return a field of a form as `name: value`; empty for one without a value."""
+    """Return a field of a form as `name: value`; empty for a field without a value."""
     from pypdfium2 import raw
 
     if form is None:
@@ -94,9 +98,9 @@ def _field(form: Any, annotation: Any) -> str:
     name = name or _text(lambda *rest: raw.FPDFAnnot_GetFormFieldName(form, annotation, *rest))
     kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
     if kind in (raw.FPDF_FORMFIELD_CHECKBOX, raw.FPDF_FORMFIELD_RADIOBUTTON):
-        ticked = raw.FPDFAnnot_IsChecked(form, annotation)
+        is_checked = raw.FPDFAnnot_IsChecked(form, annotation)
         choice = _text(lambda *rest: raw.FPDFAnnot_GetFormFieldExportValue(form, annotation, *rest))
-        return f"{name}: {'☒' if ticked else '☐'} {choice}".rstrip()
+        return f"{name}: {'☒' if is_checked else '☐'} {choice}".rstrip()
     if kind == raw.FPDF_FORMFIELD_PUSHBUTTON:
         return ""
     value = _text(lambda *rest: raw.FPDFAnnot_GetFormFieldValue(form, annotation, *rest))
@@ -104,7 +108,7 @@ def _field(form: Any, annotation: Any) -> str:
 
 
 def _text(read: Callable[..., int]) -> str:
-    """Return a text that pdfium writes as UTF-16 into a buffer of the size that it asks for."""
+    """Return a text that pdfium writes as UTF-16 into a buffer, whose size it reports first."""
     from pypdfium2 import raw
 
     size = min(read(None, 0), _MAX_TEXT)

@@ -1,8 +1,8 @@
 """Word documents as Markdown: headings, paragraphs, numbers, notes, boxes and tables.
 
-By hand, over the standard library: of the libraries that were measured none keeps numbers, ticks, merged cells and
-moved text (`docs/notes/document-readers.md`). Headings follow the outline level, whatever the language. Left out, with
-a remark: page headers and footers, comments, text that was deleted with changes tracked; pictures go without one.
+Written over the standard library, since no tested library preserves numbers, ticks, merged cells and moved text
+(`docs/notes/document-readers.md`). Headings follow the outline level in any language. Left out, with a remark: page
+headers and footers, comments, and text that was deleted with changes tracked. Pictures are left out without a remark.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
     """Yield the lines of a Word document as Markdown.
 
     Args:
-        data: The file.
+        data: Content of the file.
         name: Name of the file in messages.
-        remarks: Takes remarks on what was left out.
+        remarks: List to which remarks on what was left out are appended.
 
     Raises:
-        DataError: The document is broken, or not what its name says.
+        DataError: The document is broken, or not a Word document.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -59,7 +59,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
 
 
 class _WordDocument:
-    """The parts of one document; `lines` goes through its body, one block after the other."""
+    """Parts of a document. `lines` reads its body, block by block."""
 
     def __init__(self, archive: zipfile.ZipFile, name: str, remarks: list[str]) -> None:
         self._archive = archive
@@ -78,7 +78,7 @@ class _WordDocument:
     def lines(self) -> Iterator[str]:
         depth = 0
         with self._opened(_BODY) as stream:
-            # expat refuses entities that grow out of bounds and fetches none.
+            # expat limits the expansion of entities and fetches none.
             for event, element in ET.iterparse(stream, events=("start", "end")):  # noqa: S314
                 depth += 1 if event == "start" else -1
                 if event == "end" and depth == 2:  # a child of the body
@@ -87,8 +87,8 @@ class _WordDocument:
         self._note_parts()
 
     def _opened(self, part: str) -> IO[bytes]:
-        packed = self._archive.getinfo(part).compress_size
-        return io.BufferedReader(Unpacked(self._archive.open(part), self._name, lambda: packed))
+        packed_size = self._archive.getinfo(part).compress_size
+        return io.BufferedReader(Unpacked(self._archive.open(part), self._name, lambda: packed_size))
 
     def _part(self, part: str) -> ET.Element | None:
         if part not in self._names:
@@ -97,7 +97,7 @@ class _WordDocument:
             return ET.parse(stream).getroot()  # noqa: S314
 
     def _note_parts(self) -> None:
-        """Remark on parts that are left out, if they hold text."""
+        """Add a remark on parts that are left out, if they hold text."""
         kinds = (("header", "page headers"), ("footer", "page footers"), ("comments.xml", "comments"))
         for kind, words in kinds:
             parts = [name for name in self._names if name.startswith(f"word/{kind}") and name.endswith(".xml")]
@@ -185,12 +185,12 @@ class _WordDocument:
         yield "\n"
 
     def _cells(self, row: ET.Element, above: Sequence[str], between: str, depth: int) -> list[str]:
-        """Return the cells of a row, in their columns; one that is merged with the cell above has its text."""
+        """Return the cells of a row by column. A cell that is merged with the cell above has its text."""
         before = row.find(f"{WORD}trPr/{WORD}gridBefore")
         cells = [""] * _number(before, 0)
         for cell in _found(row, "tc"):
-            merged = cell.find(f"{WORD}tcPr/{WORD}vMerge")
-            goes_on = merged is not None and value_of(merged) in ("", "continue")
+            merge = cell.find(f"{WORD}tcPr/{WORD}vMerge")
+            goes_on = merge is not None and value_of(merge) in ("", "continue")
             place = len(cells)
             text = above[place] if goes_on and place < len(above) else self._cell(cell, between, depth)
             span = _number(cell.find(f"{WORD}tcPr/{WORD}gridSpan"), 1)
@@ -198,26 +198,26 @@ class _WordDocument:
         return cells
 
     def _cell(self, cell: ET.Element, between: str, depth: int) -> str:
-        """Return a cell in one line, with a table in it as text."""
+        """Return the text of a cell, with nested tables, on one line."""
         lines = "".join(line for child in _children(cell) for line in self._block(child, depth + 1)).split("\n")
         lines = [line.strip().strip("|").strip() for line in lines if set(line) - set("|- ")]
         return between.join(line.replace("\\|", "|").replace(" | ", ", ").replace("|", "\\|") for line in lines if line)
 
 
 def _children(element: ET.Element) -> Iterator[ET.Element]:
-    """Yield what is inside; of alternatives, only the first."""
+    """Yield the child elements; of alternatives, only the first."""
     for child in element:
         if child.tag == f"{_MC}AlternateContent":
-            chosen = child.find(f"{_MC}Choice")
-            chosen = child.find(f"{_MC}Fallback") if chosen is None else chosen
-            if chosen is not None:
-                yield from _children(chosen)
+            alternative = child.find(f"{_MC}Choice")
+            alternative = child.find(f"{_MC}Fallback") if alternative is None else alternative
+            if alternative is not None:
+                yield from _children(alternative)
         else:
             yield child
 
 
 def _found(element: ET.Element, tag: str) -> Iterator[ET.Element]:
-    """Yield rows or cells, also those in content controls, but not those of tables inside."""
+    """Yield rows or cells, including rows and cells in content controls, but not of nested tables."""
     for child in _children(element):
         if child.tag == f"{WORD}{tag}":
             yield child
@@ -240,15 +240,15 @@ def _symbol(element: ET.Element) -> str:
 
 
 def _form_value(element: ET.Element) -> str:
-    """Return the state of a box to tick, or the chosen entry of a list; the value of a text field is text."""
+    """Return the state of a check box, or the selected entry of a list; empty for other fields."""
     box = element.find(f"{WORD}checkBox")
     if box is not None:
         state = box.find(f"{WORD}checked")
         state = box.find(f"{WORD}default") if state is None else state
         return _CHECKED[state is not None and value_of(state) not in ("0", "false", "off")]
     entries = element.findall(f"{WORD}ddList/{WORD}listEntry")
-    chosen = _number(element.find(f"{WORD}ddList/{WORD}result"), 0)
-    return value_of(entries[chosen]) if chosen < len(entries) else ""
+    place = _number(element.find(f"{WORD}ddList/{WORD}result"), 0)
+    return value_of(entries[place]) if place < len(entries) else ""
 
 
 def _formula(element: ET.Element) -> str:
@@ -268,5 +268,5 @@ def _formula(element: ET.Element) -> str:
 
 
 def _escaped(line: str) -> str:
-    """Return a line of text so that it is not taken for a mark of Markdown."""
+    """Escape a line of text that would be a mark of Markdown."""
     return f"\\{line}" if line.startswith(_MARKS) else line

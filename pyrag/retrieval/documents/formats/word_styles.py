@@ -1,4 +1,4 @@
-"""Headings and automatic numbers of Word documents, by their styles."""
+"""Headings and automatic numbers of Word documents, determined by their styles."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ROMAN = ((1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "X
 
 
 def value_of(element: ET.Element, name: str = "val") -> str:
-    """Return an attribute of Word's, or an empty text.
+    """Return an attribute of a Word element; empty if the element does not have it.
 
     Args:
         element: The element.
-        name: Name of the attribute.
+        name: Name of the attribute, without its namespace.
     """
     return element.get(f"{WORD}{name}", "")
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedLevel:
-    """Number list of a paragraph, and its level from 0."""
+    """Numbered list of a paragraph, with the paragraph's level, from 0."""
 
     list_id: str
     level: int
@@ -50,8 +50,8 @@ class Styles:
         if name and name not in self._styles:
             return _level_of_id(name)
         for style in self._chain(name):
-            named = style.find(f"{WORD}name")
-            level = _level_of_name("" if named is None else value_of(named))
+            name_element = style.find(f"{WORD}name")
+            level = _level_of_name("" if name_element is None else value_of(name_element))
             outline = _outline(style)
             if level or outline is not None:
                 return outline if outline is not None else level
@@ -62,10 +62,10 @@ class Styles:
         name = _style_id(paragraph)
         list_id, level = "", ""
         for holder in (paragraph, *self._chain(name)):
-            numbered = holder.find(f"{WORD}pPr/{WORD}numPr")
-            if numbered is None:
+            number_element = holder.find(f"{WORD}pPr/{WORD}numPr")
+            if number_element is None:
                 continue
-            key, place = numbered.find(f"{WORD}numId"), numbered.find(f"{WORD}ilvl")
+            key, place = number_element.find(f"{WORD}numId"), number_element.find(f"{WORD}ilvl")
             list_id = list_id or ("" if key is None else value_of(key))
             level = level or ("" if place is None else value_of(place))
         if not list_id or list_id == "0":
@@ -88,15 +88,15 @@ def _style_id(paragraph: ET.Element) -> str:
 
 
 def _outline(holder: ET.Element) -> int | None:
-    """Return the level that an outline level stands for; 0 for body text, None without one."""
+    """Return the heading level of an element's outline level: 0 for body text, None if there is no outline level."""
     outline = holder.find(f"{WORD}pPr/{WORD}outlineLvl")
     value = "" if outline is None else value_of(outline)
     return None if not value.isdecimal() else int(value) + 1 if int(value) < 9 else 0
 
 
 def _level_of_name(name: str) -> int:
-    named = _NAMED.fullmatch(name.strip())
-    return int(named[1]) if named else int(name.strip().lower() == "title") or _level_of_id(name)
+    match = _NAMED.fullmatch(name.strip())
+    return int(match[1]) if match else int(name.strip().lower() == "title") or _level_of_id(name)
 
 
 def _level_of_id(name: str) -> int:
@@ -114,12 +114,12 @@ class Numbering:
         self._counts: dict[str, dict[int, int]] = {}
         if root is None:
             return
-        linked: dict[str, str] = {}
+        lists_by_style: dict[str, str] = {}
         links: dict[str, str] = {}
         for abstract in root.iter(f"{WORD}abstractNum"):
             key = value_of(abstract, "abstractNumId")
             self._levels[key] = {_integer(value_of(lvl, "ilvl")): lvl for lvl in abstract.iter(f"{WORD}lvl")}
-            for tag, names in (("styleLink", linked), ("numStyleLink", links)):
+            for tag, names in (("styleLink", lists_by_style), ("numStyleLink", links)):
                 link = abstract.find(f"{WORD}{tag}")
                 if link is not None and tag == "styleLink":
                     names[value_of(link)] = key
@@ -129,26 +129,26 @@ class Numbering:
             abstract_id = number.find(f"{WORD}abstractNumId")
             key = "" if abstract_id is None else value_of(abstract_id)
             list_id = value_of(number, "numId")
-            self._lists[list_id] = linked.get(links.get(key, ""), key)
+            self._lists[list_id] = lists_by_style.get(links.get(key, ""), key)
             for override in number.iter(f"{WORD}lvlOverride"):
                 start = override.find(f"{WORD}startOverride")
                 if start is not None:
                     self._starts[list_id, _integer(value_of(override, "ilvl"))] = _integer(value_of(start))
 
-    def label(self, numbered: NumberedLevel | None) -> str:
-        """Return the next number of a list, with a space; empty for a paragraph without one."""
-        key = self._lists.get(numbered.list_id, "") if numbered else ""
+    def label(self, place: NumberedLevel | None) -> str:
+        """Return the next number of a list, with a space; empty for a paragraph without a number."""
+        key = self._lists.get(place.list_id, "") if place else ""
         levels = self._levels.get(key, {})
-        if numbered is None or numbered.level not in levels:
+        if place is None or place.level not in levels:
             return ""
-        level = levels[numbered.level]
-        start = self._starts.pop((numbered.list_id, numbered.level), None)
+        level = levels[place.level]
+        start = self._starts.pop((place.list_id, place.level), None)
         counts = self._counts.setdefault(key, {})
-        if start is not None or numbered.level not in counts:
-            counts[numbered.level] = start if start is not None else _integer(_setting(level, "start") or "1")
+        if start is not None or place.level not in counts:
+            counts[place.level] = start if start is not None else _integer(_setting(level, "start") or "1")
         else:
-            counts[numbered.level] += 1
-        for below in [below for below in counts if below > numbered.level]:
+            counts[place.level] += 1
+        for below in [below for below in counts if below > place.level]:
             del counts[below]
         if _setting(level, "numFmt") == "bullet":
             return "- "

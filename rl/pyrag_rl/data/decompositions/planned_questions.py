@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pyrag.embedded.planner.meaning import Chain, Entity, Step
+from pyrag.embedded.planner.meaning import Chain, Entity, RelationStep
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.wording import fill, name
 from pyrag.evaluation.datasets.layout import Question, find_file, read_questions
@@ -75,16 +75,16 @@ def steps_of(question: str) -> tuple[GoldStep, ...]:
     meaning = parse(question)
     if not isinstance(meaning, Chain) or isinstance(meaning.node, Entity):
         return ()
-    steps: dict[Step, GoldStep] = {}
+    steps: dict[RelationStep, GoldStep] = {}
     _number(meaning.node, steps)
     return tuple(steps.values())
 
 
-def _number(step: Step, numbered: dict[Step, GoldStep]) -> str:
+def _number(step: RelationStep, numbered: dict[RelationStep, GoldStep]) -> str:
     """Add a step after those that it depends on. Return the reference to its answer."""
     if step not in numbered:
         values = [name(arg) if isinstance(arg, Entity) else _number(arg, numbered) for arg in step.args]
-        earlier = tuple(list(numbered).index(arg) + 1 for arg in step.args if isinstance(arg, Step))
+        earlier = tuple(list(numbered).index(arg) + 1 for arg in step.args if isinstance(arg, RelationStep))
         answer = f"value {len(numbered) + 1}"  # placeholder for an unknown answer
         numbered[step] = GoldStep(question=fill(step.question, values), answer=answer, depends_on=earlier)
     return f"#{list(numbered).index(step) + 1}"

@@ -1,4 +1,4 @@
-"""`pyrag serve`, `mcp` and `serve-retriever`: servers, with their options read and checked."""
+"""`pyrag serve`, `mcp` and `serve-retriever`: options checked, and the servers run."""
 
 from __future__ import annotations
 
@@ -17,72 +17,73 @@ if TYPE_CHECKING:
     from pyrag.server.config import ApiKeys, ServerConfig
 
 
-def serve(settings: Settings, named: Iterable[str], api_key_file: Path | None, **limits: Any) -> None:
-    """Serve questions over HTTP until a signal ends it.
+def serve(settings: Settings, indexes: Iterable[str], api_key_file: Path | None, **limits: Any) -> None:
+    """Serve questions over HTTP until a signal arrives.
 
     Args:
-        settings: of all questions; `concurrency` is the number answered at once.
-        named: indexes as `NAME=FOLDER`; without one, that of the settings.
-        api_key_file: keys that are accepted, besides that of the environment.
-        limits: fields of `ServerConfig`.
+        settings: Settings of all questions. `concurrency` is the number of questions answered at once.
+        indexes: Indexes as `NAME=FOLDER` or `NAME=URL`. If empty, the index of the settings is served.
+        api_key_file: File of accepted keys, which are added to the key in the environment. None reads no file.
+        **limits: Other fields of `ServerConfig`.
 
     Raises:
-        PyRAGError: an option is wrong, an index cannot be used, or the port is taken.
+        PyRAGError: An option is wrong, an index cannot be used, or the port is in use.
     """
     from pyrag.server.config import read_keys
     from pyrag.server.processes import serve
 
-    settings, config = _served(settings, named, read_keys(api_key_file, os.environ), limits)
+    settings, config = _served(settings, indexes, read_keys(api_key_file, os.environ), limits)
     asyncio.run(serve(settings, config, lambda url: print(f"pyrag: serving at {url} (Ctrl-C ends)", flush=True)))
 
 
 def serve_mcp(
-    settings: Settings, named: Iterable[str], api_key_file: Path | None, *, http: bool, **limits: Any
+    settings: Settings, indexes: Iterable[str], api_key_file: Path | None, *, http: bool, **limits: Any
 ) -> None:
-    """Serve an assistant by MCP until stdin ends or a signal comes.
+    """Serve an assistant by MCP until stdin ends or a signal arrives.
 
     Args:
-        settings: as for `serve`.
-        named: as for `serve`.
-        api_key_file: keys that are accepted over HTTP, besides that of the environment.
+        settings: Settings of all questions. `concurrency` is the number of questions answered at once.
+        indexes: Indexes as `NAME=FOLDER` or `NAME=URL`. If empty, the index of the settings is served.
+        api_key_file: File of keys accepted over HTTP, which are added to the key in the environment. None reads no
+            file.
         http: True for streamable HTTP, False for stdin and stdout.
-        limits: fields of `ServerConfig`.
+        **limits: Other fields of `ServerConfig`.
 
     Raises:
-        PyRAGError: as for `serve`.
+        PyRAGError: An option is wrong, an index cannot be used, or the port is in use.
     """
     from pyrag.cli.views.terminal import raw_stream
     from pyrag.server.config import ApiKeys, read_keys
     from pyrag.server.mcp.transports import serve_http, serve_stdio
 
     keys = read_keys(api_key_file, os.environ) if http else ApiKeys()
-    settings, config = _served(settings, named, keys, limits)
+    settings, config = _served(settings, indexes, keys, limits)
     if http:
         asyncio.run(serve_http(settings, config, lambda url: print(f"pyrag: MCP at {url} (Ctrl-C ends)", flush=True)))
         return
-    with contextlib.redirect_stdout(raw_stream(sys.stdout)):  # JSON, which the printing of untrusted texts would cut
+    with contextlib.redirect_stdout(raw_stream(sys.stdout)):  # the safe stream would remove characters of the JSON
         asyncio.run(serve_stdio(settings, config))
 
 
 def _served(
-    settings: Settings, named: Iterable[str], keys: ApiKeys, limits: Mapping[str, Any]
+    settings: Settings, indexes: Iterable[str], keys: ApiKeys, limits: Mapping[str, Any]
 ) -> tuple[Settings, ServerConfig]:
-    """Return the settings of questions and those of the server; named indexes take the place of the settings' own."""
+    """Return the settings of questions and of the server. Indexes of the command line replace the settings' index."""
     from pyrag.server.config import ServerConfig, read_indexes
 
-    config = ServerConfig(indexes=read_indexes(named), keys=keys, max_running=settings.concurrency, **limits)
+    config = ServerConfig(indexes=read_indexes(indexes), keys=keys, max_running=settings.concurrency, **limits)
     return replace(settings, index=None, retriever=None) if config.indexes else settings, config
 
 
 def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exact: bool) -> None:
-    """Serve an index over HTTP until interrupted: one index for many processes.
+    """Serve an index to other processes over HTTP until interrupted.
 
     Args:
         spec: Index folder, `qdrant:COLLECTION@URL` or `pgvector:TABLE@URL`.
         host: Address to listen on.
-        port: Port; 0 picks a free one.
-        settings: Embedder of queries, weight of vectors, reranker, and a filter that all passages must pass, whatever
-            a request asks for.
+        port: Port to listen on. 0 picks a free one.
+        settings: Embedder of queries, weight of vectors, reranker, and a filter that all passages must pass in
+            addition to a request's own filter.
         exact: Refuse an index whose vectors are searched approximately.
     """
     from pyrag.retrieval import Options, open_retriever

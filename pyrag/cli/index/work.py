@@ -1,4 +1,4 @@
-"""The work of `pyrag index`: build with progress, info, search, verify."""
+"""Work of `pyrag index`: builds with progress, removal, info, search and verification."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from pyrag.retrieval.vectors.faiss_index import Layout
 
 _FIELDS = 30
-_MAX_TEXT = 200  # characters of a passage that was found
+_MAX_TEXT = 200  # characters of a passage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Options of vectors; None keeps the value of an existing index. `only`: words are not searchable."""
+    """Options of vectors; None keeps the value of an existing index. With `only`, words are not searchable."""
 
     embedder: str | None = None
     only: bool = False
@@ -53,11 +53,11 @@ class Vectors:
     workers: int = 2
 
     def layout(self, before: Layout) -> Layout:
-        """Return the layout `before`, changed by the options that were given."""
+        """Return the layout `before`, changed by the options that are not None."""
         import msgspec
 
-        named = {name: getattr(self, name) for name in ("type", "target", "shards")}
-        return msgspec.structs.replace(before, **{name: value for name, value in named.items() if value is not None})
+        options = {name: getattr(self, name) for name in ("type", "target", "shards")}
+        return msgspec.structs.replace(before, **{name: value for name, value in options.items() if value is not None})
 
 
 def build(
@@ -81,16 +81,16 @@ def build(
         out: Folder of the index.
         columns: Columns of tables, and the encoding of texts.
         vectors: Options of vectors.
-        add: Keep the paths that the index was built from.
-        replace: Drop them if they are not named.
+        add: Also update the paths that the index was built from before.
+        replace: Drop the paths that the index was built from before, unless `paths` names them.
         rebuild: Start from scratch.
-        check_contents: Compare contents of files whose size and time did not change.
+        check_contents: Compare even contents of files whose size and time did not change.
         follow_links: Follow symbolic links that lead out of the folders.
-        language: Language of the documents, empty to detect it; None keeps the index's own.
+        language: Language of the documents, empty to detect it. None keeps the index's own.
         as_json: Print the result as one JSON line.
 
     Raises:
-        UsageError: An option of vectors was given for an index without vectors.
+        UsageError: An option needs vectors, and the index has no vectors.
     """
     with opened_parts(vectors, out, language) as parts:
         build_parts(
@@ -100,14 +100,14 @@ def build(
 
 
 def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
-    """Build with progress, and print the result.
+    """Build an index with a display of progress, and print the result.
 
     Args:
         paths: Files, folders and globs of documents.
         out: Folder of the index.
         parts: Parts of the index.
         as_json: Print the result as one JSON line.
-        options: Other arguments of `update_index`.
+        **options: Other arguments of `update_index`.
     """
     from pyrag.retrieval.index import update_index
 
@@ -131,9 +131,9 @@ def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     """Remove files and folders from an index.
 
     Args:
-        folder: The index.
-        paths: Files and folders.
-        as_json: Print the outcome as one JSON line.
+        folder: Folder of the index.
+        paths: Files and folders to remove.
+        as_json: Print the result as one JSON line.
     """
     from pyrag.retrieval.removal import remove_from_index
 
@@ -158,10 +158,10 @@ def opened_parts(vectors: Vectors, out: Path, language: str | None = None) -> It
     Args:
         vectors: Options of vectors.
         out: Folder of the index.
-        language: Language of the documents, empty to detect it; None keeps the index's own.
+        language: Language of the documents, empty to detect it. None keeps the index's own.
 
     Raises:
-        UsageError: An option of vectors was given for an index without vectors.
+        UsageError: An option needs vectors, and the index has no vectors.
     """
     from pyrag.errors import UsageError
     from pyrag.retrieval.index import language_of
@@ -170,12 +170,12 @@ def opened_parts(vectors: Vectors, out: Path, language: str | None = None) -> It
     language = language_of(out) if language is None else language
     embedder, layout = made_before(out)
     embedder = embedder if vectors.embedder is None else vectors.embedder
-    named = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
+    options = [name for name in ("type", "target", "shards", "ray") if getattr(vectors, name) is not None]
     if embedder in ("", "none"):
         if vectors.only:
             raise UsageError("--vectors-only leaves nothing to search without vectors: add --dense or --embedder")
-        if named:
-            option = "recall" if named[0] == "target" else named[0]
+        if options:
+            option = "recall" if options[0] == "target" else options[0]
             raise UsageError(f"--{option} is about vectors, and this index has none: add --dense or --embedder")
         yield (Bm25Part(language=language),)
         return
@@ -191,7 +191,7 @@ def opened_parts(vectors: Vectors, out: Path, language: str | None = None) -> It
 
 
 def passages_part(vectors: Vectors, out: Path, language: str = "") -> Bm25Part:
-    """Return the part that holds the passages, without their words if the options or an existing index say so.
+    """Return the part that holds the passages; it indexes no words if the options or the existing index exclude them.
 
     Args:
         vectors: Options of vectors.
@@ -210,7 +210,7 @@ def passages_part(vectors: Vectors, out: Path, language: str = "") -> Bm25Part:
 
 
 def made_before(out: Path) -> tuple[str, Layout]:
-    """Return embedder and layout of an existing index: a damaged one keeps its vectors when it is rebuilt."""
+    """Return embedder and layout of an existing index. The embedder is known even if the index is damaged."""
     from pyrag.errors import DataError
     from pyrag.retrieval.index import embedder_of, read_info, vectors_folder
     from pyrag.retrieval.vectors.faiss_index import Layout, read_vector_info
@@ -242,13 +242,13 @@ def info(folder: Path, *, as_json: bool) -> None:
     """Print the contents of an index.
 
     Args:
-        folder: The index.
-        as_json: Print one JSON line.
+        folder: Folder of the index.
+        as_json: Print one JSON line instead.
     """
     import msgspec
 
     from pyrag.retrieval.index import open_generation, open_index, read_info, vectors_folder
-    from pyrag.retrieval.indexing.records import Records
+    from pyrag.retrieval.indexing.record_database import Records
     from pyrag.retrieval.vectors.faiss_index import read_vector_info
 
     about = read_info(folder)
@@ -266,10 +266,10 @@ def info(folder: Path, *, as_json: bool) -> None:
         left_out = [{"file": name, "reason": reason} for name, reason in problems]
         lines = [{"file": name, "reason": reason} for name, reason in bad]
         facts = {**msgspec.to_builtins(about), "vectors": msgspec.to_builtins(vectors), "fields": fields}
-        listed = {"left_out": left_out, "left_out_records": lines}
-        listed["remarks"] = [{"file": name, "remark": remark} for name, remark in remarks]
-        listed["unread"] = [{"kind": name, "files": count} for name, count in unread]
-        print_json({"index": str(folder), **facts, **listed, "bytes": _size(generation), "parts": sizes})
+        items = {"left_out": left_out, "left_out_records": lines}
+        items["remarks"] = [{"file": name, "remark": remark} for name, remark in remarks]
+        items["unread"] = [{"kind": name, "files": count} for name, count in unread]
+        print_json({"index": str(folder), **facts, **items, "bytes": _size(generation), "parts": sizes})
         return
     passages, files = counted(about.passages, "passage"), counted(about.files, "file")
     print(f"{folder}: {about.kind}, {passages} of {files}, built {about.created}")
@@ -279,9 +279,9 @@ def info(folder: Path, *, as_json: bool) -> None:
     parts = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in sizes.items())
     print(f"  {_size(generation) / 1e6:.1f} MB ({parts}) in {about.generation}")
     if fields:
-        shown = [f"{name} ({count})" for name, count in list(fields.items())[:_FIELDS]]
+        descriptions = [f"{name} ({count})" for name, count in list(fields.items())[:_FIELDS]]
         more = f" and {len(fields) - _FIELDS} more" if len(fields) > _FIELDS else ""
-        print(printable(f"  metadata: {', '.join(shown)}{more}"))
+        print(printable(f"  metadata: {', '.join(descriptions)}{more}"))
     if vectors:
         print(f"  vectors of {about.embedder}: {described(vectors)}")
         if short := shortfall(vectors):
@@ -292,20 +292,20 @@ def info(folder: Path, *, as_json: bool) -> None:
 
 
 def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: bool) -> None:
-    """Print the passages found for a query.
+    """Print the passages that match a query.
 
     Args:
-        folder: The index.
+        folder: Folder of the index.
         query: Words or a question.
-        topk: Passages to print.
-        where: Filter of passages.
-        as_json: Print one JSON line.
+        topk: Maximum number of passages.
+        where: Filter of passages by their metadata. None for no filter.
+        as_json: Print one JSON line instead.
     """
     from pyrag.retrieval import open_retriever
     from pyrag.retrieval.filters.language import filter_of
     from pyrag.retrieval.protocol import filter_verdict, passages_of
 
-    async def found() -> Any:
+    async def matching_passages() -> Any:
         retriever = open_retriever(folder)
         try:
             passing = filter_of(where)
@@ -316,15 +316,17 @@ def search(folder: Path, query: str, topk: int, where: str | None, *, as_json: b
         finally:
             await retriever.aclose()
 
-    passages = asyncio.run(found())
+    passages = asyncio.run(matching_passages())
     if as_json:
         print_json(passages)
         return
-    for number, one in enumerate(passages, 1):
-        parts = "".join(f", {name} {score:.3f}" for name, score in one.parts.items()) if len(one.parts) > 1 else ""
-        found_at = f"{one.title or one.id} ({one.score:.3f}{parts}) {one.place}"
-        facts = f"\n   {shorten(field_words(one.metadata), _MAX_TEXT)}" if one.metadata else ""
-        print(printable(f"{number}. {found_at}\n   {shorten(one.text, _MAX_TEXT)}{facts}"))
+    for number, passage in enumerate(passages, 1):
+        parts = (
+            "".join(f", {name} {score:.3f}" for name, score in passage.parts.items()) if len(passage.parts) > 1 else ""
+        )
+        found_at = f"{passage.title or passage.id} ({passage.score:.3f}{parts}) {passage.place}"
+        facts = f"\n   {shorten(field_words(passage.metadata), _MAX_TEXT)}" if passage.metadata else ""
+        print(printable(f"{number}. {found_at}\n   {shorten(passage.text, _MAX_TEXT)}{facts}"))
     if not passages:
         print("nothing found", file=sys.stderr)
 
@@ -334,11 +336,11 @@ def _tell_note(note: str) -> None:
 
 
 def verify(folder: Path, *, as_json: bool) -> None:
-    """Print the problems of an index; exit with code 1 if there are any.
+    """Print the problems of an index; exit with code 1 if it has any.
 
     Args:
-        folder: The index.
-        as_json: Print one JSON line.
+        folder: Folder of the index.
+        as_json: Print one JSON line instead.
     """
     from pyrag.retrieval.indexing.verify import verify_index
 
@@ -360,7 +362,7 @@ def _size(folder: Path) -> int:
 
 
 class _Progress:
-    """Passages, rate and time left on stderr, on a terminal only."""
+    """Display of passages, rate and time left on stderr; silent unless stderr is a terminal."""
 
     def __init__(self) -> None:
         self._on = sys.stderr.isatty()
@@ -383,8 +385,8 @@ def line(progress: IndexProgress) -> str:
     words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"
     if not progress.done:
         return words
-    left = seconds * (progress.total - progress.done) / progress.done
-    return f"{words}, {100 * progress.done / max(progress.total, 1):.0f} %, {_time(left)} left"
+    remaining = seconds * (progress.total - progress.done) / progress.done
+    return f"{words}, {100 * progress.done / max(progress.total, 1):.0f} %, {_time(remaining)} left"
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""`pyrag reproduce`: list the papers' tables, print their commands, run them."""
+"""`pyrag reproduce`: the list of the papers' tables, their commands, and running them."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
     """Print all tables, what each needs, and what is missing on this machine.
 
     Args:
-        folder: Folder of a reproduction, whose disk and data are looked at.
-        as_json: Print JSON.
+        folder: Folder of a reproduction, whose data and free disk space are checked.
+        as_json: Print JSON instead.
     """
     from pyrag.reproduce.catalogue import TABLES
     from pyrag.reproduce.needs import missing_here, needs_of
 
-    shown = []
+    rows = []
     for table in TABLES.values():
         needs = needs_of(table, table.models[:1])
-        shown.append((table, needs, missing_here(table, needs, folder)))
+        rows.append((table, needs, missing_here(table, needs, folder)))
     if as_json:
         print_json(
             [
                 {"table": table.key, "title": table.title, "models": table.models, "sets": table.sets,
                  "needs": asdict(needs), "hours": "estimate", "missing": missing, "remarks": table.remarks}
-                for table, needs, missing in shown
+                for table, needs, missing in rows
             ]
         )  # fmt: skip
         return
-    for table, needs, missing in shown:
+    for table, needs, missing in rows:
         print(f"{table.key}: {table.title}")
         print(f"  models   {', '.join(table.models)} (needs below are for the first)")
         print(f"  data     {', '.join(table.sets) or 'training questions only'}; passages: {', '.join(table.corpora)}")
@@ -52,7 +52,7 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
             f"estimated: {needs.measuring:.1f} h of measuring{training}"
         )
         print(f"  missing  {'; '.join(missing) or 'nothing that can be seen without the network'}")
-    print(f"\n{len(shown)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
+    print(f"\n{len(rows)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
 
 
 def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report: bool, as_json: bool) -> None:
@@ -60,9 +60,9 @@ def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report:
 
     Args:
         request: Table, models, scale, limit, ports.
-        out: Folder of the reproduction.
+        out: Folder of the reproduction. None is for dry runs.
         dry_run: Print the commands only.
-        report: Write the report of runs that are there only.
+        report: Only write the report of existing runs.
         as_json: Print the plan of a dry run as JSON.
 
     Raises:
@@ -120,14 +120,14 @@ def _plan(table: PaperTable, request: TableRequest, present: frozenset[str]) -> 
 
 
 def _with_absolute_path(engine: str) -> str:
-    """Return an engine whose file or folder is named by its absolute path: commands run in another folder."""
+    """Return an engine's spec with the path of its file or folder made absolute, since commands run elsewhere."""
     scheme, _, rest = engine.partition(":")
     path, comma, options = rest.partition(",")
     return f"{scheme}:{Path(path).resolve()}{comma}{options}" if path and Path(path).exists() else engine
 
 
 def _small_model() -> str:
-    """Return the engine of the small model if it is here and can be used; else an empty text."""
+    """Return the spec of the small model if it is here and can be used; else an empty text."""
     usable = (SMALL_MODEL / "complete").is_file() and find_spec("transformers") is not None and find_spec("torch")
     return f"transformers:{SMALL_MODEL.resolve()}" if usable else ""
 

@@ -1,4 +1,4 @@
-"""`pyrag evolve`: run it with a progress bar, print its summary, and compare versions of its prompts."""
+"""`pyrag evolve`: learning with a progress bar and a summary, and differences between versions of the prompts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def learn(
         settings: Engines, method and limits of each question.
         config: Settings of the algorithm.
         limits: Calls and tokens of the whole run.
-        limit: Questions to learn from; None for all.
+        limit: Maximum number of questions to learn from. None for all.
         seed: Seed of the samples.
         as_json: Print the summary as one JSON line.
     """
@@ -67,8 +67,8 @@ def _print(summary: LearningSummary, out: Path, config: EvolveConfig, *, as_json
         print(f"stopped early: {summary.stopped}; the same command goes on from here")
     if summary.before is not None and summary.after is not None:
         print(f"validation F1 {100 * summary.before:.1f} → {100 * summary.after:.1f}")
-    learned = f"{counted(summary.entries, 'experience')}, prompts version {summary.version}"
-    print(f"{counted(summary.accepted, 'update')} accepted, {summary.refused} refused; {learned}")
+    results = f"{counted(summary.entries, 'experience')}, prompts version {summary.version}"
+    print(f"{counted(summary.accepted, 'update')} accepted, {summary.refused} refused; {results}")
     print(
         f"{out}/report.html shows all; ask with --method hera --prompts {out}/prompts --experience {out}/experience.db"
     )
@@ -79,8 +79,8 @@ def show_difference(run: Path, old: int | None, new: int | None) -> None:
 
     Args:
         run: Folder of the run.
-        old: Version to compare from; None for the one before `new`.
-        new: Version to compare to; None for the current one.
+        old: Version to compare from. None for the version before `new`.
+        new: Version to compare to. None for the current version.
     """
     versions = PromptVersions(run)
     new = versions.current() if new is None else new

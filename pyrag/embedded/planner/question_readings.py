@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.meaning import Chain, Entity, Meaning, Node, Step
+from pyrag.embedded.planner.meaning import Chain, Entity, Meaning, Node, RelationStep
 from pyrag.embedded.planner.wording import PLACE_KINDS, relation_step
 from pyrag.embedded.relations.table import BY_NAME, COMPOSED
 
@@ -49,7 +49,7 @@ def _reread(node: Node, path: tuple[str, ...], other: tuple[str, ...]) -> Node:
         for name in other:
             of = relation_step(BY_NAME[name], of)
         return of
-    if isinstance(node, Step):
+    if isinstance(node, RelationStep):
         return replace(node, args=tuple(_reread(arg, path, other) for arg in node.args))
     return node
 
@@ -57,7 +57,7 @@ def _reread(node: Node, path: tuple[str, ...], other: tuple[str, ...]) -> Node:
 def _below(node: Node, path: tuple[str, ...]) -> Node | None:
     """Return the start of the path of relations that ends in the node."""
     for name in reversed(path):
-        if not isinstance(node, Step) or node.relation is None or node.relation.name != name:
+        if not isinstance(node, RelationStep) or node.relation is None or node.relation.name != name:
             return None
         node = node.args[0]
     return node

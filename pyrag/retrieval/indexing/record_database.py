@@ -1,13 +1,13 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""Records of the passages of each file, by which an update knows what to read again.
+"""Records of the passages of each file, by which an update decides what to read again.
 
-One SQLite database a generation. It belongs to one writer, in a folder that nobody else uses, and is thrown away with
-that folder after any failure: so it is written without a journal, and `save` is what makes it last.
+Each generation has a SQLite database. It has a single writer, in a folder that nobody else uses and that is deleted
+after any failure. So it is written without a journal, and `save` makes changes permanent.
 
-A passage's owner is the file it was taken from. The same text can come under the same id from several files (the same
-folder named twice, by copies); the owner then is the one whose name sorts first, the others are in `also`. Files that
-were read again are `unsorted` until what they do not have any more was removed, and `held` until that went well: the
-passages of a file that was read well before stay if it cannot be read now. `notes` hold what was not read.
+A passage's owner is the file that it was read from. Several files can hold the same text with the same id; the owner is
+the file whose name sorts first, and the table `also` names the others. A file that was read again is `unsorted` until
+the passages that it no longer has are removed, and `held` until it was read completely: if it cannot be read now, its
+earlier passages stay. `notes` holds remarks and the kinds of files that were not read.
 """
 
 from __future__ import annotations
@@ -48,12 +48,13 @@ _FILE = "file, name, key, size, mtime, digest, version, done, taken, problem"
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file of the index.
+    """Record of a file.
 
     Attributes:
-        mtime: 0 if the stamp cannot be trusted; the digest then decides.
-        version: number of times it was read.
-        taken: passages indexed of a reading that is not `done`.
+        mtime: Time of the file's last change in nanoseconds; 0 if it cannot be trusted, so that the digest decides.
+        version: Number of times that the file was read.
+        done: Whether the last reading was completed.
+        indexed: Number of passages indexed so far, if the last reading was not completed.
     """
 
     file: int
@@ -64,7 +65,7 @@ class File:
     digest: str
     version: int
     done: bool
-    taken: int
+    indexed: int
     problem: str
 
     def is_like(self, document: Document) -> bool:
@@ -73,9 +74,9 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A passage as it was indexed: its file, that file's version then, and hashes of its content, place and metadata.
+    """Record of a passage: its file and the file's version when it was read, and hashes of content, place and metadata.
 
-    `facts` is 0 without metadata, which takes no room.
+    `facts`, the hash of the metadata, is 0 without metadata, which SQLite stores without a byte.
     """
 
     id: str
@@ -87,22 +88,24 @@ class Known:
 
 
 class Records:
+    """Database of the records of a generation."""
+
     def __init__(self, folder: Path, *, write: bool = False) -> None:
         path = folder / NAME
         address = path.absolute().as_uri() + ("" if write else "?mode=ro&immutable=1")
         self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=write)
-        weakref.finalize(self, self._db.close)  # at once: what follows fails on files that are none of ours
+        weakref.finalize(self, self._db.close)  # the statements below fail on files that are not databases of records
         if write:
             for setting in _PRAGMAS:
                 self._db.execute(f"PRAGMA {setting}")
             self._db.executescript(_SCHEMA)
             self._db.execute("BEGIN")
         else:
-            self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, which else the first question would
+            self._db.execute("SELECT 1 FROM files LIMIT 1")  # opens the file, so that errors are raised here
         self._path = path
         self.walk = Walk(self._db)
         self.notes = Notes(self._db)
-        self.changed = False  # in a way that is worth keeping
+        self.changed = False  # whether there are changes worth publishing
 
     def save(self) -> None:
         """Write everything to the disk."""
@@ -123,8 +126,10 @@ class Records:
         return _file(self._db.execute(f"SELECT {_FILE} FROM files WHERE file = ?", (number,)).fetchone())
 
     def counted_files(self) -> Iterator[tuple[str, int]]:
-        """Yield the files of the index by name, each with the number of its passages; those left out are not among
-        them, unless their passages of before stay."""
+        """Yield the files of the index by name, with their numbers of passages.
+
+        Files that were left out are not among them, unless their earlier passages stay.
+        """
         rows: Iterator[tuple[str, int]] = self._db.execute(
             "SELECT name, count(id) FROM files LEFT JOIN passages USING (file) "
             "GROUP BY files.file HAVING problem = '' OR count(id) ORDER BY name"
@@ -132,7 +137,7 @@ class Records:
         return rows
 
     def count_of_file(self, number: int) -> int:
-        """Return how many passages a file has, outdated ones included."""
+        """Return the number of passages of a file, including outdated passages."""
         count: int = self._db.execute("SELECT count(*) FROM passages WHERE file = ?", (number,)).fetchone()[0]
         return count
 
@@ -140,11 +145,11 @@ class Records:
         return map(_file, self._db.execute(f"SELECT {_FILE} FROM files ORDER BY name"))
 
     def begin_reading(self, document: Document, mtime: int) -> File:
-        """Record a new version of a file: its passages are outdated until they are found again.
+        """Record a new version of a file, whose passages are outdated until they are read again.
 
         Args:
             document: The file.
-            mtime: Its time; 0 if the stamp cannot be trusted.
+            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
         """
         self.changed = True
         self._hold("name = ? AND done", document.name)
@@ -170,23 +175,23 @@ class Records:
             (number,),
         )
 
-    def took(self, number: int, taken: int) -> None:
-        """Note how much of a reading was indexed.
+    def took(self, number: int, count: int) -> None:
+        """Record the progress of reading a file.
 
         Args:
             number: Number of the file.
-            taken: Passages so far.
+            count: Number of passages indexed so far.
         """
-        self._db.execute("UPDATE files SET taken = ? WHERE file = ?", (taken, number))
+        self._db.execute("UPDATE files SET taken = ? WHERE file = ?", (count, number))
 
     def done_reading(self, number: int, digest: str, mtime: int, problem: str = "") -> None:
-        """Note that a file was read to its end.
+        """Record that a file was read to its end.
 
         Args:
             number: Number of the file.
             digest: Digest of its content.
-            mtime: Its time; 0 if the stamp cannot be trusted.
-            problem: Reason for leaving it out, if any.
+            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
+            problem: Reason for leaving the file out. Empty if it is not left out.
         """
         self._db.execute(
             "UPDATE files SET done = 1, digest = ?, mtime = ?, problem = ? WHERE file = ?",
@@ -196,7 +201,7 @@ class Records:
             self._db.execute("DELETE FROM held WHERE file = ?", (number,))
 
     def _hold(self, which: str, value: object) -> None:
-        """Note that the passages of a file stay if its next reading fails."""
+        """Record that the passages of a file stay if its next reading fails."""
         self._db.execute(
             f"INSERT OR IGNORE INTO held SELECT file FROM files WHERE {which} "
             "AND EXISTS (SELECT 1 FROM passages WHERE passages.file = files.file)",
@@ -207,23 +212,23 @@ class Records:
         return bool(self._db.execute("SELECT 1 FROM held WHERE file = ?", (number,)).fetchone())
 
     def trust(self, number: int, mtime: int) -> None:
-        """Note that the content did not change, whatever the times say.
+        """Record the time of a file whose content did not change.
 
         Args:
             number: Number of the file.
-            mtime: Time to remember.
+            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
         """
         self.changed = self.changed or mtime != 0
         self._db.execute("UPDATE files SET mtime = ? WHERE file = ?", (mtime, number))
 
     def leave_out(self, number: int, digest: str, mtime: int, problem: str) -> None:
-        """Note that a file is left out; its passages are outdated, or stay if it was read well before.
+        """Record that a file is left out. Its passages become outdated, unless it was read successfully before.
 
         Args:
             number: Number of the file.
-            digest: Digest of its content; empty to try again next time.
-            mtime: Its time; 0 if the stamp cannot be trusted.
-            problem: The reason.
+            digest: Digest of its content. Empty to read the file again in the next update.
+            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
+            problem: Reason for leaving the file out.
         """
         self.done_reading(number, digest, mtime, problem)
         if self.is_held(number):
@@ -270,22 +275,22 @@ class Records:
     def put(self, passages: Iterable[Known]) -> None:
         self._db.executemany(
             "INSERT OR REPLACE INTO passages (id, file, version, content, place, facts) VALUES (?, ?, ?, ?, ?, ?)",
-            ((one.id, one.file, one.version, one.content, one.place, one.facts) for one in passages),
+            ((item.id, item.file, item.version, item.content, item.place, item.facts) for item in passages),
         )
 
     def put_also(self, holders: Iterable[tuple[str, int]]) -> None:
         self._db.executemany("INSERT OR IGNORE INTO also (id, file) VALUES (?, ?)", holders)
 
     def holders(self, key: str) -> list[int]:
-        """Return the other files that have a passage."""
+        """Return the other files that hold a passage."""
         return [row[0] for row in self._db.execute("SELECT file FROM also WHERE id = ?", (key,))]
 
     def outdated(self, number: int, version: int) -> list[str]:
-        """Return some ids of a file that are of another version; an empty list once `remove` has taken all.
+        """Return some ids of a file's passages of other versions; an empty list once `remove` has deleted all.
 
         Args:
             number: Number of the file.
-            version: Its current version.
+            version: Current version of the file.
         """
         rows = self._db.execute(
             "SELECT id FROM passages WHERE file = ? AND version <> ? LIMIT ?", (number, version, _PAGE)
@@ -293,20 +298,20 @@ class Records:
         return [row[0] for row in rows]
 
     def remove(self, ids: Sequence[str]) -> set[int]:
-        """Delete passages; return the other files that hold one of them and must be read again."""
+        """Delete passages; return the other files that hold a deleted passage and must be read again."""
         heirs: set[int] = set()
         for start in range(0, len(ids), 500):
             some = ids[start : start + 500]
             marks = ",".join("?" * len(some))
-            found = self._db.execute(f"SELECT DISTINCT file FROM also WHERE id IN ({marks})", some)
-            heirs.update(row[0] for row in found)
+            rows = self._db.execute(f"SELECT DISTINCT file FROM also WHERE id IN ({marks})", some)
+            heirs.update(row[0] for row in rows)
             self._db.execute(f"DELETE FROM passages WHERE id IN ({marks})", some)
         return heirs
 
     def ids(self) -> Iterator[str]:
         return (row[0] for row in self._db.execute("SELECT id FROM passages"))
 
-    # What was met on the way, and sums
+    # Problems and counts
 
     def set_problems(self, problems: Sequence[tuple[str, str]]) -> None:
         """Replace the problems of folders and archives that could not be opened."""
@@ -316,10 +321,10 @@ class Records:
             self._db.execute("DELETE FROM problems")
             self._db.executemany("INSERT OR IGNORE INTO problems VALUES (?, ?)", problems)
 
-    def problems(self, most: int = -1) -> list[tuple[str, str]]:
-        """Return name and reason of everything that was left out."""
+    def problems(self, maximum: int = -1) -> list[tuple[str, str]]:
+        """Return name and reason of each file, folder and archive that was left out."""
         both = "SELECT name, problem FROM files WHERE problem <> '' UNION SELECT name, problem FROM problems"
-        return self._db.execute(f"{both} ORDER BY name LIMIT ?", (most,)).fetchall()
+        return self._db.execute(f"{both} ORDER BY name LIMIT ?", (maximum,)).fetchall()
 
     def count_problems(self) -> int:
         files = "SELECT count(*) FROM files WHERE problem <> ''"
@@ -327,21 +332,21 @@ class Records:
         return number
 
     def count(self, table: str) -> int:
-        """Return the number of `files` (those without a problem) or `passages`."""
+        """Return the number of rows in `files` (without a problem) or `passages`."""
         where = " WHERE problem = ''" if table == "files" else ""
         number: int = self._db.execute(f"SELECT count(*) FROM {table}{where}").fetchone()[0]
         return number
 
     def faults(self) -> list[str]:
-        """Return sentences on damage of the records themselves."""
-        found = [
+        """Return a sentence on each damage of the records themselves."""
+        sentences = [
             f"records.db is damaged: {row[0]}" for row in self._db.execute("PRAGMA quick_check(3)") if row[0] != "ok"
         ]
         lost = self._db.execute(
             "SELECT count(*) FROM passages LEFT JOIN files USING (file) "
             "WHERE files.file IS NULL OR files.version <> passages.version"
         ).fetchone()[0]
-        return [*found, f"{lost} passages belong to no file"] if lost else found
+        return [*sentences, f"{lost} passages belong to no file"] if lost else sentences
 
 
 def hash64(*values: object) -> int:

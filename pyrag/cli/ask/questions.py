@@ -1,4 +1,4 @@
-"""`pyrag ask`: one question live on a terminal, or many from stdin, and where their traces go."""
+"""`pyrag ask`: one question, shown live on a terminal, or the questions of stdin, with their traces."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def run(question: str, settings: Settings, form: Form, *, trace_file: Path | Non
     Args:
         question: The question, or "-" for the lines of stdin.
         settings: Engines, method and limits.
-        form: How answers are printed.
-        trace_file: File for the traces, one JSON line each; None writes none.
-        record_file: File to append the recorded exchanges to; None keeps none.
+        form: Form in which answers are printed.
+        trace_file: File for the traces, one JSON line each. None writes no file.
+        record_file: File to append the recorded exchanges to. None records nothing.
     """
     with Sink(trace_file, record_file) as sink:
         work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form)
@@ -56,14 +56,14 @@ async def ask_once(rag: PyRAG, ask: Callable[..., Awaitable[Trace]], question: s
     """Answer a question and print it, live on a terminal.
 
     Args:
-        rag: Names the engines.
-        ask: Its `aask`, or that of a conversation.
+        rag: Owner of the engines, whose names are shown.
+        ask: `aask` of `rag` or of one of its conversations.
         question: The question.
-        form: How it is printed.
+        form: Form in which the answer is printed.
         keep: Keep requests and replies in the trace.
 
     Raises:
-        UsageError: The question is empty, too long or no text.
+        UsageError: The question is empty, too long or not valid text.
     """
     if sys.stdout.isatty() and not (form.as_json or form.quiet):
         from pyrag.cli.views.live import LiveView
@@ -79,7 +79,7 @@ async def ask_once(rag: PyRAG, ask: Callable[..., Awaitable[Trace]], question: s
 
 @dataclass(slots=True)
 class _StdinBatch:
-    """The questions of stdin: lines of the open ones, and results of the answered ones."""
+    """Progress through the questions of stdin: line numbers of the open questions, counts and the exit code."""
 
     lines: deque[int] = field(default_factory=deque)
     answered: int = 0
@@ -92,7 +92,7 @@ class _StdinBatch:
             yield line.text
 
     def add(self, trace: Trace) -> int:
-        """Return the number of the line that the trace belongs to: traces come in the order of the questions."""
+        """Count a trace and return the line number of its question. Traces come in the order of the questions."""
         number = self.lines.popleft()
         self.answered += 1
         if trace.error:
@@ -107,7 +107,7 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
     batch = _StdinBatch()
     async with (
         PyRAG.from_settings(settings) as rag,
-        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # whose reader may go
+        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # the reader of stdout may close early
     ):
         async for trace in traces:
             _print(trace, form, batch.add(trace))
@@ -115,32 +115,32 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
     if not batch.answered:
         tell("stdin holds no question: write one on each line")
     elif batch.failed and (form.as_json or batch.answered > 1):
-        asked = counted(batch.answered, "question")
-        tell(f"{len(batch.failed)} of {asked} failed, the first of them in line {batch.failed[0]}")
+        total = counted(batch.answered, "question")
+        tell(f"{len(batch.failed)} of {total} failed, the first of them in line {batch.failed[0]}")
     return batch.code
 
 
 def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
-    A known answer that is not weak leaves stderr empty. A question that failed has no answer; in a batch its line is
-    empty, so that lines of answers stay beside those of questions.
+    A known answer that is not weak leaves stderr empty. In a batch, a failed question prints an empty line, so that
+    the lines of answers match the lines of questions.
     """
     if form.as_json:
         print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
         return
-    failed = trace.error is not None and not trace.answer.known
-    if not failed or line is not None:
-        print("" if failed else one_line(trace.answer.text), flush=True)
-    said = [trace.error.message] if trace.error else []
+    has_failed = trace.error is not None and not trace.answer.known
+    if not has_failed or line is not None:
+        print("" if has_failed else one_line(trace.answer.text), flush=True)
+    messages = [trace.error.message] if trace.error else []
     if not form.quiet:
-        said += [*_shown_warnings(trace), *filter(None, [remark(trace)])]
-    for one in said:
-        tell(one if line is None else f"line {line}: {one}")
+        messages += [*_shown_warnings(trace), *filter(None, [remark(trace)])]
+    for message in messages:
+        tell(message if line is None else f"line {line}: {message}")
 
 
 def _shown_warnings(trace: Trace) -> list[str]:
-    """Return the warnings that say why a question cannot be answered as it was asked."""
+    """Return the warnings about the question's language and about its filter."""
     from pyrag.agents.engine import OTHER_LANGUAGE
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
 

@@ -1,4 +1,4 @@
-"""`pyrag bench`: prepare the sets, answer what is open, summarise."""
+"""`pyrag bench`: preparation of the question sets, the answers that are missing, and the summary."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from pyrag.runtime.engines import open_engines, retriever_of
 from pyrag.settings import Settings, public
 from pyrag.trace.model import Trace
 
-# What `pyrag bench` compares where nothing else is said: all that needs no model, or the paper's baselines.
+# Methods that are compared by default: those that need no model, or PyRAG and the paper's baselines.
 EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanilla")
 MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", "direct")
-# Settings that do not change what is answered, or that each set and method has of its own.
+# Settings that do not change the answers, or that differ by set and method.
 _OUTSIDE = (
     "concurrency",
     "otel",
@@ -61,7 +61,7 @@ _OUTSIDE = (
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """The options of `pyrag bench`; `settings` holds those that `pyrag ask` has too."""
+    """Options of `pyrag bench`; `settings` holds the ones it shares with `pyrag ask`."""
 
     settings: Settings
     sets: Sequence[str] = ()
@@ -83,14 +83,14 @@ class BenchRequest:
 
 @dataclass(frozen=True, slots=True)
 class PreparedSet:
-    """A set with its passages."""
+    """Question set with the source of its passages."""
 
     questions: QuestionSet
     source: Source
 
 
 def run(request: BenchRequest) -> None:
-    """Answer the open questions; exit with code 3 or 1 if some failed for reasons outside their method."""
+    """Answer the questions that have no result yet; exit with code 3 or 1 if services or data failed for some."""
     usual = MODEL_METHODS if can_write(request.settings.llm) else EMBEDDED_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
     engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
@@ -102,15 +102,15 @@ def run(request: BenchRequest) -> None:
     about = session(
         concurrency=request.settings.concurrency,
         workers=request.workers,
-        files={one.questions.name: str(one.questions.path) for one in sets},
-        passages={one.questions.name: one.source.name for one in sets},
+        files={item.questions.name: str(item.questions.path) for item in sets},
+        passages={item.questions.name: item.source.name for item in sets},
     )
     with open_run(out, _identity(request, sets, methods), about) as writer:
         _tell_of_other_code(writer)
         _build_indexes(request, sets)
         asyncio.run(_answer_all(request, sets, methods, writer))
-        expected = sum(len(one.questions.questions) for one in sets) * len(methods)
-        summary = summarise(writer.rows.values(), [one.questions.name for one in sets], methods, expected)
+        expected = sum(len(item.questions.questions) for item in sets) * len(methods)
+        summary = summarise(writer.rows.values(), [item.questions.name for item in sets], methods, expected)
         write_json(out / SUMMARY, summary)
     print_summary(summary, out, as_json=request.as_json)
     if request.csv or request.trec:
@@ -123,18 +123,18 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     settings = request.settings
     cache = request.index_dir or out.resolve().parent / "indexes"
     index = None if settings.index is None else Path(settings.index)
-    given = Given(tuple(request.corpora), index, settings.retriever, cache)
+    options = Given(tuple(request.corpora), index, settings.retriever, cache)
     sets = []
     for name in request.sets or default_sets(request.data):
-        chosen = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
-        sets.append(PreparedSet(chosen, choose_source(chosen, given)))
+        questions = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
+        sets.append(PreparedSet(questions, choose_source(questions, options)))
         if unused := sets[-1].source.unused:
-            tell(f"{name} is asked over its own corpus, {chosen.corpus}: {unused} is for sets without one")
+            tell(f"{name} is asked over its own corpus, {questions.corpus}: {unused} is for sets without one")
     return sets
 
 
 def _build_indexes(request: BenchRequest, sets: Sequence[PreparedSet]) -> None:
-    """Build missing indexes, which may take long, once it is known that the engines can be opened."""
+    """Build missing indexes. As this may take long, check first that the engines can be opened."""
     if any(prepared.source.index and not prepared.source.index.exists() for prepared in sets):
         asyncio.run(_check_engines(request.settings))
     for prepared in sets:
@@ -148,7 +148,7 @@ async def _check_engines(settings: Settings) -> None:
 
 
 async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
-    """Return the gold passages of a set, and say so if the retriever does not know them."""
+    """Return the gold passages of a set, with a remark if the retriever does not know them by their ids."""
     passages = gold_passages(prepared.questions, prepared.source)
     if prepared.source.corpora and (passages or prepared.questions.corpus or prepared.questions.bundled):
         return GoldPassages(passages)
@@ -170,16 +170,17 @@ async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
 
 def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
     """Return everything that two sessions of one run must agree on."""
-    outside = _OUTSIDE if request.settings.tools else (*_OUTSIDE, "tools", "max_tool_calls")  # runs from before tools
+    # Without tools, their settings are left out, so that runs of versions that had none can continue.
+    outside = _OUTSIDE if request.settings.tools else (*_OUTSIDE, "tools", "max_tool_calls")
     settings = {key: value for key, value in public(request.settings).items() if key not in outside}
     return {
-        "sets": [one.questions.name for one in sets],
+        "sets": [item.questions.name for item in sets],
         "methods": list(methods),
         "limit": request.limit,
         "seed": request.seed if request.limit else None,
         "split": request.split,
-        "questions": {one.questions.name: one.questions.sha256 for one in sets},
-        "passages": {one.questions.name: one.source.identity or one.source.name for one in sets},
+        "questions": {item.questions.name: item.questions.sha256 for item in sets},
+        "passages": {item.questions.name: item.source.identity or item.source.name for item in sets},
         "settings": settings,
     }
 
@@ -187,15 +188,15 @@ def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Seque
 async def _answer_all(
     request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str], writer: RunWriter
 ) -> None:
-    """Answer set by set, since engines belong to one index; within a set, method by method."""
-    todo = [(one, _open_jobs(one.questions, methods, writer)) for one in sets]
+    """Answer set by set, since engines belong to one index, and method by method within a set."""
+    todo = [(prepared, _open_jobs(prepared.questions, methods, writer)) for prepared in sets]
     if request.resume_steps:
         _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
     with BenchProgress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
-        for one, jobs in todo:
+        for prepared, jobs in todo:
             if jobs:
-                settings = replace(request.settings, **one.source.overrides)  # type: ignore[arg-type]  # both are str | None
-                await _answer_set(one, jobs, settings, request, writer, progress)
+                settings = replace(request.settings, **prepared.source.overrides)  # type: ignore[arg-type]  # both are str | None
+                await _answer_set(prepared, jobs, settings, request, writer, progress)
 
 
 def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter) -> list[QuestionJob]:
@@ -204,7 +205,7 @@ def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter
 
 
 def _discard_others(run: Path, jobs: Sequence[QuestionJob]) -> None:
-    """Delete journals of answered questions: a kill can come between a result and the end of its journal."""
+    """Delete journals of answered questions, which a kill between a result and its journal's end leaves behind."""
     open_ones = {journal_path(run, *job.key) for job in jobs}
     for path in run.glob("journal/*"):
         if path not in open_ones:
@@ -212,7 +213,7 @@ def _discard_others(run: Path, jobs: Sequence[QuestionJob]) -> None:
 
 
 async def _answer_set(
-    one: PreparedSet,
+    prepared: PreparedSet,
     jobs: list[QuestionJob],
     settings: Settings,
     request: BenchRequest,
@@ -223,7 +224,7 @@ async def _answer_set(
     if journals:
         (journals / "journal").mkdir(exist_ok=True)
 
-    gold = await _gold(one, settings)
+    gold = await _gold(prepared, settings)
 
     def write(job: QuestionJob, trace: Trace) -> None:
         question = gold.as_retrieved(job.question, trace)
@@ -251,18 +252,18 @@ def _open_ask(settings: Settings, journals: Path | None, request: BenchRequest) 
 
 
 def _tell_of_other_code(writer: RunWriter) -> None:
-    """Warn where the run has results of another commit."""
+    """Warn if the run has results of another commit."""
     now = writer.sessions[-1].get("commit")
-    others = {str(one.get("commit")) for one in writer.sessions if one.get("commit") != now}
+    others = {str(session.get("commit")) for session in writer.sessions if session.get("commit") != now}
     if others and writer.rows:
         tell(f"this run has results of other code (commit {', '.join(sorted(others))}); this is {now}")
 
 
 def _leave(summary: BenchSummary, writer: RunWriter) -> None:
-    failed = [row.error for row in writer.rows.values() if row.is_transient and row.error]
+    errors = [row.error for row in writer.rows.values() if row.is_transient and row.error]
     tell(
         f"{summary.failed} of {counted(summary.questions, 'question')} failed, "
-        f"the last one with: {failed[-1].message}; "
+        f"the last one with: {errors[-1].message}; "
         f"run the same command with --out {writer.folder} to ask them again"
     )
-    sys.exit(max(error.exit_code for error in failed))
+    sys.exit(max(error.exit_code for error in errors))
