@@ -14,7 +14,7 @@ from collections.abc import (
 )
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pyrag._io.loop_thread import Report
 from pyrag._io.redaction import without_secrets
@@ -56,8 +56,9 @@ class PyRAG(EngineOwner):
             (`pyrag.llm.protocol`); `embedded` needs no model.
         plan_llm: Another engine for the Plan agent (a coder model).
         retriever: URL of a `/retrieve` server, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`,
-            an index folder, or an object with the `Retriever` protocol; None for the bundled corpus. The methods of
-            an object are awaited in the loop that answers: for `ask`, in the loop of the object's own thread.
+            an index folder, a list of such specs to search as one, or an object with the `Retriever` protocol; None
+            for the bundled corpus. The methods of an object are awaited in the loop that answers: for `ask`, in the
+            loop of the object's own thread.
         answerer: Object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
             place of the engine's Answer agent.
         tools: Typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). Specs, as
@@ -76,7 +77,7 @@ class PyRAG(EngineOwner):
         llm: str | ChatModel = "embedded",
         *,
         plan_llm: str | None = None,
-        retriever: str | Path | Retriever | None = None,
+        retriever: str | Path | Sequence[str | Path] | Retriever | None = None,
         answerer: Answerer | None = None,
         tools: Sequence[Callable[..., Any] | str] = (),
         where: Where | None = None,
@@ -93,10 +94,14 @@ class PyRAG(EngineOwner):
             from pyrag.retrieval.filters.language import filter_of
 
             values["where"] = str(filter_of(where))
+        own: Retriever | None = None
         if isinstance(retriever, str | Path):
             values |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
-            retriever = None
-        self._start(make_settings(values), OwnParts(retriever, functions, model, answerer))
+        elif isinstance(retriever, list | tuple):
+            values["sources"] = tuple(map(str, retriever))
+        else:
+            own = cast("Retriever | None", retriever)
+        self._start(make_settings(values), OwnParts(own, functions, model, answerer))
 
     @classmethod
     def from_settings(cls, settings: Settings) -> Self:

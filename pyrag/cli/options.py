@@ -58,7 +58,7 @@ def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callab
         def run(**values: Any) -> None:
             if any(getattr(value, "invoked_subcommand", None) for value in values.values()):
                 return
-            flags = {name: values.pop(name) for name in names}
+            flags = _with_sources({name: values.pop(name) for name in names})
             settings = load_settings(flags, config=values.pop("config"))
             command(**values, settings=settings)
 
@@ -75,8 +75,20 @@ def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callab
     return decorate
 
 
+def _with_sources(flags: dict[str, Any]) -> dict[str, Any]:
+    """Return flags in which one index or one retriever is a text, and several are the setting `sources`."""
+    places = {name: flags[name] for name in SOURCE if flags.get(name)}
+    own = {name: value for name, value in flags.items() if name not in SOURCE}
+    sources = [place for listed in places.values() for place in listed]
+    if len(sources) == 1:
+        return {**own, **{name: listed[0] for name, listed in places.items()}}
+    return {**own, "sources": sources} if sources else own
+
+
 def _parameter(name: str, text: str) -> inspect.Parameter:
     declaration = declarations()[name]
+    if name in SOURCE and not text:
+        text = f"{declaration.help} Repeatable."
     option = typer.Option(
         declaration.flag,
         help=text or declaration.help,
@@ -86,7 +98,7 @@ def _parameter(name: str, text: str) -> inspect.Parameter:
     kind: Any = str
     if declaration.is_switch:
         kind = bool
-    elif declaration.is_list:
+    elif declaration.is_list or name in SOURCE:
         kind = list[str]
     elif declaration.types[0] in (int, float):
         kind = declaration.types[0]

@@ -129,7 +129,8 @@ async def replay_trace(trace: Trace) -> list[str]:
 
 # Settings that a replay does not use; `otel` may name an extra that is not installed here.
 _SOURCES = (
-    "llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "prompts", "tools", "otel",
+    "llm", "plan_llm", "decompose_llm", "answer_llm", "rewrite_llm", "index", "retriever", "sources", "prompts",
+    "tools", "otel",
 )  # fmt: skip
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,13 +55,14 @@ class Options:
 
 
 def open_retriever(
-    spec: str | Path | Retriever, *, timeout: float | None = None, options: Options | None = None
+    spec: str | Path | Retriever | Sequence[str], *, timeout: float | None = None, options: Options | None = None
 ) -> Retriever:
     """Return the retriever that a spec names.
 
     Args:
         spec: URL, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`, `mcp+http:URL`,
-            `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever object.
+            `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever object. Several specs, each as
+            `[NAME=]SPEC[#weight=2&deadline=1.5]`, are searched as one.
         timeout: Seconds for one request to a server. Ignored if there are `options`.
         options: All other options.
 
@@ -69,7 +71,8 @@ def open_retriever(
         DataError: The folder holds no readable index.
     """
     options = options or Options(timeout=10.0 if timeout is None else timeout)
-    retriever = _opened(spec, options)
+    several = isinstance(spec, Sequence) and not isinstance(spec, str)
+    retriever = _over_several(spec, options) if several else _opened(spec, options)  # type: ignore[arg-type]
     if options.rerank is not None:
         from pyrag.retrieval.rerank import reranked
 
@@ -85,6 +88,18 @@ def is_remote(spec: str) -> bool:
     """Return True for specs of servers and of installed packages, False for index folders."""
     is_added = parse_spec(spec).scheme in plugins.names("retrievers")
     return spec.startswith(_REMOTE) or (is_added and not Path(spec).exists())
+
+
+def source_folders(specs: Sequence[str]) -> list[Path]:
+    """Return the index folders among several sources.
+
+    Args:
+        specs: Specs of the sources.
+    """
+    from pyrag.retrieval.fusion.specs import read_sources
+
+    places = [source.place for source in read_sources(specs)]
+    return [Path(place).expanduser() for place in places if not is_remote(place)]
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -112,6 +127,21 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
         f"a {type(spec).__name__} is no retriever: give a URL, an index folder or an object with "
         "async retrieve(query, topk)"
     )
+
+
+def _over_several(specs: Sequence[str], options: Options) -> Retriever:
+    """Open several sources, each of which follows the generations of its index."""
+    from pyrag.retrieval.following import FollowingRetriever
+    from pyrag.retrieval.fusion.retriever import FusedRetriever, FusedSource
+    from pyrag.retrieval.fusion.specs import read_sources
+
+    own = replace(options, rerank=None, where=None)
+    sources = []
+    for source in read_sources(specs):
+        folder = None if is_remote(source.place) else Path(source.place).expanduser()
+        retriever = FollowingRetriever(partial(_opened, source.place, own), folder)
+        sources.append(FusedSource(source.name, retriever, source.weight, source.deadline or options.timeout))
+    return FusedRetriever(sources)
 
 
 def _over_store(spec: str, options: Options) -> Retriever:

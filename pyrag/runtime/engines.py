@@ -350,7 +350,7 @@ def _following(settings: Settings) -> Retriever:
     from pyrag.retrieval.open import is_remote
 
     place = settings.retriever or settings.index
-    if place is None or (settings.retriever and is_remote(settings.retriever)):
+    if settings.sources or place is None or (settings.retriever and is_remote(settings.retriever)):
         return retriever_of(settings, own_where=True)
     return FollowingRetriever(lambda: retriever_of(settings, own_where=True), Path(place).expanduser())
 
@@ -387,4 +387,4 @@ def retriever_of(settings: Settings, own: Retriever | None = None, *, own_where:
     )
     if own is not None:
         return open_retriever(OwnRetriever(adapted(own)), options=options)
-    return open_retriever(named or BundledRetriever(), options=options)
+    return open_retriever(settings.sources or named or BundledRetriever(), options=options)

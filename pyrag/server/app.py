@@ -25,6 +25,7 @@ import pyrag_runtime
 from pyrag.errors import PyRAGError
 from pyrag.methods.own_program import OwnProgram
 from pyrag.server.bodies import body_of, described_body, read_request, read_value, schemas_of
+from pyrag.server.documents.routes import DocumentsRequest, add_document_routes
 from pyrag.server.errors import ApiError, from_pyrag, public_text
 from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
@@ -79,6 +80,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_traces(app, service)
     add_chat_routes(app, service)
     add_responses_routes(app, service)
+    add_document_routes(app, service)
     add_page(app, service)
     return app
 
@@ -129,7 +131,7 @@ def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str,
         for name in ("HTTPValidationError", "ValidationError"):
             described["components"]["schemas"].pop(name, None)
         if isinstance(service, QuestionService):
-            bodies = (AskRequest, BatchRequest, ProgramRequest, ChatRequest, ResponsesRequest)
+            bodies = (AskRequest, BatchRequest, ProgramRequest, ChatRequest, ResponsesRequest, DocumentsRequest)
             described["components"]["schemas"] |= schemas_of(*bodies)
         described["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},

@@ -15,6 +15,7 @@ from pyrag.retrieval.filters.language import filter_of
 KEY_VARIABLE = "PYRAG_SERVE_API_KEY"
 DEFAULT_INDEX = "default"
 MIN_KEY = 16  # characters
+_WRITE = "+write"
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -26,11 +27,13 @@ class Access:
         indexes: Names of the indexes that the caller may use; None for all.
         owner: Word derived from the caller's key, to which conversations are bound; empty for callers without a key.
         where: Filter of the passages that the caller may see; empty for no filter.
+        writes: Whether the caller may add and delete documents of these indexes.
     """
 
     indexes: frozenset[str] | None = None
     owner: str = ""
     where: str = ""
+    writes: bool = False
 
     def allows(self, index: str) -> bool:
         return self.indexes is None or index in self.indexes
@@ -66,7 +69,8 @@ class ServerConfig:
     """Address, limits and keys of a server.
 
     Attributes:
-        indexes: Folders, retriever URLs or Qdrant specs by name; if empty, the settings' index is named `default`.
+        indexes: Folders, retriever URLs or Qdrant specs by name, several for an index that searches all of them; if
+            empty, the settings' index is named `default`.
         max_running: Maximum number of questions answered at the same time.
         max_waiting: Maximum number of questions in the queue; further ones get 429.
         max_body: Maximum size of a request's body, in bytes.
@@ -86,7 +90,7 @@ class ServerConfig:
 
     host: str = "127.0.0.1"
     port: int = 8010
-    indexes: Mapping[str, str] = field(default_factory=dict)
+    indexes: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
     keys: ApiKeys = ApiKeys()
     allow_anonymous: bool = False
     max_running: int = 8
@@ -134,11 +138,12 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
 
     Args:
         file: File with a key per line, optionally followed by the indexes that it may use and by a filter of their
-            passages, as in `KEY notes,wiki where team = "ops"`. `#` starts a comment.
+            passages, as in `KEY notes,wiki where team = "ops"`, or by `+write`. `#` starts a comment.
         environ: Environment variables. `PYRAG_SERVE_API_KEY` may hold one more key, which may use all indexes.
 
     Raises:
-        ConfigError: The file cannot be read or is empty, a key has fewer than 16 characters, or a filter is wrong.
+        ConfigError: The file cannot be read or is empty, a key has fewer than 16 characters, a filter is wrong, or a
+            key with a filter has the right to write.
     """
     lines: list[str] = []
     if file is not None:
@@ -153,24 +158,24 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
     return ApiKeys(dict(map(_key, filter(None, lines))))
 
 
-def read_indexes(named: Iterable[str]) -> dict[str, str]:
+def read_indexes(named: Iterable[str]) -> dict[str, str | tuple[str, ...]]:
     """Return the places of indexes by name, from `NAME=PLACE` options. An option without a name is the default index.
 
+    Options with the same name make one index, which searches all of their places.
+
     Raises:
-        ConfigError: Two indexes have the same name, or a name has characters other than letters, digits, `-`, `_` and
+        ConfigError: A name has characters other than letters, digits, `-`, `_` and
             `.`.
     """
-    places: dict[str, str] = {}
+    places: dict[str, list[str]] = {}
     for option in named:
         name, separator, place = option.partition("=")
         if not separator or "/" in name or ":" in name:
             name, place = DEFAULT_INDEX, option
         if not name.replace("-", "").replace("_", "").replace(".", "").isalnum() or not name.isascii():
             raise ConfigError(f"{name!r} is not a valid name of an index: use letters, digits, - _ and .")
-        if name in places:
-            raise ConfigError(f"two indexes are named {name!r}: name them with --index NAME=FOLDER")
-        places[name] = place
-    return places
+        places.setdefault(name, []).append(place)
+    return {name: tuple(several) if len(several) > 1 else several[0] for name, several in places.items()}
 
 
 def _key(line: str) -> tuple[bytes, Access]:
@@ -178,10 +183,16 @@ def _key(line: str) -> tuple[bytes, Access]:
     indexes, marked, where = f" {rest}".partition(" where ")
     if len(key) < MIN_KEY:
         raise ConfigError(f"an API key has only {len(key)} characters: use at least {MIN_KEY}")
-    names = frozenset(filter(None, (name.strip() for name in indexes.split(","))))
+    named, writes, rest = indexes.partition(f" {_WRITE}")
+    if (writes and marked) or rest.strip():
+        raise ConfigError(f"{_WRITE} ends the line of an API key, and a key with a filter cannot have it")
+    names = frozenset(filter(None, (name.strip() for name in named.split(","))))
     digest = _digest(key)
     return digest, Access(
-        names or None, hashlib.sha256(digest).hexdigest()[:16], str(filter_of(where)) if marked else ""
+        names or None,
+        hashlib.sha256(digest).hexdigest()[:16],
+        str(filter_of(where)) if marked else "",
+        bool(writes),
     )
 
 

@@ -268,7 +268,7 @@ _RETRY = {"Retry-After": {"description": "Seconds after which to try again.", "s
 _REASONS: dict[int, str] = {
     400: "The request is wrong.",
     401: "The API key is missing or unknown.",
-    403: "The host or origin is not this server's.",
+    403: "The host or origin is not this server's, or the key may not write.",
     404: "It does not exist, or belongs to another caller.",
     405: "The path has no such method.",
     408: "The body did not arrive in time.",

@@ -35,17 +35,17 @@ class PublicRetriever(WrappedDocuments):
 
     Args:
         inner: Retriever to search.
-        folder: Index folder, whose description names the indexed files; None without a folder.
+        folders: Index folders, whose descriptions name the indexed files.
         name: Name of the index, shown in place of the retriever's name.
     """
 
-    def __init__(self, inner: Retriever, folder: Path | None, name: str) -> None:
+    def __init__(self, inner: Retriever, folders: Sequence[Path], name: str) -> None:
         self._inner, self.name = inner, name
         self.wrapped = (inner,)
         self._roots: tuple[str, ...] = ()
-        if folder is not None:
+        for folder in folders:
             with contextlib.suppress(PyRAGError):  # an index of another kind, such as a plug-in's
-                self._roots = read_info(folder).sources
+                self._roots += tuple(read_info(folder).sources)
 
     @property
     def searched(self) -> SearchedIndex:
@@ -90,18 +90,22 @@ class PublicRetriever(WrappedDocuments):
         await self._inner.aclose()
 
 
-def following(opener: Callable[[], Retriever], folder: Path | None, name: str) -> FollowingRetriever:
+def following(
+    opener: Callable[[], Retriever], folder: Path | None, name: str, sources: Sequence[Path] = ()
+) -> FollowingRetriever:
     """Return a retriever that follows the generations of an index and hides the server's folders.
 
     Args:
         opener: Function that opens the retriever.
         folder: Index folder; None for a retriever that does not change.
         name: Name of the index.
+        sources: Index folders of an index over several sources, which follows their generations itself.
 
     Raises:
         PyRAGError: The opener raised it.
     """
-    return FollowingRetriever(lambda: PublicRetriever(opener(), folder, name), folder)
+    folders = sources if folder is None else [folder]
+    return FollowingRetriever(lambda: PublicRetriever(opener(), folders, name), folder)
 
 
 class SearchService:

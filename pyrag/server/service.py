@@ -22,7 +22,7 @@ from pyrag.retrieval.filters.bound import BoundRetriever
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import all_of
 from pyrag.retrieval.following import FollowingRetriever
-from pyrag.retrieval.open import is_remote
+from pyrag.retrieval.open import is_remote, source_folders
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
 from pyrag.runtime.limits import limited
@@ -60,7 +60,7 @@ class ServedIndex:
     @property
     def is_bundled(self) -> bool:
         """True for pyrag's bundled corpus."""
-        return self.settings.index is None and self.settings.retriever is None
+        return not (self.settings.index or self.settings.retriever or self.settings.sources)
 
     def narrowed(self, scope: str, permission: Where | None, where: Where | None) -> ServedIndex:
         """Return the index, limited to passages that pass the filters.
@@ -135,14 +135,14 @@ class QuestionService(SearchService):
 
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
         self.store = TraceStore(config.traces, config.max_traces, config.trace_days, config.max_trace_mb)
-        self._engines = open_engines(replace(settings, index=None, retriever=None))
+        self._engines = open_engines(replace(settings, index=None, retriever=None, sources=()))
         self.indexes: dict[str, ServedIndex] = {}
-        named: dict[str, str | None] = {**config.indexes} or {DEFAULT_INDEX: None}
+        named: dict[str, str | tuple[str, ...] | None] = {**config.indexes} or {DEFAULT_INDEX: None}
         retrievers: dict[str, FollowingRetriever] = {}
         for name, place in named.items():
             own = _over(settings, place)
             folder = None if own.index is None else Path(own.index).expanduser()
-            retrievers[name] = following(partial(retriever_of, own), folder, name)
+            retrievers[name] = following(partial(retriever_of, own), folder, name, source_folders(own.sources))
             # All indexes share the engines, so that models are loaded only once.
             self.indexes[name] = ServedIndex(name, replace(self._engines, retriever=retrievers[name]), own)
         super().__init__(config, retrievers)
@@ -370,11 +370,13 @@ async def cancel(tasks: Sequence[asyncio.Task[Any]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _over(settings: Settings, place: str | None) -> Settings:
+def _over(settings: Settings, place: str | tuple[str, ...] | None) -> Settings:
     if place is None:
         return settings
+    if isinstance(place, tuple):
+        return replace(settings, index=None, retriever=None, sources=place)
     remote = is_remote(place)
-    return replace(settings, index=None if remote else place, retriever=place if remote else None)
+    return replace(settings, index=None if remote else place, retriever=place if remote else None, sources=())
 
 
 def _check_question(question: str) -> None:

@@ -10,6 +10,7 @@ An unknown key is an error that names the nearest known key. Relative paths in a
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 import types
 import typing
@@ -27,7 +28,10 @@ from pyrag_prompts import PROMPT_SETS
 CONFIG_NAME = "pyrag.toml"
 # Variables with our prefix that are not settings: secrets, and the location of the settings file.
 _OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
+_NAMED_PLACE = re.compile(r"([\w.-]+=)(.+)", re.DOTALL)
+_SCHEME = re.compile(r"[\w+]+:")
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)
+_SOURCES = ("index", "retriever", "sources")
 _DATA_TOOLS = ("sql", "table")  # schemes of tools that read a file and run no code of it
 
 
@@ -64,7 +68,7 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
         lower: Values with lower precedence.
         upper: Values with higher precedence.
     """
-    sources = {"index", "retriever"} if upper.keys() & {"index", "retriever"} else set()
+    sources = set(_SOURCES) if upper.keys() & set(_SOURCES) else set()
     values = {key: value for key, value in lower.items() if key not in sources} | dict(upper)
     if "request" in lower and "request" in upper:
         values["request"] = merged(read_requests(lower["request"]), read_requests(upper["request"]))
@@ -74,11 +78,27 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 def make_settings(values: Mapping[str, Any]) -> Settings:
     """Return validated settings from plain values, on top of their profile's. Raises `ConfigError`."""
     known = declarations()
-    values = layered(PROFILES.get(str(values.get("profile")), {}), values)
+    values = with_sources(layered(PROFILES.get(str(values.get("profile")), {}), values))
     for key in values:
         if key not in known:
             raise ConfigError(f"unknown setting {key!r}{nearest(key, known)}")
     return Settings(**{key: _checked(key, value, known[key].type) for key, value in values.items()})
+
+
+def with_sources(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in which several indexes and retrievers, given as lists, are the setting `sources`.
+
+    Args:
+        values: Plain values by name.
+    """
+    values = dict(values)
+    lists = {name: values[name] for name in ("index", "retriever") if isinstance(values.get(name), list | tuple)}
+    if not lists:
+        return values
+    sources = [place for name in lists for place in _texts(name, values.pop(name))]
+    sources += [values.pop(name) for name in ("index", "retriever") if values.get(name) is not None]
+    sources += _texts("sources", values.pop("sources", ()))
+    return {**values, "sources": tuple(sources)} if sources else values
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
@@ -96,12 +116,30 @@ def _from_file(path: Path | None) -> dict[str, Any]:
     for key in values:
         if key not in declarations():
             raise ConfigError(f"{path}: unknown setting {key!r}{nearest(key, declarations())}")
+    return _with_paths(values, path, chosen=chosen)
+
+
+def _with_paths(values: dict[str, Any], path: Path, *, chosen: bool) -> dict[str, Any]:
+    """Return the values of a settings file, with paths made relative to the file's folder."""
+    values = dict(values)
+    for key in ("index", "sources"):
+        if isinstance(values.get(key), list):
+            values[key] = [_source_of_file(text, path.parent) for text in _texts(key, values[key])]
     for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
         if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
             values[key] = str(path.parent / Path(values[key]).expanduser())
     if "tools" in values:
         values["tools"] = [_tool_of_file(spec, path, chosen=chosen) for spec in _texts("tools", values["tools"])]
     return values
+
+
+def _source_of_file(text: str, folder: Path) -> str:
+    """Return a source's spec from a settings file, with its path made relative to the file's folder."""
+    match = _NAMED_PLACE.fullmatch(text)
+    name, place = (match[1], match[2]) if match else ("", text)
+    if _SCHEME.match(place):
+        return text
+    return name + str(folder / Path(place).expanduser())
 
 
 def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
@@ -136,7 +174,7 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
     """Return a value of the wanted type; text (from the environment) is converted."""
     if key == "request":
         return read_requests(value)
-    if key == "tools":
+    if key in ("tools", "sources"):
         return _texts(key, value)
     if typing.get_origin(wanted) is Literal:
         if value not in typing.get_args(wanted):

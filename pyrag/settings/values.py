@@ -70,6 +70,11 @@ class Settings:
         "Search instead of an index: URL of a /retrieve server, qdrant:COLLECTION@URL, pgvector:TABLE@URL, "
         "mcp+stdio:COMMAND or mcp+http:URL.",
     )
+    sources: tuple[str, ...] = setting(
+        (),
+        "Several sources to search as one, each as [NAME=]FOLDER or [NAME=]URL, with #weight=2 or #deadline=1.5 "
+        "behind; made of several --index and --retriever.",
+    )
     embedder: str | None = setting(
         None, "Embedder of queries: bundled, onnx:DIR, st:NAME or openai:MODEL@URL.", default_text="the index's own"
     )
@@ -200,8 +205,8 @@ class Settings:
         if self.topk > 100 or self.boost_topk > 100:
             raise ConfigError("topk and boost_topk must be at most 100")
         self._check_shares()
-        if self.index is not None and self.retriever is not None:
-            raise ConfigError("index and retriever exclude each other: keep one of them")
+        if sum((self.index is not None, self.retriever is not None, bool(self.sources))) > 1:
+            raise ConfigError("index, retriever and sources exclude each other: name all sources in sources")
 
     def _check_shares(self) -> None:
         for name in ("dense_weight", "least_evidence"):
@@ -234,6 +239,7 @@ def public(settings: Settings) -> dict[str, Any]:
 @lru_cache(maxsize=16)  # every question has the same
 def _public(settings: Settings) -> dict[str, Any]:
     values = {name: getattr(settings, name) for name in Settings.__slots__}
+    values["sources"] = tuple(map(without_secrets, settings.sources))
     urls = {key: without_secrets(value) for key, value in values.items() if isinstance(value, str) and "://" in value}
     return values | urls | {"proxy": settings.proxy.rpartition("@")[2]}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from random import Random
+
 import pytest
 
 from pyrag.retrieval.bm25 import index_of
-from pyrag.retrieval.words.forms import analysed, folded, plain
+from pyrag.retrieval.words import forms
+from pyrag.retrieval.words.forms import analysed, codes, folded, has_figure, plain
 from pyrag.trace.model import Passage
 
 SHA = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
@@ -122,3 +126,32 @@ def test_endings_are_of_the_language(language: str, query: str, text: str) -> No
 def test_common_words_of_the_language_do_not_count() -> None:
     texts = ("Wie und wo und wann der war.", "Der Müller hat eine lange und alte Mühle am Bach hinter dem Dorf.")
     assert first("wo war der Müller", *texts, language="german") == texts[1]
+
+
+_ALPHABET = "aAbB01 2.,-'_:/@?&’é–\n\t٣"
+
+
+def test_quick_looks_at_kinds_lose_no_form() -> None:
+    random = Random(40)
+    for _ in range(20_000):
+        text = folded("".join(random.choices(_ALPHABET, k=random.randrange(24))))
+        expected: list[str] = []
+        if re.search("[0-9]", text):
+            expected += [forms._whole(code) for code in codes(text) if has_figure(code)]
+        for number in forms._GROUPED.finditer(text):
+            digits = forms._digits(number)
+            expected += digits if len(digits) == 1 else [*digits, forms._JOINER.join(digits)]
+        for word in re.findall(r"[^\W_]+", text):
+            if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]{2}", word):
+                expected += forms.pieces(word)
+        assert analysed(text)[1].split() == expected, text
+
+
+def test_codes_of_hostile_text_take_linear_time() -> None:
+    text = "1,-3 " * 100_000
+    assert list(codes(text)) == []
+    assert list(codes(f"{text}a.b1")) == ["a.b1"]
+
+
+def test_only_what_is_joined_is_a_code() -> None:
+    assert list(codes("well-known/(foo.b4r) 1,-3 and well-known 2024-01-31")) == ["foo.b4r", "2024-01-31"]

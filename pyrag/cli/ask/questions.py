@@ -143,5 +143,10 @@ def _shown_warnings(trace: Trace) -> list[str]:
     """Return the warnings about the question's language and about its filter."""
     from pyrag.agents.engine import OTHER_LANGUAGE
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
+    from pyrag.retrieval.fusion.origin import LEFT_OUT
 
-    return [warning for warning in trace.warnings if OTHER_LANGUAGE in warning or warning.startswith(ABOUT_FILTER)]
+    return [
+        warning
+        for warning in trace.warnings
+        if OTHER_LANGUAGE in warning or LEFT_OUT in warning or warning.startswith(ABOUT_FILTER)
+    ]

@@ -45,6 +45,7 @@ EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanil
 MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", "direct")
 # Settings that do not change the answers, or that differ by set and method.
 _OUTSIDE = (
+    "sources",
     "concurrency",
     "otel",
     "max_in_flight",
@@ -123,7 +124,7 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     settings = request.settings
     cache = request.index_dir or out.resolve().parent / "indexes"
     index = None if settings.index is None else Path(settings.index)
-    options = Given(tuple(request.corpora), index, settings.retriever, cache)
+    options = Given(tuple(request.corpora), index, settings.retriever, cache, settings.sources)
     sets = []
     for name in request.sets or default_sets(request.data):
         questions = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)
@@ -143,7 +144,7 @@ def _build_indexes(request: BenchRequest, sets: Sequence[PreparedSet]) -> None:
 
 async def _check_engines(settings: Settings) -> None:
     """Raise `PyRAGError` if the settings name an engine, prompts or tools that cannot be opened."""
-    engines = open_engines(replace(settings, index=None, retriever=None))
+    engines = open_engines(replace(settings, index=None, retriever=None, sources=()))
     await engines.aclose()
 
 
@@ -195,7 +196,7 @@ async def _answer_all(
     with BenchProgress(writer.rows.values(), sum(len(jobs) for _, jobs in todo)) as progress:
         for prepared, jobs in todo:
             if jobs:
-                settings = replace(request.settings, **prepared.source.overrides)  # type: ignore[arg-type]  # both are str | None
+                settings = replace(request.settings, **prepared.source.overrides)
                 await _answer_set(prepared, jobs, settings, request, writer, progress)
 
 

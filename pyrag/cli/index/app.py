@@ -110,6 +110,10 @@ def build(
     follow_links: Annotated[
         bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Go on, and update the index at each change of a document, until Ctrl-C.")
+    ] = False,
+    every: Annotated[float, typer.Option(help="Seconds between two looks at the files of --watch.", min=0.1)] = 2.0,
     json: Json = False,
 ) -> None:
     """Build or update an index of documents. Unchanged files are skipped."""
@@ -142,6 +146,7 @@ def build(
         follow_links=follow_links,
         language=checked_language(language) if language else language,
         as_json=json,
+        watch_every=every if watch else None,
     )
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from pyrag.cli.index.content import (
     print_unread,
     shortfall,
 )
+from pyrag.cli.index.watch import build_and_watch
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
 from pyrag.cli.views.words import counted, field_words
@@ -73,6 +75,7 @@ def build(
     follow_links: bool,
     language: str | None,
     as_json: bool,
+    watch_every: float | None = None,
 ) -> None:
     """Build or update an index.
 
@@ -88,15 +91,17 @@ def build(
         follow_links: Follow symbolic links that lead out of the folders.
         language: Language of the documents, empty to detect it. None keeps the index's own.
         as_json: Print the result as one JSON line.
+        watch_every: Seconds between two looks for changes, at each of which the index is updated; None builds once.
 
     Raises:
         UsageError: An option needs vectors, and the index has no vectors.
     """
     with opened_parts(vectors, out, language) as parts:
-        build_parts(
-            paths, out, parts, as_json=as_json, columns=columns, add=add, replace=replace, rebuild=rebuild,
+        update = partial(
+            build_parts, paths, out, parts, as_json=as_json, columns=columns, add=add, replace=replace,
             check_contents=check_contents, follow_links=follow_links,
         )  # fmt: skip
+        build_and_watch(paths, out, watch_every, update, rebuild=rebuild)
 
 
 def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:

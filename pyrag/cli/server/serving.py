@@ -72,7 +72,7 @@ def _served(
     from pyrag.server.config import ServerConfig, read_indexes
 
     config = ServerConfig(indexes=read_indexes(indexes), keys=keys, max_running=settings.concurrency, **limits)
-    return replace(settings, index=None, retriever=None) if config.indexes else settings, config
+    return replace(settings, index=None, retriever=None, sources=()) if config.indexes else settings, config
 
 
 def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exact: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from pyrag._io.redaction import without_secrets
 from pyrag.errors import DataError, UsageError, nearest
@@ -47,6 +48,7 @@ class Source:
         index: Folder of the index; one of `corpora` may still have to be built (`build_index`).
         retriever: Address of a server.
         corpora: Files that the index is built from, if known.
+        sources: Several sources that are searched as one, in place of `index` and `retriever`.
         unused: Option that named other passages, over which the set's own corpus takes precedence.
     """
 
@@ -55,12 +57,14 @@ class Source:
     index: Path | None = None
     retriever: str | None = None
     corpora: tuple[Path, ...] = ()
+    sources: tuple[str, ...] = ()
     unused: str = ""
 
     @property
-    def overrides(self) -> dict[str, str | None]:
+    def overrides(self) -> dict[str, Any]:
         """Settings that select these passages."""
-        return {"index": None if self.index is None else str(self.index), "retriever": self.retriever}
+        index = None if self.index is None else str(self.index)
+        return {"index": index, "retriever": self.retriever, "sources": self.sources}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Given:
     index: Path | None = None
     retriever: str | None = None
     cache: Path = Path("runs/indexes")  # where indexes are built
+    sources: tuple[str, ...] = ()
 
 
 def default_sets(data: Path | None) -> list[str]:
@@ -173,6 +178,8 @@ def choose_source(chosen: QuestionSet, named: Given) -> Source:
     Raises:
         UsageError: The set has no corpus, and none was named.
     """
+    if named.sources:
+        return _of_sources(named.sources)
     if named.retriever:
         return Source(without_secrets(named.retriever), retriever=named.retriever)
     if chosen.corpus:
@@ -192,6 +199,15 @@ def choose_source(chosen: QuestionSet, named: Given) -> Source:
         f"the set {chosen.name} has no corpus: name one with --corpus FILE, --index FOLDER or --retriever URL, "
         "or leave the set out with --sets"
     )
+
+
+def _of_sources(specs: tuple[str, ...]) -> Source:
+    from pyrag.retrieval.index import read_info
+    from pyrag.retrieval.open import source_folders
+
+    name = " + ".join(map(without_secrets, specs))
+    generations = " ".join(read_info(folder).generation for folder in source_folders(specs))
+    return Source(name, f"{name}: {generations}" if generations else "", sources=specs)
 
 
 def _to_index(corpora: Sequence[Path], name: str, cache: Path) -> Source:

@@ -22,7 +22,7 @@ _BOUNDARY = "\u200c"  # in Persian, between the parts of a word
 _VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
 _BREVE = "\u0306"  # й is another letter than и
 
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_FOREIGN = re.compile(r"([^\x00-\x7f]+)")
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e0fff]|\u200c(?![\u0600-\u06ff])|(?<![\u0600-\u06ff])\u200c"
@@ -31,14 +31,18 @@ _ARABIC_LETTERS = str.maketrans("ىیکةٱ", "ييكها", "ـ")
 _RUN = re.compile(f"[{UNSPACED}]+")
 _LONG = re.compile(rf"[^\W_]{{{MAX_LENGTH + 1},}}")
 
-_MARKS = b"._:/@\\#&=+~%", b"-,'"
+_MARKS = b"._:/@\\#&=+~%-,'"
 _KINDS = bytes.maketrans(
-    b"".join((ascii_lowercase.encode(), ascii_uppercase.encode(), digits.encode(), b"?", *_MARKS)),
-    b"a" * 26 + b"A" * 26 + b"0" * 10 + b"a" + b"_" * len(_MARKS[0]) + b"-" * len(_MARKS[1]),
+    b"".join((ascii_lowercase.encode(), ascii_uppercase.encode(), digits.encode(), _MARKS)),
+    b"a" * 26 + b"A" * 26 + b"0" * 10 + b"_" * len(_MARKS),
 )
-"""Letters, figures and marks by kind, to check quickly whether a text may have a form; `?` may be any letter."""
-_MAY_BE_GROUPED = re.compile(rb"0[-_ a]00")
-_MAY_BE_HUMP = re.compile(rb"A(?:(?<=a.)|Aaa)")
+"""Letters, figures and marks by kind, to see quickly where a text may have a form; `?` may be any other character."""
+_FIGURE = ord("0")
+_AFTER_FIGURE = re.compile(rb"0[aA0?]{0,60}_{1,4}[aA0?]")
+_BEFORE_FIGURE = re.compile(rb"_(?<=[aA0?]_)_{0,3}[aA?]*0")
+_MAY_BE_GROUP = re.compile(rb"0(?=[_ ?]00)")
+_MAY_BE_HUMP = re.compile(rb"A(?:(?<=aA)|Aaa)")
+_HUMP = re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=aa))")
 _JOINT = re.compile(
     r"[._:/@\\#&=+~%\-,'](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'])|(?<=[0-9].)|(?=[0-9]))"
 )
@@ -48,7 +52,6 @@ _GROUPED = re.compile(
     r"((?:[0-9]{3}\1)*[0-9]{3}|(?:[0-9]{2}\1)+[0-9]{3})(?:(?!\1)[.,]([0-9]+))?(?![0-9]|\1[0-9])"
 )
 _WORD = re.compile(r"[^\W_]+")
-_HUMP = re.compile(r"[A-Z](?:(?<=[a-z].)|(?<=[A-Z]{2})(?=[a-z]{2}))")
 _PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _HANGUL = re.compile("[\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3]{2,}")
 _HEBREW = re.compile("[\u05d0-\u05ea]{3,}")
@@ -66,9 +69,7 @@ def folded(text: str) -> str:
     Args:
         text: Any text, which may hold lone surrogates.
     """
-    if text.isascii():
-        return text
-    return _FOREIGN.sub(lambda run: _folded(run[0]), text)
+    return _folded_and_special(text)[0]
 
 
 def plain(text: str) -> str:
@@ -77,8 +78,8 @@ def plain(text: str) -> str:
     Args:
         text: Any text, folded or not.
     """
-    text = folded(text)
-    return _split(text, has_glued_words=_is_glued(text))
+    text, special = _folded_and_special(text)
+    return _split(text, special, _has_long_words(text))
 
 
 def analysed(text: str) -> tuple[str, str]:
@@ -87,15 +88,27 @@ def analysed(text: str) -> tuple[str, str]:
     Args:
         text: Any text.
     """
-    text = folded(text)
-    has_glued_words = _is_glued(text)
-    return _split(text, has_glued_words=has_glued_words), _forms(text, has_glued_words=has_glued_words)
+    text, special = _folded_and_special(text)
+    is_long = _has_long_words(text)
+    return _split(text, special, is_long), _forms(text, special, is_long)
 
 
-def _split(text: str, *, has_glued_words: bool) -> str:
-    if has_glued_words:
+def _folded_and_special(text: str) -> tuple[str, bool]:
+    """Return a folded text, and whether it has a script that glues or joins words, or figures outside of ASCII."""
+    if text.isascii():
+        return text, False
+    runs = _FOREIGN.split(text)
+    special = False
+    for at in range(1, len(runs), 2):
+        runs[at], run_is_special = _folded(runs[at])
+        special |= run_is_special
+    return "".join(runs), special
+
+
+def _split(text: str, special: bool, is_long: bool) -> str:
+    if special:
         text = _RUN.sub(lambda run: f" {' '.join(run[0])} ", text.replace(_BOUNDARY, ""))
-    return _LONG.sub(lambda word: digest_of_word(word[0]), text) if _has_long_words(text) else text
+    return _LONG.sub(lambda word: digest_of_word(word[0]), text) if is_long else text
 
 
 def _has_long_words(text: str) -> bool:
@@ -120,27 +133,28 @@ def further_forms(text: str, *, camel_case: bool = True) -> str:
         text: Folded text in its original case.
         camel_case: True to add the parts of words in camel case.
     """
-    return _forms(text, has_glued_words=_is_glued(text), camel_case=camel_case)
+    return _forms(text, _folded_and_special(text)[1], _has_long_words(text), camel_case=camel_case)
 
 
-def _forms(text: str, *, has_glued_words: bool, camel_case: bool = True) -> str:
-    kinds = text.encode("ascii", "replace").translate(_KINDS)
+def _forms(text: str, special: bool, is_long: bool, *, camel_case: bool = True) -> str:
+    kinds = _kinds(text)
     parts: list[str] = []
     if b"0" in kinds:
-        parts += [_whole(code) for code in codes(text) if has_figure(code)]
-    if _MAY_BE_GROUPED.search(kinds):
-        parts += _numbers(text)
+        if special or is_long or _AFTER_FIGURE.search(kinds) or _BEFORE_FIGURE.search(kinds):
+            parts += [_whole(code) for code in codes(text) if has_figure(code)]
+        if _MAY_BE_GROUP.search(kinds):
+            parts += _numbers(text, kinds)
     if camel_case and _MAY_BE_HUMP.search(kinds):
         for word in humps(text):
             parts += pieces(word)
-    if has_glued_words:
+    if special:
         parts += _glued_forms(text)
     return " ".join(parts)
 
 
-def _is_glued(text: str) -> bool:
-    """Return whether a text has words of a script without spaces, or with attached particles."""
-    return not text.isascii() and bool(_GLUED.search("".join(_FOREIGN.findall(text))))
+def _kinds(text: str) -> bytes:
+    """Return the kinds of a text's characters, one byte each."""
+    return text.encode("ascii", "replace").translate(_KINDS)
 
 
 def codes(text: str) -> Iterator[str]:
@@ -149,14 +163,16 @@ def codes(text: str) -> Iterator[str]:
     Args:
         text: Folded text.
     """
-    end = 0
+    end, code = 0, None
     for joint in _JOINT.finditer(text):
-        if joint.start() < end:
-            continue
-        code = _CODE.search(text, max(end, text.rfind(" ", 0, joint.start()) + 1))
-        if code is not None:
+        at = joint.start()
+        while end <= at:
+            if (code := _CODE.search(text, max(end, text.rfind(" ", end, at) + 1))) is None:
+                return
             end = code.end()
+        if code and code.start() < at:
             yield code[0]
+            code = None
 
 
 def _start_of_word(text: str, at: int) -> int:
@@ -185,10 +201,17 @@ def without_separators(text: str) -> str:
     return _GROUPED.sub(lambda number: number[0] if number[1] == " " else ".".join(_digits(number)), text)
 
 
-def _numbers(text: str) -> Iterator[str]:
-    for number in _GROUPED.finditer(text):
-        parts = _digits(number)
-        yield parts[0] if len(parts) == 1 else f"{' '.join(parts)} {_JOINER.join(parts)}"
+def _numbers(text: str, kinds: bytes) -> Iterator[str]:
+    end = 0
+    for group in _MAY_BE_GROUP.finditer(kinds):
+        if (at := group.start()) < end:
+            continue
+        while at > end and kinds[at - 1] == _FIGURE:
+            at -= 1
+        if number := _GROUPED.match(text, at):
+            end = number.end()
+            parts = _digits(number)
+            yield parts[0] if len(parts) == 1 else f"{' '.join(parts)} {_JOINER.join(parts)}"
 
 
 def _digits(number: re.Match[str]) -> list[str]:
@@ -204,7 +227,7 @@ def humps(text: str) -> Iterator[str]:
         text: Folded text.
     """
     end = 0
-    for hump in _HUMP.finditer(text):
+    for hump in _HUMP.finditer(_kinds(text)):
         if hump.start() >= end and (word := _WORD.search(text, _start_of_word(text, hump.start()))):
             end = word.end()
             yield word[0]
@@ -216,6 +239,7 @@ def pieces(word: str) -> list[str]:
 
 
 def _glued_forms(text: str) -> list[str]:
+    text = " ".join(_FOREIGN.findall(text))
     parts = [pair for run in _RUN.findall(text) for pair in _pairs(run)]
     parts += [word.replace(_BOUNDARY, " ") for word in _PARTED.findall(text)]
     for word in _HANGUL.findall(text):
@@ -242,10 +266,11 @@ def _without_prefixes(word: str, prefixes: tuple[str, ...]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _folded(run: str) -> str:
+def _folded(run: str) -> tuple[str, bool]:
     parts = unicodedata.normalize("NFKD", _INVISIBLE.sub("", run).encode("utf-8", "replace").decode())
     bare = "".join(
         c for at, c in enumerate(parts)
         if unicodedata.combining(c) in (0, _VOICING) or (c == _BREVE and parts[at - 1 : at] in ("и", "И"))
     )  # fmt: skip
-    return unicodedata.normalize("NFC", bare).translate(_ARABIC_LETTERS)
+    run = unicodedata.normalize("NFC", bare).translate(_ARABIC_LETTERS)
+    return run, _GLUED.search(run) is not None or any(c.isdigit() for c in run if c > "\x7f")

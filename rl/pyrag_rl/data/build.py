@@ -256,7 +256,7 @@ class _Builder:
     async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[QuestionRows]]:
         """Yield groups of questions that are asked together, in order, without the first `done` questions."""
         settings = self.request.settings
-        engines = open_engines(replace(settings, **source.overrides))  # type: ignore[arg-type]  # both are str | None
+        engines = open_engines(replace(settings, **source.overrides))
         row_sources = sets.RowSources(
             engines.retriever, engines.agents.decomposer, self.request.seed, self.request.depths, settings.topk,
             self.request.mix if self.request.sft else None,

@@ -1,0 +1,1 @@
+"""Several sources of passages, searched as one."""

@@ -1,0 +1,1 @@
+"""Documents sent over HTTP to served index folders."""

@@ -1,0 +1,140 @@
+"""Documents over HTTP: who may write, what is found afterwards, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyrag.errors import ConfigError
+from pyrag.retrieval.index import read_info, update_index
+from pyrag.server.config import ServerConfig, read_keys
+from tests.server.live import Live, Reply, live
+
+WRITER, READER, OTHER = "writer-0123456789", "reader-0123456789", "others-0123456789"
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/mill.txt").write_text("The otter mill was built in 1872.", encoding="utf-8")
+    update_index([tmp_path / "notes"], tmp_path / "ix")
+    return tmp_path / "ix"
+
+
+@pytest.fixture
+def server(index: Path, tmp_path: Path) -> Iterator[Live]:
+    keys = tmp_path / "keys"
+    keys.write_text(f"{WRITER} notes +write\n{READER} notes\n{OTHER} +write\n", encoding="utf-8")
+    config = ServerConfig(indexes={"notes": str(index), "far": "http://127.0.0.1:9"}, keys=read_keys(keys, {}))
+    with running(config) as live_server:
+        yield live_server
+
+
+def running(config: ServerConfig) -> Any:
+    return live(ServerConfig(indexes={"notes": config.indexes["notes"]}, keys=config.keys))
+
+
+def send(server: Live, path: str, body: Any = None, key: str = WRITER, method: str | None = None) -> Reply:
+    return server.send(path, body, method=method, Authorization=f"Bearer {key}")
+
+
+def found(server: Live, query: str, key: str = WRITER, **fields: Any) -> list[dict[str, Any]]:
+    body = {"queries": [query], "topk": 5, **fields}
+    return list(send(server, "/retrieve", body, key).json["result"][0])
+
+
+def test_first_search_after_the_reply_finds_the_document(server: Live, index: Path) -> None:
+    document = {
+        "id": "weir/1",
+        "title": "Weir",
+        "text": "The heron weir was repaired in 1950.",
+        "metadata": {"year": 1950},
+    }
+    reply = send(server, "/v1/documents", {"documents": [document]})
+    assert reply.json == {"index": "notes", "passages": 2, "added": 1, "changed": 0, "removed": 0}
+    (passage,) = found(server, "heron weir", READER, where="year = 1950")
+    assert (passage["id"], passage["title"]) == ("weir/1", "Weir")
+    assert passage["source"].startswith("documents/weir%2F1-")
+    send(
+        server,
+        "/v1/documents",
+        {"documents": [{**document, "text": "The heron weir broke in 1960."}], "index": "notes"},
+    )
+    assert [passage["text"] for passage in found(server, "heron weir")] == ["The heron weir broke in 1960."]
+    assert send(server, "/v1/documents/weir/1", method="DELETE").json["removed"] == 1
+    assert found(server, "heron weir") == []
+    assert len(found(server, "otter mill")) == 1
+    assert send(server, "/v1/documents/weir/1", method="DELETE").status == 404
+    assert send(server, "/v1/documents/mill.txt", method="DELETE").status == 404
+    assert read_info(index).passages == 1
+
+
+def test_keys_decide_who_may_write(server: Live, index: Path) -> None:
+    body = {"documents": [{"id": "a", "text": "The heron weir."}]}
+    before = read_info(index).generation
+    for reply in (
+        send(server, "/v1/documents", body, READER),
+        send(server, "/v1/documents/a", None, READER, "DELETE"),
+    ):
+        assert (reply.status, reply.json["error"]["code"]) == (403, "may_not_write")
+    assert server.send("/v1/documents", body).status == 401
+    assert send(server, "/v1/documents", {**body, "index": "secret"}).status == 404
+    assert read_info(index).generation == before
+    assert send(server, "/v1/documents", body, OTHER).status == 200
+
+
+def test_servers_without_keys_take_no_documents(index: Path) -> None:
+    with live(ServerConfig(indexes={"notes": str(index)})) as server:
+        assert server.send("/v1/documents", {"documents": [{"id": "a", "text": "b"}]}).status == 403
+        assert server.send("/v1/documents/a", method="DELETE").status == 403
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        [],
+        [{"id": "", "text": "a"}],
+        [{"id": "a", "text": ""}],
+        [{"id": "a", "text": "…"}],
+        [{"id": "a"}],
+        [{"id": "a" * 300, "text": "a"}],
+        [{"id": "a\nb", "text": "a"}],
+        [{"id": "a", "text": "a"}, {"id": "a", "text": "b"}],
+        [{"id": "a", "text": "a", "path": "/etc/passwd"}],
+        [{"id": str(n), "text": "a"} for n in range(1001)],
+    ],
+)
+def test_wrong_documents_are_refused(server: Live, index: Path, documents: list[Any]) -> None:
+    before = read_info(index).generation
+    assert send(server, "/v1/documents", {"documents": documents}).status == 400
+    assert read_info(index).generation == before
+
+
+def test_ids_name_no_files_of_the_server(server: Live, index: Path) -> None:
+    reply = send(server, "/v1/documents", {"documents": [{"id": ".../../escape", "text": "The heron weir."}]})
+    assert reply.status == 200
+    assert [path.parent for path in index.parent.rglob("*.jsonl")] == [index / "documents"]
+    assert str(index.parent) not in str(found(server, "heron weir"))
+
+
+def test_failed_updates_leave_documents_and_index(server: Live, index: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").rename(tmp_path / "away")  # an update would lose the files that the index was built from
+    reply = send(server, "/v1/documents", {"documents": [{"id": "a", "text": "The heron weir."}]})
+    assert reply.status in (400, 503), reply.json
+    assert str(tmp_path) not in reply.message
+    assert len(found(server, "otter mill")) == 1
+    assert not list((index / "documents").iterdir())
+
+
+def test_key_lines_with_rights(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"{WRITER} notes +write  # ops\n{READER} write", encoding="utf-8")
+    keys = read_keys(file, {"PYRAG_SERVE_API_KEY": OTHER})
+    rights = [(access.writes, access.indexes) for access in map(keys.access, (WRITER, READER, OTHER)) if access]
+    assert rights == [(True, {"notes"}), (False, {"write"}), (False, None)]
+    file.write_text(f'{WRITER} notes +write where team = "ops"', encoding="utf-8")
+    with pytest.raises(ConfigError, match="filter"):
+        read_keys(file, {})
