@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, TypeVar
 
 from pyrag.agents.protocol import Answerer, Reading, Rewriter, Rewritten
-from pyrag.agents.returns import Returns
+from pyrag.agents.typed.returns import Returns
 from pyrag.errors import ContextLengthError
 from pyrag.llm.context import CountTokens, about_tokens
 from pyrag.trace.model import Passage

@@ -26,10 +26,10 @@ from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompted_agent import PromptedEngine
 from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading, RoleEngines
-from pyrag.agents.returns import Returns
 from pyrag.agents.rewriter import LLMRewriter
 from pyrag.agents.schemas import SUB_QUERIES, TAGGED_ANSWER, asks_for
-from pyrag.agents.typed_answer import LLMTypedAnswerer
+from pyrag.agents.typed.returns import Returns
+from pyrag.agents.typed.typed_answer import LLMTypedAnswerer
 from pyrag.agents.writer import LLMFollowUp, LLMWriter
 from pyrag.errors import BadOutputError, BudgetExceededError
 from pyrag.llm.context import CountTokens, about_tokens

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from pyrag.agents.protocol import Answerer, Reading
-from pyrag.agents.returns import Returns
-from pyrag.agents.typed_answer import typed_answerer
+from pyrag.agents.typed.returns import Returns
+from pyrag.agents.typed.typed_answer import typed_answerer
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.neural.answerer import COMPUTED, NeuralAnswerer
 from pyrag.trace.model import NOT_BELIEVED, UNKNOWN, Passage

@@ -190,7 +190,14 @@ class Episode:
     async def fetch(
         self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
     ) -> tuple[list[Passage], bool]:
-        """Return the passages that match best as passages of the question. Args: as in `search`."""
+        """Return the passages that match best, as passages of the question, and True if the search had been made.
+
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: The program's filter, which narrows the caller's.
+            step: Step that searches.
+        """
         passages, memo = await self.search(query, topk, where, step)
         return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
 

@@ -118,11 +118,8 @@ class ProgramRun:
         if passages is None and self._rests_on_unknown(call, query):
             reading, memo = Reading(UNKNOWN, known=False), False
         else:
-            work = (
-                self.episode.read(query, passages, role, agent, step)
-                if desk is None
-                else desk.read(query, passages, step=step)
-            )
+            asked = {"role": role, "agent": agent} if desk is None else {}
+            work = (desk or self.episode).read(query, passages, step=step, **asked)
             reading, memo = await self.watched(step, work)
         attempts = [attempt("first", query, passages or (), reading)]
         if docs is not None and not reading.known and recover:

@@ -48,7 +48,7 @@ def is_passage(value: Record) -> bool:
 
 def plain(value: Any) -> Any:
     """Return a program's value as JSON, in the forms of `pyrag.trace.plain`."""
-    if type(value) is list and all(type(item) is Record and "id" in item.fields for item in value):
+    if type(value) is list and all(type(item) is Record and is_passage(item) for item in value):
         return [{"passage": jsonable(item.fields["id"])} for item in value]
     return jsonable(_without_handles(value))
 

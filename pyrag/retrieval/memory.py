@@ -60,11 +60,22 @@ class InMemoryRetriever:
         return self._catalogue.count(where)
 
     async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
-        """Return a page of the documents. Args: those of `Catalogue.list_documents`."""
+        """Return a page of the documents.
+
+        Args:
+            where: Filter that documents must pass; None for all.
+            offset: Number of documents to skip.
+            limit: Maximum number of documents.
+        """
         return self._catalogue.page(where, offset, limit)
 
     async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
-        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        """Return the passages of a document.
+
+        Args:
+            document: Id of the document.
+            where: Filter that passages must pass; None for all.
+        """
         return self._catalogue.passages(document, where)
 
     async def aclose(self) -> None:

@@ -80,7 +80,12 @@ class PublicRetriever(WrappedDocuments):
         return None if passages is None else list(map(self._public, passages))
 
     async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
-        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        """Return the passages of a document.
+
+        Args:
+            document: Id of the document.
+            where: Filter that passages must pass; None for all.
+        """
         return list(map(self._public, await super().document_passages(document, where)))
 
     def _public(self, passage: Passage) -> Passage:

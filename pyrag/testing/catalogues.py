@@ -110,8 +110,8 @@ async def obeys_filters(case: CatalogueCase) -> None:
         )
     hidden = {document.id for document in every} - {document.id for document in passing}
     for name in list(hidden)[:20]:
-        found = await case.catalogue.document_passages(name, where)
-        expect(found == [], f"the filter excludes the document {shown(name)}, and it opens: return an empty list")
+        opened = await case.catalogue.document_passages(name, where)
+        expect(opened == [], f"the filter excludes the document {shown(name)}, and it opens: return an empty list")
 
 
 async def opens_nothing_for_unknown_ids(case: CatalogueCase) -> None:
@@ -121,13 +121,13 @@ async def opens_nothing_for_unknown_ids(case: CatalogueCase) -> None:
         if name in known:
             continue
         try:
-            found = await case.catalogue.document_passages(name, None)
+            opened = await case.catalogue.document_passages(name, None)
         except ServiceError:
             continue
         except Exception as error:
             problem = f"the id {shown(name)} raised {type(error).__name__}: escape it, or return an empty list"
             raise AssertionError(problem) from error
-        expect(found == [], f"the id {shown(name)} opened {shown(found)}")
+        expect(opened == [], f"the id {shown(name)} opened {shown(opened)}")
 
 
 CATALOGUE_CHECKS: tuple[Callable[[CatalogueCase], Awaitable[None]], ...] = (

@@ -9,8 +9,8 @@ import pytest
 
 from pyrag.agents.llm import LLMAnswerer
 from pyrag.agents.prompts import load_prompts
-from pyrag.agents.returns import Returns
-from pyrag.agents.typed_answer import typed_answerer
+from pyrag.agents.typed.returns import Returns
+from pyrag.agents.typed.typed_answer import typed_answerer
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.trace.model import Passage
 

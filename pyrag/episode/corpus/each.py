@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from pyrag.agents.typed_answer import as_value
+from pyrag.agents.typed.typed_answer import as_value
 from pyrag.episode.corpus.catalogue import opened
 from pyrag.episode.corpus.items import CorpusItem, Template, items_of
 from pyrag.episode.corpus.typed import TypedDesk, desk_of, returns_of

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pyrag.agents.typed_answer import as_value
+from pyrag.agents.typed.typed_answer import as_value
 from pyrag.episode.corpus.catalogue import MAX_DOCUMENTS, counted, listed, opened
 from pyrag.episode.corpus.each import each
 from pyrag.episode.corpus.items import is_document

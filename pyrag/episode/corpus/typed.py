@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pyrag.agents.protocol import Answerer, Reading, Rewritten
-from pyrag.agents.returns import Returns
-from pyrag.agents.typed_answer import typed_answerer
+from pyrag.agents.typed.returns import Returns
+from pyrag.agents.typed.typed_answer import typed_answerer
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import plain
 from pyrag.episode.requests import AskingStep

@@ -42,11 +42,22 @@ class IndexDocuments:
         return await self._read(lambda catalogue, stop: catalogue.count(where, stop))
 
     async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
-        """Return a page of the documents. Args: those of `Catalogue.list_documents`."""
+        """Return a page of the documents.
+
+        Args:
+            where: Filter that documents must pass; None for all.
+            offset: Number of documents to skip.
+            limit: Maximum number of documents.
+        """
         return await self._read(lambda catalogue, stop: catalogue.page(where, offset, limit, stop))
 
     async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
-        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        """Return the passages of a document.
+
+        Args:
+            document: Id of the document.
+            where: Filter that passages must pass; None for all.
+        """
         catalogue = self.catalogue
         if catalogue is not None and catalogue.is_quick:
             await catalogue.prepare(where)
@@ -83,12 +94,23 @@ class WrappedDocuments:
             return await count_documents(inner, self._bound(where))
 
     async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
-        """Return a page of the documents. Args: those of `Catalogue.list_documents`."""
+        """Return a page of the documents.
+
+        Args:
+            where: Filter that documents must pass; None for all.
+            offset: Number of documents to skip.
+            limit: Maximum number of documents.
+        """
         async with self._catalogued() as inner:
             return await list_documents(inner, self._bound(where), offset, limit)
 
     async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
-        """Return the passages of a document. Args: those of `Catalogue.document_passages`."""
+        """Return the passages of a document.
+
+        Args:
+            document: Id of the document.
+            where: Filter that passages must pass; None for all.
+        """
         async with self._catalogued() as inner:
             if isinstance(inner, OwnRetriever) or self._checks:
                 return await document_passages(inner, document, self._bound(where))

@@ -137,7 +137,7 @@ class IndexCatalogue:
         if not is_text(document):
             return []
         record = tantivy.Query.term_query(self._schema, "id", document)
-        exact = [one for one in self._matching(record, where, stop, _SAME_ID) if not _file(one)]
+        exact = [passage for passage in self._matching(record, where, stop, _SAME_ID) if not _file(passage)]
         if exact:
             return exact
         files = self._all_files()
@@ -156,7 +156,7 @@ class IndexCatalogue:
             query = restricted
         hits = self._searcher.search(query, limit, count=False).hits
         passages = [self._read(address) for _, address in hits]
-        return passages if where is None else [one for one in passages if where.matches(one.metadata)]
+        return passages if where is None else [passage for passage in passages if where.matches(passage.metadata)]
 
     def _run_of_files(self, listing: _Listing, number: int, limit: int) -> list[_SourceGroup]:
         end, passages = number, 0

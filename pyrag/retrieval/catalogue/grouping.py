@@ -64,7 +64,7 @@ def records_of(passages: Iterable[Passage], source: str) -> list[CatalogueDocume
         source: The file; empty for none.
     """
     shown = shown_source(source)
-    return [CatalogueDocument(one.id, one.title, shown, one.metadata) for one in passages]
+    return [CatalogueDocument(passage.id, passage.title, shown, passage.metadata) for passage in passages]
 
 
 def shown_source(source: str) -> str:

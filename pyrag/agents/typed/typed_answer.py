@@ -15,8 +15,8 @@ from pyrag.agents.passages import fenced_passages
 from pyrag.agents.prompted_agent import PromptedAgent
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Answerer, Reading
-from pyrag.agents.returns import Returns, is_missing
 from pyrag.agents.schemas import NUMBERS, TEXT, closed
+from pyrag.agents.typed.returns import Returns, is_missing
 from pyrag.errors import BadOutputError
 from pyrag.llm.protocol import ChatModel, Sampling
 from pyrag.trace.model import UNKNOWN, Passage

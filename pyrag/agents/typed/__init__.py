@@ -1,0 +1,1 @@
+"""Answers of a type: numbers, dates, yes or no, lists, and values of a JSON schema."""
