@@ -252,10 +252,11 @@ class ProgramRun:
             query: Query of the step.
             fields: Further fields of the `Step`.
         """
-        known: dict[str, Any] = {"primitive": call.name, "query": query, "line": call.line}
-        known |= {"round": self.index, "depends_on": call.depends_on}
+        known = {"primitive": call.name, "query": query, "line": call.line, "round": self.index}
         number = self.first + len(self._open)
-        step = OpenStep(number, call.id, self.episode.ledger.elapsed(), known | fields)
+        step = OpenStep(
+            number, call.id, self.episode.ledger.elapsed(), {**known, "depends_on": call.depends_on, **fields}
+        )
         self._open[call.id] = step
         self._ids[number] = call.id
         needs, topk = self.begun(sorted(call.depends_on)), fields.get("topk")
@@ -374,7 +375,7 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     budget = episode.ledger.budget
     calls = max(100, budget.calls + budget.retrievals + budget.tool_calls)
     limits = Limits(calls=calls, value_bytes=episode.value_bytes)
-    in_order = {**episode.tools, **dict.fromkeys(episode.in_order, True)}
+    in_order = episode.tools | dict.fromkeys(episode.in_order, True)
     parallel = episode.parallel and not has_effects(program.source, in_order)
     try:
         outcome = await episode.sandbox.run(
