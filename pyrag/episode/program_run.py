@@ -28,6 +28,7 @@ from pyrag.episode.program_values import (
     record,
 )
 from pyrag.episode.recovery import RecoveryContext, RecoveryRunner, Search, attempt, ids_of, merge
+from pyrag.episode.requests import OpenStep
 from pyrag.episode.synthesis import facts_in
 from pyrag.errors import FilterError, PyRAGError
 from pyrag.trace.events import ProgramFinished, ProgramStarted, StepFinished, StepStarted
@@ -39,21 +40,6 @@ ReadAnswer = Callable[[str], Answer | None]
 Desk = RecoveryContext | None
 _RUNS_AGAIN = 3  # repetitions of a program whose process was killed from outside
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
-
-
-@dataclass(slots=True)
-class OpenStep:
-    """Step that has begun, with the fields known so far. Its `id` is None once the program has dropped it."""
-
-    id: int | None
-    call: int  # the sandbox's id
-    started: float  # seconds since the question was asked
-    fields: dict[str, Any]
-
-    def step(self, **more: Any) -> Step:
-        """Return the step with further fields."""
-        assert self.id is not None, "the step was dropped"
-        return Step(id=self.id, started=self.started, **self.fields | more)
 
 
 @dataclass(slots=True)
@@ -252,11 +238,15 @@ class ProgramRun:
             query: Query of the step.
             fields: Further fields of the `Step`.
         """
-        known = {"primitive": call.name, "query": query, "line": call.line, "round": self.index}
+        known = {
+            "primitive": call.name,
+            "query": query,
+            "line": call.line,
+            "round": self.index,
+            "depends_on": call.depends_on,
+        }
         number = self.first + len(self._open)
-        step = OpenStep(
-            number, call.id, self.episode.ledger.elapsed(), {**known, "depends_on": call.depends_on, **fields}
-        )
+        step = OpenStep(number, call.id, self.episode.ledger.elapsed(), known | fields)
         self._open[call.id] = step
         self._ids[number] = call.id
         needs, topk = self.begun(sorted(call.depends_on)), fields.get("topk")
@@ -373,9 +363,10 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     }
     # The sandbox's limit on calls guards against floods; the ledger enforces the budget that users set.
     budget = episode.ledger.budget
-    calls = max(100, budget.calls + budget.retrievals + budget.tool_calls)
-    limits = Limits(calls=calls, value_bytes=episode.value_bytes)
-    in_order = episode.tools | dict.fromkeys(episode.in_order, True)
+    limits = Limits(
+        calls=max(100, budget.calls + budget.retrievals + budget.tool_calls), value_bytes=episode.value_bytes
+    )
+    in_order = {**episode.tools, **dict.fromkeys(episode.in_order, True)}
     parallel = episode.parallel and not has_effects(program.source, in_order)
     try:
         outcome = await episode.sandbox.run(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import msgspec
 
 from pyrag.llm.spending import Spending
-from pyrag.trace.model import Usage
+from pyrag.trace.model import Step, Usage
 from pyrag.trace.plain import jsonable
 
 _NOTHING = Usage()
@@ -24,6 +24,21 @@ class AskingStep(Protocol):
 
     @property
     def id(self) -> int | None: ...
+
+
+@dataclass(slots=True)
+class OpenStep:
+    """Step that has begun, with the fields known so far. Its `id` is None once the program has dropped it."""
+
+    id: int | None
+    call: int  # the sandbox's id
+    started: float  # seconds since the question was asked
+    fields: dict[str, Any]
+
+    def step(self, **more: Any) -> Step:
+        """Return the step with further fields."""
+        assert self.id is not None, "the step was dropped"
+        return Step(id=self.id, started=self.started, **self.fields | more)
 
 
 def cost_of(role: str) -> Usage:

@@ -16,9 +16,10 @@ from pyrag.episode.corpus.catalogue import opened
 from pyrag.episode.corpus.items import CorpusItem, Template, items_of
 from pyrag.episode.corpus.typed import TypedDesk, desk_of, returns_of
 from pyrag.episode.episode import Episode
-from pyrag.episode.program_run import OpenStep, ProgramRun
+from pyrag.episode.program_run import ProgramRun
 from pyrag.episode.program_values import absent_answer, plain
 from pyrag.episode.recovery import RecoveryRunner, Search, attempt
+from pyrag.episode.requests import OpenStep
 from pyrag.errors import BadOutputError, BudgetExceededError, ContextLengthError
 from pyrag.trace.model import UNKNOWN, Attempt, Coverage, Passage, Usage, shorten
 from pyrag_sandbox import Call, Record, Text, bind
