@@ -55,6 +55,7 @@ __all__ = [
     "Agents",
     "Answerer",
     "Catalogue",
+    "CatalogueDocument",
     "ChatModel",
     "Decomposer",
     "Decomposition",
