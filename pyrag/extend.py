@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyrag.methods.method import Method
     from pyrag.methods.program_result import Result
     from pyrag.methods.step_recorder import StepRecorder
-    from pyrag.retrieval.catalogue.protocol import Catalogue
+    from pyrag.retrieval.catalogue.protocol import Catalogue, CatalogueDocument
     from pyrag.retrieval.documents.protocol import DocumentReader, DocumentRecord
     from pyrag.retrieval.embedders.embedding import open_embedder
     from pyrag.retrieval.embedders.fingerprint import Fingerprint
