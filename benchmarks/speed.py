@@ -40,7 +40,7 @@ from pyrag.trace.model import Passage, Usage
 from pyrag_sandbox import Call, Sandbox
 
 SAMPLING = Sampling()
-MODEL, RETRIEVER = 0.05, 0.0125  # seconds of a call; a quarter of those of a small served model
+MODEL, RETRIEVER = 0.05, 0.0125  # seconds per call, a quarter of a small served model's time
 TOKENS = 50  # tokens a second of a planner that streams; four characters each
 LEVELS = (1, 8, 32, 128)
 

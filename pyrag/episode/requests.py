@@ -14,8 +14,8 @@ from pyrag.trace.plain import jsonable
 
 _NOTHING = Usage()
 _RETRIEVAL, _MODEL_CALL, _TOOL_CALL = Usage(retrievals=1), Usage(model_calls=1), Usage(tool_calls=1)
-CATALOGUE = "catalogue."  # prefix of the roles of a retriever's catalogue
-FREE = "catalogue.free."  # those of them that cost nothing, since a model call follows each
+CATALOGUE = "catalogue."  # prefix of roles for requests to a retriever's catalogue
+FREE = "catalogue.free."  # prefix of catalogue requests without a cost of their own: a model call follows each
 TOOL = "tool."  # prefix of the role of a tool's calls
 
 

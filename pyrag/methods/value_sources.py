@@ -47,7 +47,9 @@ def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict
         return {}
     pairs = list(value.items() if isinstance(value, dict) else enumerate(value))
     exact = outcome.items if len(outcome.items) == len(pairs) else None
-    written = _expressions(source, value)
+    written = {} if exact else _expressions(source, value)
+    dependencies = {call.id: call.depends_on for call in outcome.calls}
+    plain_names = {*outcome.provenance, *program_run.episode.inputs, *HELPERS, *vars(builtins)}
     sources: dict[str, ItemSources] = {}
     for position, (key, item) in enumerate(pairs):
         leaves = list(_leaves(item))
@@ -55,9 +57,10 @@ def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict
         if exact is not None and not passages:
             calls = set(exact[position])
         elif leaves:
-            calls = _closure([program_run.results.call_of(leaf) for leaf in leaves if isinstance(leaf, Text)], outcome)
+            own = [program_run.results.call_of(leaf) for leaf in leaves if isinstance(leaf, Text)]
+            calls = _closure(own, dependencies)
         else:
-            calls = _calls_of_derived(outcome, program_run, written.get(key))
+            calls = _calls_of_derived(outcome, plain_names, written.get(key))
         sources[item_key(key)] = ItemSources(tuple(program_run.step_ids(sorted(calls))), passages)
     return sources
 
@@ -67,12 +70,18 @@ def item_key(key: Any) -> str:
     return str(next(iter(jsonable({plain(key): None}))))
 
 
-def _calls_of_derived(outcome: Outcome, program_run: ProgramRun, expression: ast.expr | None) -> set[int]:
-    """Return the ids of the calls behind an item that holds no answer or passage itself."""
+def _calls_of_derived(outcome: Outcome, plain_names: set[str], expression: ast.expr | None) -> set[int]:
+    """Return the ids of the calls behind an item that holds no answer or passage itself.
+
+    Args:
+        outcome: Outcome of the run.
+        plain_names: Names whose sources are known: variables, inputs, helpers and builtins.
+        expression: Expression that the item was written as; None if it is unknown.
+    """
     if expression is not None:
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
         # Other names are primitives, functions of the program and variables of comprehensions.
-        if names <= {*outcome.provenance, *program_run.episode.inputs, *HELPERS, *vars(builtins)}:
+        if names <= plain_names:
             return {call for name in names for call in outcome.provenance.get(name, ())}
     return set(outcome.provenance.get(RESULT, ()))
 
@@ -94,16 +103,15 @@ def _held(leaf: Text | Record) -> tuple[str, ...]:
     return (str(leaf.fields["id"]),) if is_passage(leaf) else tuple(leaf.fields.get("citations", ()))
 
 
-def _closure(calls: Sequence[int | None], outcome: Outcome) -> set[int]:
+def _closure(calls: Sequence[int | None], dependencies: Mapping[int, Sequence[int]]) -> set[int]:
     """Return calls with all calls that they depend on."""
-    needs = {call.id: call.depends_on for call in outcome.calls}
     seen: set[int] = set()
     waiting = [call for call in calls if call is not None]
     while waiting:
         call = waiting.pop()
         if call not in seen:
             seen.add(call)
-            waiting += needs.get(call, ())
+            waiting += dependencies.get(call, ())
     return seen
 
 

@@ -21,7 +21,8 @@ def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False)
         searches: Whether the passages of a search count as cited too, if no other step among `sources` read them.
     """
     numbers: dict[str, Citation] = {}
-    wanted = [step for step in steps if step.id in set(sources)]
+    ids = set(sources)
+    wanted = [step for step in steps if step.id in ids]
     read = {source for step in wanted for source in step.depends_on}
     for step in wanted:
         is_cited = step.mode in ("data", "each") or (searches and step.id not in read)

@@ -164,7 +164,7 @@ def _choice(text: str, choices: Any) -> Any:
     for choice in choices:
         if str(choice).casefold() == folded:
             return choice
-    raise ValueError(f"it is none of {', '.join(map(str, choices))}: {text[:80]!r}")
+    raise ValueError(f"it is not one of {', '.join(map(str, choices))}: {text[:80]!r}")
 
 
 _NAMED: dict[str, tuple[dict[str, Any], str, Callable[[str], Any]]] = {

@@ -133,7 +133,7 @@ def cost_line(trace: Trace) -> Text:
     if trace.repairs:
         parts.append(counted(trace.repairs, "repair"))
     if usage.unused_calls or usage.unused_retrievals:
-        parts.append(f"{usage.unused_calls + usage.unused_retrievals} of them begun ahead in vain")
+        parts.append(f"{usage.unused_calls + usage.unused_retrievals} of them made ahead and not used")
     if usage.cached_calls:
         parts.append(f"{usage.cached_calls} from the cache")
     if usage.cost is not None:
