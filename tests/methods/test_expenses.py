@@ -35,6 +35,7 @@ class CountingServer(ModelServer):
         self.arrived += 1
         action = self.act(self.arrived)
         if action == "refuse":
+            await asyncio.sleep(0.1)  # calls sent beside this one have arrived before it ends the question
             return web.json_response({"error": {"message": "odd"}}, status=400)
         if action == "hang":
             while not self.ended:  # noqa: ASYNC110 (set in another thread)
