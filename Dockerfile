@@ -11,7 +11,7 @@ COPY sandbox sandbox
 COPY prompts prompts
 COPY rl rl
 RUN python -m venv /opt/pyrag \
-    && /opt/pyrag/bin/pip install --no-cache-dir --disable-pip-version-check '.[serve,mcp,docs]' \
+    && /opt/pyrag/bin/pip install --no-cache-dir --disable-pip-version-check '.[embedded,serve,mcp,docs]' \
     && /opt/pyrag/bin/python -m compileall -q /opt/pyrag
 
 FROM python:${PYTHON}-slim

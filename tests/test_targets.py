@@ -95,7 +95,11 @@ def required(argument: str) -> Iterator[str]:
     if argument == "." or argument.startswith(".["):
         yield from map(requirement_name, project["dependencies"])
         for extra in argument.removeprefix(".").strip("[]").split(","):
-            yield from map(requirement_name, project["optional-dependencies"][extra] if extra else ())
+            for requirement in project["optional-dependencies"][extra] if extra else ():
+                if requirement.startswith(f"{project['name']}["):
+                    yield from required(f".{requirement.removeprefix(project['name'])}")
+                else:
+                    yield requirement_name(requirement)
     elif argument.endswith(".txt") and (ROOT / argument).is_file():
         yield from map(requirement_name, (ROOT / argument).read_text(encoding="utf-8").splitlines())
     elif not argument.startswith(("-", ".")):

@@ -31,6 +31,7 @@ PURPOSES = {
     "dense": "embedders and rerankers of the hub",
     "docs": "PDF and HTML files",
     "duckdb": "DuckDB files in sql tools",
+    "embedded": "the offline engine and indexes of vectors",
     "mcp": "pyrag mcp",
     "office": "office files",
     "otel": "OpenTelemetry",
@@ -118,7 +119,7 @@ def _extras() -> Finding:
     except importlib.metadata.PackageNotFoundError:
         requirements = []  # a checkout that is on the path only
     for requirement in requirements:
-        if match := _REQUIREMENT.match(requirement):
+        if (match := _REQUIREMENT.match(requirement)) and match[1] != pyrag_runtime.DISTRIBUTION:
             packages.setdefault(match[2], []).append(match[1])
     usable = {extra: names for extra, names in packages.items() if sys.platform == "linux" or extra not in _LINUX_ONLY}
     present = sorted(extra for extra, names in usable.items() if all(map(_is_installed, names)))

@@ -22,8 +22,9 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
         least: Minimum evidence for an answer, from 0 to 1, if it is below the reader's own threshold.
 
     Raises:
-        ConfigError: The folder holds no reader.
+        ConfigError: The folder holds no reader, or a package is missing.
     """
+    from pyrag._io.packages import NETWORKS, require_packages
     from pyrag.agents.goals.rules import RuleEngine
     from pyrag.embedded.follow_up import EmbeddedFollowUp
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
@@ -32,6 +33,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
     from pyrag.embedded.rewriter import EmbeddedRewriter
     from pyrag.embedded.rules import EmbeddedRules
 
+    require_packages("the embedded engine", NETWORKS, instead="name a model with --llm")
     if folder == "lexical" and not Path(folder).is_dir():
         raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")
     if folder and not (Path(folder) / NETWORK).is_file():

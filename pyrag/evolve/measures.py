@@ -11,6 +11,8 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import mul
+from statistics import median
 
 from pyrag.methods.hera.topology import Agent, Topology
 
@@ -129,22 +131,31 @@ def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds:
         share: Share of the points that a local line is fitted to.
         rounds: Number of refits with bisquare weights of the residuals.
     """
-    import numpy as np
-
-    places, values = np.asarray(x, float), np.asarray(y, float)
-    near = min(len(places), max(2, int(share * len(places) + 1e-7)))
-    trust, fitted = np.ones(len(places)), values
+    near = min(len(x), max(2, int(share * len(x) + 1e-7)))
+    trust, fitted = [1.0] * len(x), [float(value) for value in y]
     for _ in range(rounds + 1 if near > 1 else 0):
-        fitted = np.empty(len(places))
-        for index, place in enumerate(places):
-            away = np.abs(places - place)
-            width = np.partition(away, near - 1)[near - 1]
-            weights = trust * np.where(away <= 0.001 * width, 1, np.clip(1 - (away / (width or 1)) ** 3, 0, None) ** 3)
-            weights /= weights.sum() or 1
-            middle = weights @ places
-            spread = weights @ (places - middle) ** 2
-            slope = weights @ ((places - middle) * values) / spread if spread > 1e-6 * np.ptp(places) ** 2 else 0.0
-            fitted[index] = weights @ values + slope * (place - middle)
-        residuals = np.abs(values - fitted)
-        trust = np.clip(1 - (residuals / (6 * np.median(residuals) or np.inf)) ** 2, 0, None) ** 2
-    return [float(value) for value in fitted]
+        fitted = [_local_line(place, x, y, trust, near) for place in x]
+        residuals = [abs(value - at) for value, at in zip(y, fitted, strict=True)]
+        limit = 6 * median(residuals) or math.inf
+        trust = [max(0.0, 1 - (residual / limit) ** 2) ** 2 for residual in residuals]
+    return fitted
+
+
+def _local_line(place: float, x: Sequence[float], y: Sequence[float], trust: Sequence[float], near: int) -> float:
+    """Return the value at a place of the line through the nearest points, weighted by distance and trust."""
+    distances = [abs(other - place) for other in x]
+    width = sorted(distances)[near - 1]
+    nearness = [
+        1.0 if distance <= 0.001 * width else max(0.0, 1 - (distance / (width or 1)) ** 3) ** 3
+        for distance in distances
+    ]
+    weights = list(map(mul, trust, nearness))
+    total = sum(weights) or 1
+    weights = [weight / total for weight in weights]
+    middle = sum(map(mul, weights, x))
+    spread = sum(weight * (other - middle) ** 2 for weight, other in zip(weights, x, strict=True))
+    level = sum(map(mul, weights, y))
+    if spread <= 1e-6 * (max(x) - min(x)) ** 2:
+        return level
+    slope = sum(w * (other - middle) * value for w, other, value in zip(weights, x, y, strict=True)) / spread
+    return level + slope * (place - middle)

@@ -41,7 +41,7 @@ def columns(rows: list[dict[str, Any]] = ROWS) -> MetadataColumns:
 @settings(max_examples=200)
 @given(st.lists(metadata, max_size=8), filters)
 def test_columns_pass_what_filters_match(rows: list[dict[str, Any]], where: Filter) -> None:
-    assert columns(rows).mask(where).tolist() == [where.matches(row) for row in rows]
+    assert list(columns(rows).mask(where)) == [where.matches(row) for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_metadata_is_decoded_once_for_many_filters(monkeypatch: pytest.MonkeyPat
     rows = held.rows
     monkeypatch.setattr(held, "rows", lambda *given: passes.append(1) or rows(*given))
     for number in range(50):
-        assert held.mask(parsed(" or ".join(f"n = {number + k} or m < {-k}" for k in range(100)))).any()
+        assert 1 in held.mask(parsed(" or ".join(f"n = {number + k} or m < {-k}" for k in range(100))))
         held.mask(parsed(f"unknown{number} = 1"))
     assert len(passes) == 1
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pyrag._io.http.options import Transport
+from pyrag._io.packages import NETWORKS, require_packages
 from pyrag._io.redaction import without_secrets
 from pyrag._io.specs import Spec, parse_spec
 from pyrag.errors import ConfigError
@@ -88,9 +89,11 @@ def open_embedder(spec: str, *, timeout: float = 30.0, transport: Transport = _D
         transport: Proxy and certificates for a server.
 
     Raises:
-        ConfigError: The spec is malformed.
+        ConfigError: The spec is malformed, or a package is missing.
     """
     kind, rest = parse_spec(spec)
+    local = spec.strip() == BUNDLED or kind == "onnx"
+    require_packages(f"the embedder {without_secrets(spec.strip())}", NETWORKS if local else ("numpy",))
     if spec.strip() == BUNDLED:
         from pyrag.retrieval.embedders import onnx
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.packages import NETWORKS, require_packages
 from pyrag._io.threads import cores, in_thread
 from pyrag.errors import ConfigError, DataError
 from pyrag.networks import wordpiece
@@ -141,17 +142,16 @@ def open_session(folder: Path, threads: int) -> Any:
 
     Raises:
         DataError: The network is missing or cannot be loaded.
-        ConfigError: onnxruntime is not installed.
+        ConfigError: onnxruntime or NumPy is not installed.
     """
     path = next((folder / name for name in _NETWORKS if (folder / name).is_file()), None)
     if path is None:
         raise DataError(
             f"{folder} holds no model.onnx: name a folder that pyrag.retrieval.embedders.export_onnx has written"
         )
+    require_packages(f"the network {path}", NETWORKS)
     try:
         return open_network(path, threads)
-    except ImportError as error:
-        raise ConfigError("onnx: embedding needs onnxruntime: pip install onnxruntime") from error
     except Exception as error:  # onnxruntime's classes derive directly from Exception
         reason = str(error).partition("\n")[0][:200]
         raise DataError(f"{path} cannot be loaded ({reason}): export the model again") from error

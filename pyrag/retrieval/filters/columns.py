@@ -1,12 +1,13 @@
 """Metadata of an index by field, over which a filter is evaluated as operations on whole columns.
 
 Each distinct metadata of an index is a row. A column holds the values of a field in sorted order, with their rows. So a
-comparison is two binary searches and a slice, and `and` and `or` are operations on boolean arrays. The cost is about a
-nanosecond per row and comparison. The result is exactly the result of `Filter.matches`.
+comparison is two binary searches and a slice, and `and` and `or` are operations on whole masks. The cost is about 25
+nanoseconds per passing row and comparison. The result is exactly the result of `Filter.matches`.
 """
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,8 +30,33 @@ from pyrag.retrieval.filters.tree import (
 )
 
 _PIECE = 4096  # rows between two checks of the stop
+_OPPOSITE = bytes.maketrans(b"\0\1", b"\1\0")
 
-Mask = Any  # array of a boolean per row
+Mask = bytes
+"""A byte per row: 1 for a row that passes, 0 for others."""
+
+Rows = Sequence[int]
+"""Numbers of rows, as an array of 64-bit integers."""
+
+
+def both(left: Mask, right: Mask) -> Mask:
+    """Return the rows that pass both masks."""
+    return (int.from_bytes(left) & int.from_bytes(right)).to_bytes(len(left))
+
+
+def either(left: Mask, right: Mask) -> Mask:
+    """Return the rows that pass one of two masks or both."""
+    return (int.from_bytes(left) | int.from_bytes(right)).to_bytes(len(left))
+
+
+def opposite(mask: Mask) -> Mask:
+    """Return the rows that do not pass a mask."""
+    return mask.translate(_OPPOSITE)
+
+
+def passes_any(mask: Mask) -> bool:
+    """Return whether any row passes a mask."""
+    return 1 in mask
 
 
 @dataclass(slots=True)
@@ -38,16 +64,14 @@ class SortedValues:
     """Values of one kind in ascending order, with their rows."""
 
     values: list[Any] = field(default_factory=list)
-    rows: Any = field(default_factory=list)
+    rows: array[int] = field(default_factory=lambda: array("q"))
 
     def sort(self) -> None:
-        import numpy as np
-
         order = sorted(range(len(self.values)), key=self.values.__getitem__)
         self.values = [self.values[place] for place in order]
-        self.rows = np.array([self.rows[place] for place in order], np.int64)
+        self.rows = array("q", [self.rows[place] for place in order])
 
-    def rows_where(self, operator: str, value: Scalar) -> Sequence[Any]:
+    def rows_where(self, operator: str, value: Scalar) -> Sequence[Rows]:
         """Return the rows whose value fulfils a comparison, as slices.
 
         Args:
@@ -71,8 +95,8 @@ class Column:
         lists: Rows whose value is a list.
     """
 
-    rows: Any = field(default_factory=list)
-    lists: Any = field(default_factory=list)
+    rows: array[int] = field(default_factory=lambda: array("q"))
+    lists: array[int] = field(default_factory=lambda: array("q"))
     single: dict[str, SortedValues] = field(default_factory=dict)
     elements: dict[str, SortedValues] = field(default_factory=dict)
 
@@ -92,9 +116,6 @@ class Column:
             _append(self.single, row, value)
 
     def sort(self) -> None:
-        import numpy as np
-
-        self.rows, self.lists = np.array(self.rows, np.int64), np.array(self.lists, np.int64)
         for values in chain(self.single.values(), self.elements.values()):
             values.sort()
 
@@ -177,29 +198,28 @@ class MetadataColumns:
         self._names = frozenset(seen)
 
     def _mask(self, where: Filter, columns: Mapping[str, Column], stop: Stop) -> Mask:
-        import numpy as np
-
         if isinstance(where, Conjunction | Disjunction):
-            join: Any = np.logical_and if isinstance(where, Conjunction) else np.logical_or
-            masks = (self._mask(part, columns, stop) for part in where.parts)
-            return reduce(lambda left, right: join(left, right, out=left), masks)
+            join = both if isinstance(where, Conjunction) else either
+            return reduce(join, (self._mask(part, columns, stop) for part in where.parts))
         stop.check()
-        mask = np.zeros(len(self.terms), bool)
         column = columns.get(where.field)
         if isinstance(where, Existence):
-            if column is not None:
-                mask[column.rows] = True
-            return mask if where.present else ~mask
-        for rows in () if column is None else _passing(where, column):
-            mask[rows] = True
+            having = self._marked([] if column is None else [column.rows])
+            return having if where.present else opposite(having)
+        mask = self._marked([] if column is None else _passing(where, column))
         if isinstance(where, Containment) and not where.inside and column is not None:
-            containing, mask = mask, np.zeros(len(self.terms), bool)
-            mask[column.rows] = True
-            mask &= ~containing
+            return both(self._marked([column.rows]), opposite(mask))
         return mask
 
+    def _marked(self, parts: Iterable[Rows]) -> Mask:
+        mask = bytearray(len(self.terms))
+        for rows in parts:
+            for row in rows:
+                mask[row] = 1
+        return bytes(mask)
 
-def _passing(where: Comparison | Membership | Containment, column: Column) -> Iterable[Any]:
+
+def _passing(where: Comparison | Membership | Containment, column: Column) -> Iterable[Rows]:
     """Return arrays of the rows that pass; for `not contains`, of the rows that contain the value."""
     if isinstance(where, Containment):
         kind = kind_of(where.value)
@@ -216,7 +236,7 @@ def _passing(where: Comparison | Membership | Containment, column: Column) -> It
     return _gaps(values, sorted(set(where.values)))
 
 
-def _gaps(values: SortedValues, excluded: Sequence[Any]) -> Iterable[Any]:
+def _gaps(values: SortedValues, excluded: Sequence[Any]) -> Iterable[Rows]:
     """Yield the rows between the excluded values."""
     start = 0
     for value in excluded:

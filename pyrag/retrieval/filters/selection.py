@@ -12,10 +12,11 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.threads import Stop, in_stoppable_thread, never
-from pyrag.retrieval.filters.columns import MetadataColumns
+from pyrag.retrieval.filters.columns import MetadataColumns, opposite
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.filters.verdict import ABOUT_FILTER, FilterVerdict, judge
 
@@ -104,14 +105,12 @@ class PassageSelector:
             where: The filter.
             stop: Signal that nobody waits for the selection any more.
         """
-        import numpy as np
-
         text = str(where)
         if (known := self._remembered(text)) is not None:
             return known
         terms, mask = self.columns.terms, self.columns.mask(where, stop)
-        passing = [terms[row] for row in np.flatnonzero(mask).tolist()]
-        rest = [terms[row] for row in np.flatnonzero(~mask).tolist()] if len(passing) > len(terms) // 2 else []
+        passing = list(compress(terms, mask))
+        rest = list(compress(terms, opposite(mask))) if len(passing) > len(terms) // 2 else []
         result = SelectedPassages(passing, clauses=self._clauses(passing, rest, len(terms)))
         with self._lock:
             self._selections[text] = result

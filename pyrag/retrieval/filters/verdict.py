@@ -7,15 +7,14 @@ caller may see.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
-from itertools import islice
-from typing import Any
+from itertools import compress, islice
 
 from pyrag._io.threads import Stop, never
-from pyrag.retrieval.filters.columns import Column, Mask, MetadataColumns
+from pyrag.retrieval.filters.columns import Column, Mask, MetadataColumns, Rows, both, passes_any
 from pyrag.retrieval.filters.tree import (
     Comparison,
     Conjunction,
@@ -76,13 +75,13 @@ def judge(where: Filter, columns: MetadataColumns, within: Filter | None = None,
         stop: Signal that nobody waits for the verdict any more.
     """
     visible = None if within is None else columns.mask(within, stop)
-    if not columns.terms or (visible is not None and not visible.any()):
+    if not columns.terms or (visible is not None and not passes_any(visible)):
         return NOTHING_TO_SAY
     judging = _Judging(columns, visible, stop)
     leaves = list({str(leaf): leaf for leaf in comparisons_of(where)}.values())
     findings = {str(leaf): finding for leaf in leaves if (finding := judging.finding(leaf)) is not None}
     sentences = [finding.sentence() for finding in islice(findings.values(), _MAX_SENTENCES)]
-    if not findings and not judging.passing(where).any():
+    if not findings and not passes_any(judging.passing(where)):
         sentences = [f"{ABOUT_FILTER}passes no passage: each of its comparisons passes some, but none passes them all"]
     return FilterVerdict(tuple(sentences), _is_mismatched(where, findings))
 
@@ -106,12 +105,12 @@ class _Judging:
 
     def passing(self, where: Filter) -> Mask:
         mask = self.columns.mask(where, self.stop)
-        return mask if self.visible is None else mask & self.visible
+        return mask if self.visible is None else both(mask, self.visible)
 
     def finding(self, leaf: Filter) -> _Finding | None:
         """Return why a comparison finds nothing or compares wrongly; None if nothing is wrong."""
         assert not isinstance(leaf, Conjunction | Disjunction)
-        passes = self.passing(leaf).any()
+        passes = passes_any(self.passing(leaf))
         unknown = _Finding(partial(self._unknown, leaf.field), True)
         if isinstance(leaf, Existence):
             return None if passes or not leaf.present else unknown
@@ -151,11 +150,10 @@ class _Judging:
                 counts[name] = counts.get(name, 0) + 1
         return sorted(counts, key=lambda name: (-counts[name], name))
 
-    def _seen(self, rows: Any) -> Any:
+    def _seen(self, rows: Rows) -> Sequence[int]:
         """Return the places in an array of rows that the caller may know of."""
-        import numpy as np
-
-        return np.arange(len(rows)) if self.visible is None else np.flatnonzero(self.visible[rows])
+        places = range(len(rows))
+        return places if self.visible is None else list(compress(places, map(self.visible.__getitem__, rows)))
 
     def _examples(self, leaf: Filter, column: Column) -> dict[str, Scalar]:
         """Return a value of each kind that the field has; for `contains`, elements of lists count."""

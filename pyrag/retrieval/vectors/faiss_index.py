@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from pyrag._io.packages import VECTORS, require_packages
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
@@ -238,8 +239,10 @@ def open_vectors(folder: str | Path) -> VectorIndex:
     """Open a folder of vectors.
 
     Raises:
+        ConfigError: FAISS or NumPy is not installed.
         DataError: The folder holds no vectors that this version of pyrag can read.
     """
+    require_packages(f"the index {folder} holds vectors and", VECTORS)
     folder = Path(folder)
     info = read_vector_info(folder)
     while True:

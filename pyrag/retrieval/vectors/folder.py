@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from pyrag._io.files import AtomicFile, sync, write_all
+from pyrag._io.packages import VECTORS, require_packages
 from pyrag.errors import ConfigError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric
@@ -124,6 +125,7 @@ class VectorFolder:
         Raises:
             ConfigError: The folder has another embedder, or FAISS does not know the type.
         """
+        require_packages("an index of vectors", VECTORS)
         folder = Path(folder)
         check_type(type, fingerprint.dimension, metric)
         folder.mkdir(parents=True, exist_ok=True)

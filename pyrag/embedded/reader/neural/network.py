@@ -14,7 +14,7 @@ from typing import Any
 
 from pyrag.embedded.reader.neural.decode import MarkedSpan, best_spans
 from pyrag.embedded.reader.neural.windows import Tokenizer, Window, windows
-from pyrag.errors import ServiceError
+from pyrag.errors import ServiceError, install_extra
 from pyrag.networks.onnx import open_network
 from pyrag.networks.wordpiece import open_tokenizer
 
@@ -89,7 +89,7 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
         tokenizer = open_tokenizer(folder / "tokenizer.json")
         calibration = _calibration(folder / "calibration.json")
     except ImportError as error:
-        raise ServiceError(f"the embedded reader needs {error.name}: install it") from error
+        raise ServiceError(f"the embedded reader needs {error.name}: {install_extra('embedded')}") from error
     except Exception as error:  # those of onnxruntime derive from Exception alone
         reason = str(error).partition("\n")[0][:200]
         raise ServiceError(
