@@ -11,7 +11,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import mul
 from statistics import median
 
 from pyrag.methods.hera.topology import Agent, Topology
@@ -149,12 +148,12 @@ def _local_line(place: float, x: Sequence[float], y: Sequence[float], trust: Seq
         1.0 if distance <= 0.001 * width else max(0.0, 1 - (distance / (width or 1)) ** 3) ** 3
         for distance in distances
     ]
-    weights = list(map(mul, trust, nearness))
+    weights = [trusted * near_by for trusted, near_by in zip(trust, nearness, strict=True)]
     total = sum(weights) or 1
     weights = [weight / total for weight in weights]
-    middle = sum(map(mul, weights, x))
+    middle = sum(weight * other for weight, other in zip(weights, x, strict=True))
     spread = sum(weight * (other - middle) ** 2 for weight, other in zip(weights, x, strict=True))
-    level = sum(map(mul, weights, y))
+    level = sum(weight * value for weight, value in zip(weights, y, strict=True))
     if spread <= 1e-6 * (max(x) - min(x)) ** 2:
         return level
     slope = sum(w * (other - middle) * value for w, other, value in zip(weights, x, y, strict=True)) / spread

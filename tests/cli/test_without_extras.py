@@ -1,4 +1,4 @@
-"""pyrag as `pip install .` leaves it, without NumPy, FAISS and onnxruntime: what works, and what says how to get more."""
+"""pyrag as `pip install .` installs it, without NumPy, FAISS and onnxruntime: what works, and what names its extra."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def hidden(tmp_path: Path) -> dict[str, str]:
 @pytest.fixture
 def notes(tmp_path: Path, pyrag: Run, hidden: dict[str, str]) -> str:
     rows = [
-        {"id": "1", "title": "Lantern Street", "text": "Lantern Street is a film by Ada Quill.", "team": "ops", "year": 1987},
-        {"id": "2", "title": "Harbour Song", "text": "Harbour Song is a film with Jed Hoyer, an executive.", "team": "lab", "year": 1990},
-    ]  # fmt: skip
+        {"title": "Lantern Street", "text": "Lantern Street is a film by Ada Quill.", "team": "ops", "year": 1987},
+        {"title": "Harbour Song", "text": "Jed Hoyer, an executive, is in it.", "team": "lab", "year": 1990},
+    ]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     built = pyrag("index", "notes.jsonl", "--out", "notes", **hidden)
     assert built.returncode == 0, built.stderr
@@ -57,7 +57,7 @@ def notes(tmp_path: Path, pyrag: Run, hidden: dict[str, str]) -> str:
 def test_words_and_filters_need_no_extra(
     pyrag: Run, hidden: dict[str, str], notes: str, where: str, titles: list[str]
 ) -> None:
-    searched = pyrag("index", "search", notes, "film", "--where", where, "--json", **hidden)
+    searched = pyrag("index", "search", notes, "street executive", "--where", where, "--json", **hidden)
     assert searched.returncode == 0, searched.stderr
     assert sorted(row["title"] for row in json.loads(searched.stdout)) == titles
 

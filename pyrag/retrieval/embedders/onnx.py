@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag._io.packages import NETWORKS, require_packages
 from pyrag._io.threads import cores, in_thread
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import DataError
 from pyrag.networks import wordpiece
 from pyrag.networks.onnx import open_network
 from pyrag.retrieval.embedders.fingerprint import Fingerprint, fingerprint_of

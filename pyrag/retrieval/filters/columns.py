@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
+from operator import and_, or_
 from threading import Lock
 from typing import Any
 
@@ -39,14 +40,14 @@ Rows = Sequence[int]
 """Numbers of rows, as an array of 64-bit integers."""
 
 
-def both(left: Mask, right: Mask) -> Mask:
-    """Return the rows that pass both masks."""
-    return (int.from_bytes(left) & int.from_bytes(right)).to_bytes(len(left))
+def in_all(*masks: Mask) -> Mask:
+    """Return the rows that pass all of one or more masks."""
+    return reduce(and_, map(int.from_bytes, masks)).to_bytes(len(masks[0]))
 
 
-def either(left: Mask, right: Mask) -> Mask:
-    """Return the rows that pass one of two masks or both."""
-    return (int.from_bytes(left) | int.from_bytes(right)).to_bytes(len(left))
+def in_any(*masks: Mask) -> Mask:
+    """Return the rows that pass any of one or more masks."""
+    return reduce(or_, map(int.from_bytes, masks)).to_bytes(len(masks[0]))
 
 
 def opposite(mask: Mask) -> Mask:
@@ -199,8 +200,8 @@ class MetadataColumns:
 
     def _mask(self, where: Filter, columns: Mapping[str, Column], stop: Stop) -> Mask:
         if isinstance(where, Conjunction | Disjunction):
-            join = both if isinstance(where, Conjunction) else either
-            return reduce(join, (self._mask(part, columns, stop) for part in where.parts))
+            join = in_all if isinstance(where, Conjunction) else in_any
+            return join(*(self._mask(part, columns, stop) for part in where.parts))
         stop.check()
         column = columns.get(where.field)
         if isinstance(where, Existence):
@@ -208,7 +209,7 @@ class MetadataColumns:
             return having if where.present else opposite(having)
         mask = self._marked([] if column is None else _passing(where, column))
         if isinstance(where, Containment) and not where.inside and column is not None:
-            return both(self._marked([column.rows]), opposite(mask))
+            return in_all(self._marked([column.rows]), opposite(mask))
         return mask
 
     def _marked(self, parts: Iterable[Rows]) -> Mask:

@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from itertools import compress, islice
 
 from pyrag._io.threads import Stop, never
-from pyrag.retrieval.filters.columns import Column, Mask, MetadataColumns, Rows, both, passes_any
+from pyrag.retrieval.filters.columns import Column, Mask, MetadataColumns, Rows, in_all, passes_any
 from pyrag.retrieval.filters.tree import (
     Comparison,
     Conjunction,
@@ -105,7 +105,7 @@ class _Judging:
 
     def passing(self, where: Filter) -> Mask:
         mask = self.columns.mask(where, self.stop)
-        return mask if self.visible is None else both(mask, self.visible)
+        return mask if self.visible is None else in_all(mask, self.visible)
 
     def finding(self, leaf: Filter) -> _Finding | None:
         """Return why a comparison finds nothing or compares wrongly; None if nothing is wrong."""
