@@ -7,6 +7,7 @@ FROM python:${PYTHON}-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE pyrag_runtime.py ./
 COPY pyrag pyrag
+COPY pyrag_helpers pyrag_helpers
 COPY sandbox sandbox
 COPY prompts prompts
 COPY rl rl

@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
+.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-container test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -210,6 +210,9 @@ $(VENV)-lowest/.done: pyproject.toml Makefile
 
 test-lowest: $(VENV)-lowest/.done ## run the tests with the lowest versions of dependencies
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+
+test-container: $(VENV)/.dev ## build the image and check it under compose.yaml's rules, with ENGINE=podman or docker (minutes)
+	PYRAG_CONTAINER_ENGINE="$(or $(ENGINE),docker)" $(BIN)/python -m pytest -q tests/container
 
 test-portable: $(VENV)/.dev ## run the tests that need no Linux kernel, as the workflow does on macOS
 	$(BIN)/python -m pytest -q tests/agents tests/helpers tests/llm tests/methods/opera tests/retrieval tests/trace -m "not slow"

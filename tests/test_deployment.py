@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,9 @@ def test_the_image_copies_files_that_are_sent() -> None:
     }
     copied = {name for line in re.findall(r"^COPY ((?!--).+)", DOCKERFILE, re.MULTILINE) for name in line.split()[:-1]}
     assert copied == sent
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    parts = {Path(part).parts[0] for part in (*wheel["packages"], *wheel["force-include"])}
+    assert parts <= copied
     assert all((ROOT / name).exists() for name in copied)
     assert "readme" in (ROOT / "pyproject.toml").read_text()
 

@@ -61,6 +61,7 @@ BRINGS = {
 LEFT_OUT = {
     **dict.fromkeys(("help", "check-targets", "clean", "format"), "no check: it lists, checks, removes or rewrites"),
     "audit": "it asks PyPI about each dependency",
+    "test-container": "it needs a container engine and its base image",
     "test-portable": "a part of `make test`",
     **dict.fromkeys(("bench-speed", "bench-serve"), "minutes of load"),
     **dict.fromkeys(("test-slow", "test-rl-e2e", "train-learns", "test-model"), "tens of minutes"),
