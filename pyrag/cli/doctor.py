@@ -122,6 +122,7 @@ def _extras() -> Finding:
         if (match := _REQUIREMENT.match(requirement)) and match[1] != pyrag_runtime.DISTRIBUTION:
             packages.setdefault(match[2], []).append(match[1])
     usable = {extra: names for extra, names in packages.items() if sys.platform == "linux" or extra not in _LINUX_ONLY}
+    usable.pop("all", None)  # extras of extras only
     present = sorted(extra for extra, names in usable.items() if all(map(_is_installed, names)))
     missing = [f"{extra} ({PURPOSES.get(extra, extra)})" for extra in sorted(usable) if extra not in present]
     parts = [f"installed: {', '.join(present)}"] if present else []

@@ -59,7 +59,7 @@ class Result:
 
 
 def visible(namespace: dict[str, Any]) -> dict[str, str]:
-    hidden = {"__builtins__", "__annotations__", "print", *PRIMITIVES}
+    hidden = {"__builtins__", "__annotations__", "__conditional_annotations__", "print", *PRIMITIVES}
     return {k: repr(v) for k, v in namespace.items() if k not in hidden and not callable(v) and " at 0x" not in repr(v)}
 
 

