@@ -34,6 +34,8 @@ FINISHED = (
     "pyrag/cli/",
     "pyrag/embedded/asking.py",
     "pyrag/embedded/follow_up.py",
+    "pyrag/embedded/reader/",
+    "pyrag/embedded/relations/",
     "pyrag/episode/",
     "pyrag/errors.py",
     "pyrag/evaluation/",

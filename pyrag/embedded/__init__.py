@@ -38,7 +38,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
         raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
-    answerer = NeuralAnswerer(Path(folder), least=least) if folder else NeuralAnswerer(least=least)
+    answerer = NeuralAnswerer(Path(folder), min_evidence=least) if folder else NeuralAnswerer(min_evidence=least)
     engine = RuleEngine(answerer, EmbeddedDecomposer(), EmbeddedRewriter(), EmbeddedRules())
     return Agents(
         name,

@@ -1,1 +1,1 @@
-"""The embedded reader: short answers from passages, by patterns, scores and a small network."""
+"""Embedded reader: short answers from passages, by patterns, comparison and a small network."""

@@ -1,7 +1,7 @@
-"""Yes/no and either-or questions: two things compared by a date, a number or a shared property.
+"""Comparison of two things by a date, a number or a shared property, for yes/no and either-or questions.
 
-Works on statements, one text per thing compared: passages in evidence mode, the clauses of the facts in aggregation
-mode. Comparing is done with parsed dates and numbers; what cannot be parsed is not compared.
+Each thing has a text about it: its passage, or its part of the facts in a query. Values are parsed before they are
+compared; a value that cannot be parsed decides nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MEASURES = (
     ("inception", r"\b(?:founded|formed|established|opened|started|created|built|launched|began)\b"),
     ("population", r"\b(?:population|populous|people|inhabitants)\b"),
 )
-_KINDS = (  # of quantities that a word compares
+_KINDS = (  # kinds of quantities by the word that compares them
     (r"\b(?:heav|light|weigh)", {"mass"}),
     (r"\b(?:long|short|last)", {"length", "time"}),
     (r"\b(?:tall|deep|wide|high|low)", {"length"}),
@@ -49,18 +49,25 @@ _KINDS = (  # of quantities that a word compares
     (r"\b(?:cheaper|costs?|expensive)\b", {"money"}),
 )
 OF_BOTH = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
-
-
-_BY_WORDS = 0.4  # the confidence of a verdict that only counts shared words
+_BY_WORDS = 0.4  # confidence of a verdict that only counts shared words
+_MIN_ABOUT = 0.6  # a passage that matches an option less is not the option's
+_MAX_FACT = 200  # characters of a text in which any date or number is taken for the thing's
 
 
 class IncomparableError(ValueError):
-    """Two values in units that cannot be compared, such as dollars and euros."""
+    """Error for two values in units that cannot be compared, such as dollars and euros."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """An answer reached by comparing; `because` is the sentence shown to people."""
+    """Answer that was reached by comparing.
+
+    Args:
+        text: The answer: one of the options, or "yes" or "no".
+        confidence: Confidence in [0, 1].
+        because: Values that decided it, for the rationale.
+        pages: Positions of the pages that the values are from.
+    """
 
     text: str
     confidence: float
@@ -70,63 +77,70 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """The text about one of the things compared."""
+    """One of the things compared, with the text about it.
+
+    Args:
+        name: Name of the thing, as in the question.
+        page: View of the text.
+        certainty: How surely the text is about the thing, in [0, 1].
+    """
 
     name: str
     page: View
-    certain: float = 1.0
+    certainty: float = 1.0
 
 
 def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
-    """Return the passage about an option: the one whose title it names best.
+    """Return the passage whose title matches an option best.
 
     Args:
-        option: One of the things to choose from, as the question names it.
-        passages: The passages to search; of equally good ones the first counts.
+        option: Option, as the question names it.
+        passages: Passages to search. The first of equally good ones is taken.
 
     Returns:
-        The passage as a statement, or None where the best match is below 0.6.
+        The passage as a statement, or None if no title matches well enough.
     """
     analysis = QuestionAnalysis(option, "", "thing", option, "")
     pages = [view(position, passage, analysis) for position, passage in enumerate(passages)]
     best = max(pages, key=lambda page: (page.about, -page.position), default=None)
-    return Statement(option, best, best.about) if best is not None and best.about >= 0.6 else None
+    return Statement(option, best, best.about) if best is not None and best.about >= _MIN_ABOUT else None
 
 
 def from_facts(names: Sequence[str], facts: str) -> list[Statement | None]:
-    """Return for each name the stretch of the facts from its mention to the next name's.
+    """Split facts into one statement for each name: the text from its first mention to the next name's.
 
     Args:
-        names: Names to look for, in any case; the first mention counts.
+        names: Names to look for, in any case.
         facts: Running text.
 
     Returns:
-        As many as names, in their order; None for a name that the facts do not mention.
+        A statement for each name, in their order. None for a name that the facts do not mention.
     """
     lowered = facts.lower()
     places = [lowered.find(name.lower()) for name in names]
-    found: list[Statement | None] = []
+    statements: list[Statement | None] = []
     for name, place in zip(names, places, strict=True):
         if place < 0:
-            found.append(None)
+            statements.append(None)
             continue
         stop = min((other for other in places if other > place), default=len(facts))
         text = facts[place:stop].strip(" ,;")
         text = re.sub(r"(?:\band|;|,)\s*$", "", text).strip()
         analysis = QuestionAnalysis(name, "", "thing", name, "")
-        found.append(Statement(name, view(0, Passage("", name, text), analysis)))
-    return found
+        statements.append(Statement(name, view(0, Passage("", name, text), analysis)))
+    return statements
 
 
 def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> Decision | None:
-    """Choose the option that the question asks for, by date or number.
+    """Choose between two options by the date or number that the question compares.
 
     Args:
-        analysis: The question; its words say what is compared and whether the smaller or the larger counts.
-        options: Exactly two; None for one of which nothing is known.
+        analysis: Analysis of the question, whose words tell which value is compared and whether the smaller or the
+            larger one wins.
+        options: Exactly two statements. None for an option without a text.
 
     Returns:
-        The chosen one, or None where it cannot be computed or both are equal.
+        The option, or None if a value is missing or both are equal.
 
     Raises:
         IncomparableError: The values have units that cannot be compared.
@@ -135,7 +149,7 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> D
     direction = _direction(analysis.question)
     if first is None or second is None or not direction:
         return None
-    left, right = (_value(analysis, each) for each in (first, second))
+    left, right = (_value(analysis, option) for option in (first, second))
     if left is None or right is None:
         return None
     try:
@@ -146,17 +160,18 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> D
         return None
     smaller = first if is_first else second
     larger = second if smaller is first else first
-    chosen = smaller if direction == "min" else larger
+    winner = smaller if direction == "min" else larger
     because = f"{first.name}: {left[1]}; {second.name}: {right[1]}"
-    return Decision(chosen.name, 0.9 * min(first.certain, second.certain), because, _positions(first, second))
+    return Decision(winner.name, 0.9 * min(first.certainty, second.certainty), because, _positions(first, second))
 
 
 def _positions(*statements: Statement) -> tuple[int, ...]:
-    return tuple(dict.fromkeys(each.page.position for each in statements))
+    """Return the positions of the pages of some statements, without repeats."""
+    return tuple(dict.fromkeys(statement.page.position for statement in statements))
 
 
 def _direction(question: str) -> str:
-    """Return whether the smaller or the larger value is asked for: "min", "max", or "" where nothing is compared."""
+    """Return "min" or "max" for the value that a question asks for, or "" if it compares nothing."""
     text = question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
         return "max"
@@ -167,6 +182,10 @@ def _direction(question: str) -> str:
 
 
 def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:
+    """Return the value of a thing that the question compares, and the text it was read from.
+
+    The relation that the question names is tried first. A short text may hold the value without naming the relation.
+    """
     text = analysis.question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
         return _lifespan(analysis, statement)
@@ -174,42 +193,43 @@ def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] 
     named = [relation for relation, pattern in _MEASURES if re.search(pattern, text)]
     fallbacks = ["date of birth", "publication date", "inception"] if by_date else []
     for relation in dict.fromkeys((*named, *fallbacks)):
-        found = best_fact(relation, analysis, statement.page)
-        value = _parsed(found, parse_date) if by_date else None
-        value = value if value is not None or by_date else _parsed(found, parse_quantity)
+        fact = best_fact(relation, analysis, statement.page)
+        value = _parsed(fact, parse_date if by_date else parse_quantity)
         if value is not None:
-            return value, found
+            return value, fact
     if by_date and not named:
         return None
-    whole = " ".join(each.text for each in statement.page.sentences)
-    if len(whole) >= 200:
+    whole = " ".join(sentence.text for sentence in statement.page.sentences)
+    if len(whole) >= _MAX_FACT:
         return None
-    shown = whole.replace(statement.name, " ")
-    value = _parsed(shown, parse_date) if by_date else _measure(text, shown)
+    without_name = whole.replace(statement.name, " ")
+    value = _parsed(without_name, parse_date) if by_date else _measure(text, without_name)
     return None if value is None else (value, whole[:60])
 
 
 def _measure(question: str, text: str) -> Any:
-    """Return the first quantity of a text that is of the kind compared, or else a bare number; None without one."""
+    """Return the first quantity of the kind that a question compares, else the first bare number."""
     kinds = next((kinds for pattern, kinds in _KINDS if re.search(pattern, question)), None)
     quantities = quantities_in(text)
     if kinds is None:
         return next(iter(quantities), None)
-    fitting = [each for each in quantities if each.unit.kind.split(" ")[0] in kinds]
-    return next(iter(fitting or [each for each in quantities if not each.unit.kind]), None)
+    matching = [quantity for quantity in quantities if quantity.unit.kind.split(" ")[0] in kinds]
+    return next(iter(matching or [quantity for quantity in quantities if not quantity.unit.kind]), None)
 
 
 def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:
+    """Return the length of a life in days, and the two dates as text."""
     born, died = (best_fact(relation, analysis, statement.page) for relation in ("date of birth", "date of death"))
     start, end = _parsed(born, parse_date), _parsed(died, parse_date)
     return None if start is None or end is None else (end - start, f"{born} – {died}")
 
 
-def _parsed(text: str, reader: Callable[[str], object]) -> Any:
+def _parsed(text: str, parse: Callable[[str], object]) -> Any:
+    """Parse a text, or return None if it has no value. A date becomes a number of days."""
     if not text:
         return None
     try:
-        value = reader(text)
+        value = parse(text)
     except ValueError:
         return None
     ordinal = getattr(value, "toordinal", None)
@@ -217,39 +237,41 @@ def _parsed(text: str, reader: Callable[[str], object]) -> Any:
 
 
 def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[PageFact]:
-    """Return all that a page says in answer to a relation; strongest first, earlier ones before later ones.
+    """Return the facts of a page for a relation, strongest first.
+
+    Equally strong facts keep the order of the page.
 
     Args:
-        relation: Name of the relation; nothing is found for one without facts and cues.
-        analysis: The question; it narrows the kind of answer.
-        page: The page to read.
+        relation: Name of the relation. A relation without extractor and cues has no facts.
+        analysis: Analysis of the question, which may narrow the kind of answer.
+        page: Page to read.
     """
-    found = list(FACTS[relation](page, analysis)) if relation in FACTS else []
-    found = found or list(by_cue(relation, page))
-    return sorted(found, key=lambda each: -each.strength)
+    facts = list(FACTS[relation](page, analysis)) if relation in FACTS else []
+    facts = facts or list(by_cue(relation, page))
+    return sorted(facts, key=lambda fact: -fact.strength)
 
 
 def best_fact(relation: str, analysis: QuestionAnalysis, page: View) -> str:
-    """Return the text of the strongest fact, or "" where the page has none.
+    """Return the text of the strongest fact of a page for a relation, or "" if it has none.
 
     Args:
-        relation: The relation, as for `facts_of`.
-        analysis: The question; it narrows the kind of answer.
-        page: The page to read.
+        relation: Name of the relation.
+        analysis: Analysis of the question, which may narrow the kind of answer.
+        page: Page to read.
     """
-    found = facts_of(relation, analysis, page)
-    return found[0].text if found else ""
+    facts = facts_of(relation, analysis, page)
+    return facts[0].text if facts else ""
 
 
 def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Answer yes or no. Two things are compared, or their shared property is; of one thing, its page is asked.
+    """Answer a yes/no question: compare two things, or look for the claim on the page of one thing.
 
     Args:
-        analysis: The question.
-        things: The things it is about; beyond two the rest is not looked at.
+        analysis: Analysis of the question.
+        things: Things that it names. Only the first two are used.
 
     Returns:
-        The verdict, or None where nothing can be compared or read.
+        The answer, or None if nothing can be compared or read.
     """
     if len(things) >= 2:
         return compare(analysis, things) or _shared_words(analysis, things)
@@ -257,20 +279,21 @@ def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision 
 
 
 def compare(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Answer yes or no by a value of each of two things: which is the larger, or whether they are the same.
+    """Answer a yes/no question by a value of two things: which is larger, or whether they are the same.
 
     Args:
-        analysis: The question.
-        things: At least two things; the rest is not looked at.
+        analysis: Analysis of the question.
+        things: At least two things. Only the first two are used.
     """
     return _than(analysis, things) or _same_property(analysis, things)
 
 
 def _than(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
+    """Answer a question such as "Is A older than B?" by the values of both things."""
     match = re.search(r"\b(?:than|before|after)\b", analysis.question)
     if not match or not _direction(analysis.question):
         return None
-    ordered = sorted(things[:2], key=lambda each: analysis.question.lower().find(each.name.lower()))
+    ordered = sorted(things[:2], key=lambda thing: analysis.question.lower().find(thing.name.lower()))
     verdict = choose(analysis, ordered)
     if verdict is None:
         return None
@@ -290,69 +313,71 @@ _PROPERTIES = (
 
 
 def _same_property(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Return whether two things agree in the property asked ("the same country")."""
+    """Answer a question such as "Are A and B from the same country?" by the values of both things."""
     text = analysis.question.lower()
     if re.search(r"\bsame\b|\bshare\b", text):
         named = re.search(r"\bsame (province|state|county|district|region|municipality|city|town)\b", text)
         if named:
             return _same_area(named.group(1), things)
         for relation, pattern in _PROPERTIES:
-            values = [best_fact(relation, analyse(analysis.question), each.page) for each in things[:2]]
+            values = [best_fact(relation, analyse(analysis.question), thing.page) for thing in things[:2]]
             if re.search(pattern, text) and all(values):
-                same = same_name(*values)
-                because = "; ".join(f"{each.name}: {value}" for each, value in zip(things, values, strict=False))
-                return Decision("yes" if same else "no", 0.75, because, _positions(*things[:2]))
+                is_same = same_name(*values)
+                because = "; ".join(f"{thing.name}: {value}" for thing, value in zip(things, values, strict=False))
+                return Decision("yes" if is_same else "no", 0.75, because, _positions(*things[:2]))
     return None
 
 
 def _shared_words(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Return whether the pages of two things share the question's words; weak, since words are all that is compared."""
+    """Answer weakly: yes if the pages of both things have the question's words, else no."""
     text = analysis.question.lower()
-    verdicts = [_stated(analysis, each, things) for each in things[:2]]
+    verdicts = [_stated(analysis, thing, things) for thing in things[:2]]
     if not OF_BOTH.search(text) and " and " not in text:
         return verdicts[0]
-    holds = all(each is not None and each.text == "yes" for each in verdicts)
-    because = "; ".join(each.because for each in verdicts if each)
+    holds = all(verdict is not None and verdict.text == "yes" for verdict in verdicts)
+    because = "; ".join(verdict.because for verdict in verdicts if verdict)
     return Decision("yes" if holds else "no", _BY_WORDS, because, _positions(*things[:2])) if all(verdicts) else None
 
 
 def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
-    """Return whether two pages name the same province (state, county …)."""
+    """Answer a question such as "Are A and B in the same province?" by the areas that their pages name."""
     pattern = re.compile(
         rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
     )
     values = []
-    for each in things[:2]:
-        match = pattern.search(each.page.lead.text) if each.page.lead else None
-        in_state = best_fact("state", QuestionAnalysis(noun, "state", "state", "", ""), each.page)
+    for thing in things[:2]:
+        match = pattern.search(thing.page.lead.text) if thing.page.lead else None
+        in_state = best_fact("state", QuestionAnalysis(noun, "state", "state", "", ""), thing.page)
         values.append((match.group(1) or match.group(2)) if match else in_state)
     if not all(values):
         return None
-    same = same_name(*values)
-    return Decision("yes" if same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
+    is_same = same_name(*values)
+    return Decision("yes" if is_same else "no", 0.7, "; ".join(values), _positions(*things[:2]))
 
 
 def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Decision | None:
-    """Yes if a sentence has nearly all of what the question says of the thing, no if none comes near."""
-    titles = (thing.page.base, thing.name, *(each.name for each in things))
+    """Answer yes if a sentence of a thing's page has at least half of the question's words, else no.
+
+    A denial in that sentence, or a name of the question that the page lacks, also makes the answer no.
+    """
+    titles = (thing.page.base, thing.name, *(other.name for other in things))
     names = {stem for title in titles for stem in sentence(title).stems}
-    asked = {
-        found for word in fold(analysis.question).split()[1:] if (found := content_stem(word)) and found not in names
-    }
-    others = {
+    stems = {stem for word in fold(analysis.question).split()[1:] if (stem := content_stem(word))}
+    question_stems = stems - names - _FILLERS
+    capitalised = {
         stem for word in analysis.question.split()[1:] if word[:1].isupper() and (stem := content_stem(fold(word)))
     }
-    asked = {stem for stem in asked if stem not in _FILLERS}
-    if not asked or not thing.page.sentences:
+    if not question_stems or not thing.page.sentences:
         return None
-    covered, best = max(
-        ((len(asked & set(each.stems)) / len(asked), each) for each in thing.page.sentences), key=lambda pair: pair[0]
+    share, best = max(
+        ((len(question_stems & set(line.stems)) / len(question_stems), line) for line in thing.page.sentences),
+        key=lambda pair: pair[0],
     )
     negated = bool(re.search(r"\b(?:not|never|no longer|n't)\b", best.text)) and not re.search(
         r"\b(?:not|never)\b", analysis.question
     )
-    missing = (others & asked) - {stem for each in thing.page.sentences for stem in each.stems}
-    holds = covered >= 0.5 and not negated and not missing
+    missing = (capitalised & question_stems) - {stem for line in thing.page.sentences for stem in line.stems}
+    holds = share >= 0.5 and not negated and not missing
     return Decision("yes" if holds else "no", _BY_WORDS, f"“{best.text[:80]}”", _positions(thing))
 
 

@@ -1,7 +1,7 @@
-"""Facts that a page states of its own subject: life dates and places, nationality, country, occupation, release.
+"""Facts that a page states about its subject: life dates and places, nationality, country, occupation, release.
 
-Reads the opening of an encyclopaedic page ("X (3 May 1902 in Bonn – 4 June 1980) was a German painter") and the plain
-sentences after it. Relations whose answer is a name are in `people`.
+They are read from the opening of an encyclopaedic page, "X (3 May 1902 in Bonn – 4 June 1980) was a German painter",
+and from the plain sentences after it. Relations whose answer is a name are in `people`.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ from pyrag_helpers.measures.amounts import whole_amount
 
 
 def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
+    """Yield the adjectives of peoples in a text, each with its position; see `nationality` for `hyphen`."""
     words = list(re.finditer(r"[\w.]+(?:-[\w]+)*", text))
     for index, match in enumerate(words):
-        two = text[match.start() : words[index + 1].end()] if index + 1 < len(words) else ""
+        two_words = text[match.start() : words[index + 1].end()] if index + 1 < len(words) else ""
         word = match.group().rstrip(".") if match.group() not in PEOPLES else match.group()
-        if two in PEOPLES:
-            yield match.start(), two
+        if two_words in PEOPLES:
+            yield match.start(), two_words
         elif word in PEOPLES and not (index and text[words[index - 1].start() : match.end()] in PEOPLES):
             yield match.start(), word
         elif "-" in word and not word.endswith("-born") and word.split("-")[hyphen] in PEOPLES:
@@ -52,95 +53,98 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
 
 
 def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Iterator[PageFact]:
-    """Find adjectives of peoples, and countries, in each sentence; strongest in the first, right after "was a".
+    """Find adjectives of peoples, and countries, in each sentence.
+
+    The strongest is the one in the first sentence, right after "was a".
 
     Args:
-        page: The page of the person, work or band.
-        analysis: The question; where it says "country" and its kind is another, adjectives weigh less, countries more.
-        hyphen: Part of a hyphenated word that counts: -1 the last ("American" of "German-American"), 0 the first.
+        page: Page of a person, work or band.
+        analysis: Analysis of the question. If it asks "which country", countries are preferred to adjectives.
+        hyphen: Index of the part of a hyphenated word that is returned: -1 for "American" of "German-American", 0 for
+            "German".
     """
     prefers_country = bool(re.search(r"\bcountry\b", analysis.question, re.I)) and analysis.kind != "country"
     for sentence in page.sentences:
         copula = COPULA.search(sentence.text)
         start = copula.end() if copula else 0
-        base = 1.0 if sentence.index == 0 else 0.6 - 0.05 * min(sentence.index, 6)
+        weight = 1.0 if sentence.index == 0 else 0.6 - 0.05 * min(sentence.index, 6)
         for position, word in _peoples(sentence.text, hyphen):
-            near = 0 <= position - start < 40
-            yield PageFact(
-                word, base * (1.0 if near else 0.6) - (0.12 if prefers_country else 0), sentence.index, "nationality"
-            )
+            is_near = 0 <= position - start < 40
+            strength = weight * (1.0 if is_near else 0.6) - (0.12 if prefers_country else 0)
+            yield PageFact(word, strength, sentence.index, "nationality")
         for country in _countries(sentence.text):
-            yield PageFact(country, base * (0.55 if not prefers_country else 0.9), sentence.index, "country")
+            yield PageFact(country, weight * (0.55 if not prefers_country else 0.9), sentence.index, "country")
 
 
 def _countries(text: str) -> list[str]:
+    """Return the countries of a text in order, also inside of a longer name such as "Republic of Ireland"."""
     names = [
         re.sub(r"['’]s?$", "", name.rstrip(".")) if name not in COUNTRIES else name
         for name in re.findall(rf"{NAME}", text)
     ]
-    found: list[str] = []
+    countries: list[str] = []
     for name in names:
         for part in (name, *re.split(r" (?:and|of|in) ", name)):
-            bare = part.removeprefix("the ").removeprefix("The ").rstrip(".")
-            key = part if part in COUNTRIES else bare
-            if key in COUNTRIES:
-                found.append(key)
+            without_article = part.removeprefix("the ").removeprefix("The ").rstrip(".")
+            country_name = part if part in COUNTRIES else without_article
+            if country_name in COUNTRIES:
+                countries.append(country_name)
                 break
-    return found
+    return countries
 
 
 def country(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Return the country in which a place lies or to which it belongs: the last country of the opening, else an
-    adjective of one.
+    """Find the country that a place is in: the last country of a sentence, or weaker, an adjective of a people.
 
     Args:
-        page: The page of the place.
-        analysis: The question; of the kinds "state" and "continent", those are looked for instead of countries.
+        page: Page of the place.
+        analysis: Analysis of the question. If its kind of answer is "state" or "continent", states or continents are
+            found instead of countries.
     """
     for sentence in page.sentences:
         strength = 1.0 - 0.08 * min(sentence.index, 6)
-        wanted = {"state": STATES, "continent": CONTINENTS}.get(analysis.kind)
-        found = (
-            _countries(sentence.text)
-            if wanted is None
-            else [
-                n
-                for each in re.findall(NAME, sentence.text)
-                if (n := re.sub(r"['’]s?$", "", each.rstrip("."))) in wanted
-            ]
-        )
-        found = [name for name in found if name != page.base]
-        if found:
-            yield PageFact(
-                _enclosing(found, sentence.text) if wanted is None else found[0], strength, sentence.index, "in"
-            )
-        if wanted is None:
+        regions = {"state": STATES, "continent": CONTINENTS}.get(analysis.kind)
+        areas = _countries(sentence.text) if regions is None else _named_among(regions, sentence.text)
+        areas = [name for name in areas if name != page.base]
+        if areas:
+            area = _enclosing(areas, sentence.text) if regions is None else areas[0]
+            yield PageFact(area, strength, sentence.index, "in")
+        if regions is None:
             for _, word in _peoples(sentence.text):
                 noun = ADJECTIVES.get(word, "")
-                named = noun and any(re.search(rf"\b{noun}\b", each.text) for each in page.sentences)
-                yield PageFact(noun if named else word, strength * 0.7, sentence.index, "nationality")
+                is_named = noun and any(re.search(rf"\b{noun}\b", line.text) for line in page.sentences)
+                yield PageFact(noun if is_named else word, strength * 0.7, sentence.index, "nationality")
                 break
 
 
-def _enclosing(found: list[str], text: str) -> str:
-    """Of several countries in a sentence the one a place lies in: ", Nigeria, sharing a border with Niger"."""
+def _named_among(names: frozenset[str], text: str) -> list[str]:
+    """Return the names in a text that are in a set, in the order of the text."""
+    candidates = (re.sub(r"['’]s?$", "", name.rstrip(".")) for name in re.findall(NAME, text))
+    return [name for name in candidates if name in names]
+
+
+def _enclosing(countries: list[str], text: str) -> str:
+    """Return the country that a place is in, of several in a sentence.
+
+    In "a city in Kano State, Nigeria, sharing a border with Niger" it is Nigeria.
+    """
     text = re.split(r"\b(?:border|shar|neighbou?r)\w*", text)[0]
     inside = [
         name
-        for name in found
+        for name in countries
         if re.search(
             rf"(?:,|\bin|\bof|\bwithin)(?: the| [a-z]+ern| [a-z]+-[a-z]+)? {re.escape(name)}(?=[.,;]|$| and\b)", text
         )
     ]
-    return (inside or found)[-1]
+    return (inside or countries)[-1]
 
 
 def county(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find "X County" or "County X", at most once in each sentence.
+    """Find "X County" or "County X", once per sentence.
 
     Args:
-        page: The page of the place.
-        analysis: Not used; every extractor takes it.
+        page: Page of the place.
+        analysis: Unused; all extractors take it.
     """
     for sentence in page.sentences:
         match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
@@ -148,14 +152,12 @@ def county(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
             yield PageFact(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
 
 
-_DROP = words("""
+_PRAISE = words("""
     silent
     former retired professional noted famous prominent leading well-known notable award-winning renowned early late
     young ex prolific influential popular acclaimed celebrated amateur active senior emeritus distinguished current
     female male Hall contemporary self-taught
 """)
-
-
 _ENDS_ROLE = words("""
     and of who in for from with at that which on by best known as to the based he she was is whose or serving born
     perhaps primarily mostly mainly also under during since until active
@@ -170,43 +172,47 @@ def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the first noun phrase after "was a German" that can be a role, without nationality and praise.
 
     Args:
-        page: The page to read; only its first three sentences are.
-        analysis: The question; for the relation "occupation" words such as "son" or "film" are no role.
+        page: Page to read, of which the first three sentences are used.
+        analysis: Analysis of the question. For the relation "occupation", words such as "son" and "film" are not roles.
     """
     for sentence in page.sentences[:3]:
         match = COPULA.search(sentence.text)
         roles = _noun_phrases(sentence.text[match.end() :]) if match else []
-        fitting = [role for role in roles if analysis.relation != "occupation" or role.split()[-1] not in _NO_ROLE]
-        if fitting:
-            yield PageFact(fitting[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
+        possible_roles = [
+            role for role in roles if analysis.relation != "occupation" or role.split()[-1] not in _NO_ROLE
+        ]
+        if possible_roles:
+            yield PageFact(possible_roles[0], 1.0 if sentence.index == 0 else 0.6, sentence.index, "is a")
             return
 
 
 def _noun_phrases(text: str) -> list[str]:
-    """The plain phrases of the next words, parted by commas and small words."""
-    found: list[list[str]] = [[]]
-    for word in re.findall(r"[\w'’.-]+|[^\w\s]", text)[:16]:
-        bare = word.rstrip(".")
-        if not word[0].isalpha() or bare in _ENDS_ROLE or bare.endswith("ing"):
-            found.append([])
-        elif found[-1] or not _is_praise(bare):
-            found[-1].append(bare)
-    return [" ".join(phrase) for phrase in found if phrase]
+    """Return the noun phrases in the first 16 words of a text, split at commas and small words."""
+    phrases: list[list[str]] = [[]]
+    for token in re.findall(r"[\w'’.-]+|[^\w\s]", text)[:16]:
+        word = token.rstrip(".")
+        if not token[0].isalpha() or word in _ENDS_ROLE or word.endswith("ing"):
+            phrases.append([])
+        elif phrases[-1] or not _is_praise(word):
+            phrases[-1].append(word)
+    return [" ".join(phrase) for phrase in phrases if phrase]
 
 
 def _is_praise(word: str) -> bool:
-    return word in _DROP or not word[:1].islower() or "-born" in word or word.endswith("-American")
+    """Return whether a word before a role is not a part of it: "famous", "German", "Berlin-born"."""
+    return word in _PRAISE or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
 def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str]) -> Iterator[PageFact]:
-    """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening.
+    """Find the dates within 130 characters after a verb of release or foundation, and the date of the opening sentence.
 
     Args:
-        page: The page of the work or organisation.
-        analysis: The question; it says whether only the year is wanted.
-        pattern: The verbs.
+        page: Page of the work or organisation.
+        analysis: Analysis of the question, which may ask for the year only. Dates after a verb of the question are
+            stronger.
+        pattern: Verbs of the event.
     """
-    asked = {stem(word) for word in analysis.folded.split()}
+    question_stems = {stem(word) for word in analysis.folded.split()}
     for sentence in page.sentences:
         for match in pattern.finditer(sentence.text):
             after = sentence.text[match.end() : match.end() + 130]
@@ -214,9 +220,8 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
             if text:
                 full = -0.3 if not re.search(r"\d{3}", text) else 0.1 if re.search(r"[A-Z]", text) else 0.0
                 close = 0.05 if ALL_DATES.search(after[:30]) else 0.0
-                close += (
-                    0.2 if stem(match.group().lower()) in asked else 0.0
-                )  # "opened" is asked, and "began" is not it
+                # a question with "opened" does not ask when something "began"
+                close += 0.2 if stem(match.group().lower()) in question_stems else 0.0
                 yield PageFact(text, 0.85 + full + close - 0.06 * min(sentence.index, 8), sentence.index, match.group())
     if page.lead is not None:
         opening = re.search(r"\b(?:is|was|are|were) (?:an?|the) .{0,30}?\b(\d{4})\b", page.lead.text)
@@ -227,11 +232,11 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
 
 
 def population(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find numbers of inhabitants, at most one in each sentence.
+    """Find numbers of inhabitants, at most one per sentence.
 
     Args:
-        page: The page of the place.
-        analysis: Not used; every extractor takes it.
+        page: Page of the place.
+        analysis: Unused; all extractors take it.
     """
     for sentence in page.sentences:
         match = POPULATION.search(sentence.text)
@@ -240,11 +245,11 @@ def population(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
 
 def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find names of at least two words that are those of prizes; stronger where the sentence says "won" or the like.
+    """Find names of prizes of at least two words, stronger in a sentence with "won" or a similar verb.
 
     Args:
-        page: The page of the winner.
-        analysis: Not used; every extractor takes it.
+        page: Page of the winner.
+        analysis: Unused; all extractors take it.
     """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
@@ -253,21 +258,17 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
             text = sentence.span(span.first - 2 if joined else span.first, span.stop)
             text = re.sub(r"^(?:The|A|An) ", "", text)
             if PRIZE.search(text) and len(text.split()) > 1:
-                yield PageFact(
-                    text,
-                    (0.9 if won else 0.5) - 0.05 * min(sentence.index, 6),
-                    sentence.index,
-                    won.group() if won else "award",
-                )
+                strength = (0.9 if won else 0.5) - 0.05 * min(sentence.index, 6)
+                yield PageFact(text, strength, sentence.index, won.group() if won else "award")
 
 
 def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageFact]:
     """Find the first match of a pattern in each sentence, without a leading article.
 
     Args:
-        page: The page to read.
-        pattern: Its first group that matched is the answer, else the whole match.
-        cue: Said to people as the reason.
+        page: Page to read.
+        pattern: Pattern whose first matching group is the answer, or the whole match if no group matches.
+        cue: Reason to show in the rationale.
     """
     for sentence in page.sentences:
         match = pattern.search(sentence.text)
@@ -279,12 +280,12 @@ def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageF
 
 
 def by_measure(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageFact]:
-    """Find the first match of a pattern in each sentence, and take the amount in it as a whole: "6 ft 2 in".
+    """Find the first amount that a pattern matches in each sentence, extended to the whole amount: "6 ft 2 in".
 
     Args:
-        page: The page to read.
-        pattern: Its first group that matched is the amount.
-        cue: Said to people as the reason.
+        page: Page to read.
+        pattern: Pattern whose first matching group is in the amount.
+        cue: Reason to show in the rationale.
     """
     for sentence in page.sentences:
         match = pattern.search(sentence.text)
@@ -302,59 +303,56 @@ _NO_GENRE = words("""
 
 
 def genre(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the words between the nationality and the noun of a work or band: "an American punk rock band".
+    """Find the genre before the noun of a work or band: "punk rock" in "an American punk rock band".
 
     Args:
-        page: The page of the work or band; only its first sentence is read.
-        analysis: Not used; every extractor takes it.
+        page: Page of the work or band, of which the first sentence is used.
+        analysis: Unused; all extractors take it.
     """
     if page.lead is None:
         return
     match = GENRE.search(page.lead.text)
-    kept = (
-        [word for word in match.group(1).split() if word.lower() not in _NO_GENRE and word[0].islower()]
-        if match
-        else []
-    )
-    if kept:
-        yield PageFact(" ".join(kept).strip(","), 0.9, 0, "is a")
+    words_before_noun = match.group(1).split() if match else []
+    genre_words = [word for word in words_before_noun if word.lower() not in _NO_GENRE and word[0].islower()]
+    if genre_words:
+        yield PageFact(" ".join(genre_words).strip(","), 0.9, 0, "is a")
 
 
 def continent(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find continents, at most one in each sentence.
+    """Find continents, at most one per sentence.
 
     Args:
-        page: The page of the place.
-        analysis: Not used; every extractor takes it.
+        page: Page of the place.
+        analysis: Unused; all extractors take it.
     """
     pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
     yield from by_pattern(page, pattern, "in")
 
 
 def origin(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the nationality of a work or a band, by adjective or by the country it is from.
+    """Find the country of origin of a work or band: a country, or an adjective of a people.
 
     Args:
-        page: The page of the work or band.
-        analysis: The question, as for `nationality`.
+        page: Page of the work or band.
+        analysis: Analysis of the question. If it asks "which country", countries are preferred to adjectives.
     """
-    for found in nationality(page, analysis, hyphen=0):
-        bonus = 0.25 if found.text in COUNTRIES and found.text not in ADJECTIVES and found.sentence == 0 else 0.0
-        yield PageFact(found.text, min(found.strength + bonus, 1.0), found.sentence, found.cue)
+    for fact in nationality(page, analysis, hyphen=0):
+        bonus = 0.25 if fact.text in COUNTRIES and fact.text not in ADJECTIVES and fact.sentence == 0 else 0.0
+        yield PageFact(fact.text, min(fact.strength + bonus, 1.0), fact.sentence, fact.cue)
 
 
 def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find names after "in", "of" or "at" that are neither a month nor the page's own title; earlier ones are stronger.
+    """Find names after "in", "of" or "at", earlier ones stronger; months and the page's own title are left out.
 
     Args:
-        page: The page to read; only its first three sentences are.
-        analysis: Not used; every extractor takes it.
+        page: Page to read, of which the first three sentences are used.
+        analysis: Unused; all extractors take it.
     """
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
-            names = names_after(sentence, match.end())
-            if names and names[0].split()[0] not in MONTH_WORDS and names[0] != page.base:
-                yield PageFact(names[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
+            listed = names_after(sentence, match.end())
+            if listed and listed[0].split()[0] not in MONTH_WORDS and listed[0] != page.base:
+                yield PageFact(listed[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
 
 
 Extractor = Callable[[View, QuestionAnalysis], Iterator[PageFact]]

@@ -1,6 +1,6 @@
-"""A person's dates and places: born, died, buried, and of what; read from brackets after the name and plain sentences.
+"""Dates and places of a person's life: birth, death, burial, and the cause of death.
 
-One of the sources of `facts`, which lists what can be asked.
+A source of `facts`. They are read from the brackets after the name and from plain sentences.
 """
 
 from __future__ import annotations
@@ -26,9 +26,11 @@ from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence
 
+_MAX_START = 250  # characters before the brackets that hold a person's dates
+
 
 def brackets(sentence: Sentence) -> Iterator[tuple[int, str]]:
-    """Outer bracketed parts of a sentence."""
+    """Yield the outer bracketed parts of a sentence, each with the position of its first character."""
     depth, start = 0, 0
     for index, char in enumerate(sentence.text):
         if char == "(":
@@ -41,11 +43,11 @@ def brackets(sentence: Sentence) -> Iterator[tuple[int, str]]:
 
 
 def _life_parts(page: View) -> tuple[str, str]:
-    """Return what the brackets behind a person's name say of birth and of death."""
-    found = [(start, inside) for sentence in page.sentences[:2] for start, inside in brackets(sentence)]
-    ranges = [each for each in found if len(ALL_DATES.findall(each[1])) > 1 and SPLIT.search(each[1])]
-    for start, inside in (*ranges[:1], *found):
-        if start > 250 or not (ALL_DATES.search(inside) or re.match(r"\s*(?:born|b\.|died)", inside)):
+    """Return the parts on birth and on death in the brackets after a person's name."""
+    bracketed = [pair for sentence in page.sentences[:2] for pair in brackets(sentence)]
+    ranges = [pair for pair in bracketed if len(ALL_DATES.findall(pair[1])) > 1 and SPLIT.search(pair[1])]
+    for start, inside in (*ranges[:1], *bracketed):
+        if start > _MAX_START or not (ALL_DATES.search(inside) or re.match(r"\s*(?:born|b\.|died)", inside)):
             continue
         if re.match(r"\s*(?:died|d\.)", inside):
             return "", inside
@@ -58,21 +60,22 @@ def _life_parts(page: View) -> tuple[str, str]:
 
 
 def first_date(text: str, year_only: bool) -> str:
-    """Return the first date of a text, or "" where it has none.
+    """Return the first date of a text, or "" if it has no date.
 
     Args:
         text: Part of a sentence.
-        year_only: Return only the year of a date that has one.
+        year_only: Return only the year, if the date has a year.
     """
-    found = ALL_DATES.search(text)
-    if not found:
+    match = ALL_DATES.search(text)
+    if not match:
         return ""
-    full = re.sub(r"\s+", " ", found.group()).strip()
-    year = re.search(r"\d{3,4}(?:\s?BCE?)?", full) if year_only else None
-    return year.group() if year else full
+    date = re.sub(r"\s+", " ", match.group()).strip()
+    year = re.search(r"\d{3,4}(?:\s?BCE?)?", date) if year_only else None
+    return year.group() if year else date
 
 
 def _place_in(text: str) -> str:
+    """Return the first place of a text: a name at its start, after a comma, or after "in", "at", "near"."""
     for match in re.finditer(r"(?:\b(?:in|at|near|from|of)\s+|^|,\s*|\)\s*)", text):
         place = PLACE.match(text, match.end())
         if (
@@ -86,26 +89,26 @@ def _place_in(text: str) -> str:
 
 
 def pick_place(place: str, kind: str) -> str:
-    """Return the part of "Bonn, Hesse, Germany" that a question asks for: the country, the state, else the town.
+    """Return the part of a place such as "Bonn, Hesse, Germany" that a question asks for.
 
     Args:
-        place: Places parted by commas, the smallest first.
-        kind: Kind of answer: "country", "state", "continent", "county"; anything else means the first part.
+        place: Names of places separated by commas, the smallest first.
+        kind: Kind of answer: "country", "state", "continent" or "county". Any other kind means the first part.
 
     Returns:
-        The part, or "" where none is of that kind.
+        The part, or "" if the place has no part of this kind.
     """
     parts = [part.strip().rstrip(".-") for part in place.split(",")]
-    wanted = {"country": COUNTRIES, "state": STATES, "continent": CONTINENTS}.get(kind)
-    if wanted is not None:
-        return next((part for part in reversed(parts) if part.removeprefix("the ") in wanted), "")
+    names = {"country": COUNTRIES, "state": STATES, "continent": CONTINENTS}.get(kind)
+    if names is not None:
+        return next((part for part in reversed(parts) if part.removeprefix("the ") in names), "")
     if kind == "county":
         return next((part for part in parts if part.endswith("County") or part.startswith("County")), "")
     return parts[0]
 
 
-def _own(sentence: Sentence, position: int, page: View) -> float:
-    """Rate how surely the words at `position` speak of the page's subject rather than of a relative."""
+def _about_subject(sentence: Sentence, position: int, page: View) -> float:
+    """Return how surely the words at a position are about the page's subject rather than about a relative."""
     before = sentence.text[:position].strip()
     words = re.findall(r"\w+", before)
     if (
@@ -114,17 +117,17 @@ def _own(sentence: Sentence, position: int, page: View) -> float:
         or words[-1].lower() in ("he", "she", "it", "who", "and", "was")
     ):
         return 1.0
-    own = set(re.findall(r"\w+", page.base))
-    return 0.95 if set(words) & own or sentence.index == 0 else 0.6
+    title_words = set(re.findall(r"\w+", page.base))
+    return 0.95 if set(words) & title_words or sentence.index == 0 else 0.6
 
 
 def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
-    """Find a person's date of birth or death: in the brackets after the name, then within 120 characters after a verb.
+    """Find a person's date of birth or death, in the brackets after the name and within 120 characters after a verb.
 
     Args:
-        page: The person's page.
-        analysis: The question; it says whether only the year is wanted.
-        death: Look for death instead of birth.
+        page: Page of the person.
+        analysis: Analysis of the question, which may ask for the year only.
+        death: Find the date of death instead of birth.
     """
     born, died = _life_parts(page)
     text = first_date(died if death else born, analysis.year_only)
@@ -137,16 +140,17 @@ def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[P
         for match in pattern.finditer(sentence.text):
             text = first_date(sentence.text[match.end() : match.end() + 120], analysis.year_only)
             if text:
-                yield PageFact(text, 0.9 * _own(sentence, match.start(), page), sentence.index, match.group())
+                yield PageFact(text, 0.9 * _about_subject(sentence, match.start(), page), sentence.index, match.group())
 
 
 def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[PageFact]:
-    """Find a person's place of birth or death: in the brackets after the name, then within 160 characters after a verb.
+    """Find a person's place of birth or death, in the brackets after the name and within 160 characters after a verb.
 
     Args:
-        page: The person's page.
-        analysis: The question; its kind (country, state, island …) says which part of a place is wanted.
-        death: Look for death instead of birth.
+        page: Page of the person.
+        analysis: Analysis of the question, whose kind of answer tells which part of a place to return, such as the
+            country.
+        death: Find the place of death instead of birth.
     """
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), analysis.kind)
     if inner:
@@ -158,19 +162,21 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
             place = place or pick_place(_stated_place(tail, match.group(), death), analysis.kind)
             if place:
                 strength = 0.95 if match.group() in ("born", "died") else 0.85
-                yield PageFact(place, strength * _own(sentence, match.start(), page), sentence.index, match.group())
+                yield PageFact(
+                    place, strength * _about_subject(sentence, match.start(), page), sentence.index, match.group()
+                )
     if not death and page.lead is not None and analysis.kind == "place":
         yield from _origin(page.lead)
 
 
 def _island(tail: str) -> str:
-    """ "on the island of Fårö", "in the Orkney Islands": the island, not the town on it."""
-    found = re.search(rf"\b[Ii]slands? of ({NAME})|({NAME} Islands?\b)|\bon ({NAME})", tail)
-    return next((group.rstrip(".") for group in found.groups() if group), "") if found else ""
+    """Return the island of "on the island of Fårö" or "in the Orkney Islands", or ""."""
+    match = re.search(rf"\b[Ii]slands? of ({NAME})|({NAME} Islands?\b)|\bon ({NAME})", tail)
+    return next((group.rstrip(".") for group in match.groups() if group), "") if match else ""
 
 
 def _bracketed_place(part: str) -> str:
-    """The place beside a date: "6 May 1874 in Bonn, Hesse", "Paris, November 1618"."""
+    """Return the place beside a date in brackets: "6 May 1874 in Bonn, Hesse", "Paris, November 1618"."""
     dated = ALL_DATES.search(part)
     if not dated:
         return ""
@@ -181,15 +187,16 @@ def _bracketed_place(part: str) -> str:
 
 
 def _stated_place(tail: str, verb: str, death: bool) -> str:
-    """The place in what follows "born" or "died", up to where the sentence turns to something else."""
+    """Return the first place after "born" or "died", up to the words that begin another fact."""
     turn = r"\b(?:born|buried|where|after)\b" if death else r"\b(?:died|buried|moved|to a|to the)\b"
     tail = re.split(turn, tail.split(")")[0])[0]
     tail = f"of{tail}" if verb.endswith("native of") else tail
-    found = (_place_in(tail[at.start() :]) for at in re.finditer(r"\b(?:in|at|near|of)\s+", tail))
-    return next((place for place in found if place), "")
+    places = (_place_in(tail[match.start() :]) for match in re.finditer(r"\b(?:in|at|near|of)\s+", tail))
+    return next((place for place in places if place), "")
 
 
 def _origin(lead: Sentence) -> Iterator[PageFact]:
+    """Find the place in "Bonn-born", "native of Bonn" or "from Bonn"."""
     match = re.search(rf"({NAME})-(?:born|based)\b|\b(?:native of|from|hails from)\s+({NAME})", lead.text)
     place = (match.group(1) or match.group(2)) if match else ""
     if place and place not in PEOPLES:
@@ -197,11 +204,11 @@ def _origin(lead: Sentence) -> Iterator[PageFact]:
 
 
 def burial(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the dates that follow "buried" or the like in a sentence.
+    """Find the date that follows "buried" or a similar word in a sentence.
 
     Args:
-        page: The person's page.
-        analysis: The question; it says whether only the year is wanted.
+        page: Page of the person.
+        analysis: Analysis of the question, which may ask for the year only.
     """
     for sentence in page.sentences:
         match = re.search(r"\b(?:buried|interred|laid to rest)\b", sentence.text)
@@ -211,11 +218,11 @@ def burial(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
 
 def cause(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find causes of death: a known one after "died of" or the like is strongest, a bare "drowned" weakest.
+    """Find causes of death. A known cause after "died of" is strongest, and a bare word such as "drowned" weakest.
 
     Args:
-        page: The person's page.
-        analysis: Not used; every extractor takes it.
+        page: Page of the person.
+        analysis: Unused; all extractors take it.
     """
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)

@@ -1,4 +1,4 @@
-"""Patterns over sentences by which `life` and `facts` find facts that are no names of people; no code."""
+"""Patterns that find dates, places, causes of death and other facts in sentences, for `life` and `facts`."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -85,7 +85,4 @@ LENGTH = re.compile(
 )
 RIVER = re.compile(
     rf"\b(?:on|along|beside|by|through|crossed by|banks? of)\s+(?:both sides of |the [a-z]+ banks? of )?(?:the )?((?:[Rr]iver {NAME})|(?:{NAME} River\b))"
-)
-LANGUAGE = re.compile(
-    r"\b([A-Z][a-z]+)(?:-|\s)(?:language|speaking|speaker)|\b(?:in|into|spoken|speaks?|language is|languages are) (?:the )?([A-Z][a-z]+)\b"
 )

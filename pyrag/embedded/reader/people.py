@@ -1,7 +1,7 @@
-"""Names tied to a subject by a cue: who directed, wrote, founded; spouses, parents; schools, employers, labels.
+"""Names that a cue ties to a page's subject: directors, spouses, parents, schools, employers, labels.
 
-A cue is a pattern over a sentence's text; the answer is the name right after (or before) it. Facts that are no names
-(dates, nationalities, occupations) are in `facts`.
+A cue is a pattern over the text of a sentence, and the answer is the name right after or before it. Other facts, such
+as dates, nationalities and occupations, are in `facts`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from pyrag.embedded.words import STOPWORDS, Sentence, fold
 
 @dataclass(frozen=True, slots=True)
 class PageFact:
-    """An answer found by a pattern. `strength` in [0, 1] is the pattern's own reliability; `cue` is for people."""
+    """Answer that a pattern finds on a page.
+
+    Args:
+        text: The answer.
+        strength: Reliability of the pattern, in [0, 1].
+        sentence: Index of the sentence.
+        cue: Words that the pattern matched, for the rationale.
+        kind: Selector of the cue, such as "after". Empty for answers of other extractors.
+    """
 
     text: str
     strength: float
@@ -31,7 +39,7 @@ class PageFact:
 _SKIP_STOPS = words("""
     by and in on at from with for to of who which that is was were are when while after before as
 """) - {"of"}
-_NO_PERSONS = frozenset(
+_NO_PERSONS = frozenset(  # relations whose answers are not people: a nationality may be part of the name
     (
         "publisher",
         "record label",
@@ -52,38 +60,37 @@ _NO_PERSONS = frozenset(
 )
 _MONTHS = frozenset(MONTHS.split("|"))
 
-_COMPILED = {
+_CUES = {
     relation.name: tuple(
-        (re.compile(pattern, re.IGNORECASE if "a-z" not in pattern else 0), take, strength)
-        for pattern, take, strength in relation.cues
+        (re.compile(pattern, re.IGNORECASE if "a-z" not in pattern else 0), selector, reliability)
+        for pattern, selector, reliability in relation.cues
     )
     for relation in RELATIONS
 }
 
 
 def by_cue(relation: str, page: View) -> Iterator[PageFact]:
-    """Find the names that a cue of the relation points at, in every sentence; never the page's own title.
+    """Find the names that cues of a relation point at, except the page's own title.
 
     Args:
-        relation: Name of the relation; nothing is found for one without cues.
-        page: The page to read.
+        relation: Name of the relation. A relation without cues has no answers.
+        page: Page to read.
     """
     for sentence in page.sentences:
-        for pattern, take, strength in _COMPILED.get(relation, ()):
+        for pattern, selector, reliability in _CUES.get(relation, ()):
             for match in pattern.finditer(sentence.text):
-                text = _take(sentence, match, take, relation)
+                text = _name_at(sentence, match, selector, relation)
                 if text and fold(text) != fold(page.base):
-                    yield PageFact(
-                        text, strength - 0.02 * min(sentence.index, 6), sentence.index, match.group().strip(), take
-                    )
+                    strength = reliability - 0.02 * min(sentence.index, 6)
+                    yield PageFact(text, strength, sentence.index, match.group().strip(), selector)
 
 
 def in_full(text: str, page: View) -> str:
-    """Return a lone surname as the page gives it in full elsewhere: "Arena" becomes "Tina Arena".
+    """Return the full name of a surname, if the page has it: "Tina Arena" for "Arena".
 
     Args:
-        text: A name; one of several words, or part of the page's title, stays as it is.
-        page: The page on which the name was found.
+        text: Name. A name of several words, or a word of the page's title, is returned unchanged.
+        page: Page that the name is from.
     """
     if " " in text or not text or fold(text) in fold(page.base).split():
         return text
@@ -107,42 +114,49 @@ def in_full(text: str, page: View) -> str:
     return text
 
 
-def _take(sentence: Sentence, match: re.Match[str], take: str, relation: str) -> str:
-    if take == "before":
+def _name_at(sentence: Sentence, match: re.Match[str], selector: str, relation: str) -> str:
+    """Return the name that a match points at, or "".
+
+    Parents are often listed together, as in "the son of Ann and Bob". If the words or titles show that the first is a
+    woman, she is the mother and the second is the father.
+    """
+    if selector == "before":
         return _name_before(sentence, match.start())
-    found = names_after(sentence, match.end(), persons=relation not in _NO_PERSONS)
+    names = names_after(sentence, match.end(), persons=relation not in _NO_PERSONS)
     if (
         relation in ("mother", "father")
-        and len(found) > 1
-        and not re.search(r"\b(?:and|&|by)\b", sentence.text[match.end() :].split(found[1])[0])
+        and len(names) > 1
+        and not re.search(r"\b(?:and|&|by)\b", sentence.text[match.end() :].split(names[1])[0])
     ):
-        found = found[:1]  # "the son of A, B played …": B is somebody else
-    if relation == "mother" and take == "second":
-        return _if_female(sentence, match.end(), found) or (found[1] if len(found) > 1 else "")
-    if relation == "father" and found and _if_female(sentence, match.end(), found):
-        return found[1] if len(found) > 1 else ""
-    if take == "second":
-        return found[1] if len(found) > 1 else ""
-    text = found[0] if found else ""
-    return "" if take == "place" and text.split()[:1] and text.split()[0] in _MONTHS else text
+        names = names[:1]  # in "the son of A, B played …" B is another person
+    if relation == "mother" and selector == "second":
+        return _if_female(sentence, match.end(), names) or (names[1] if len(names) > 1 else "")
+    if relation == "father" and names and _if_female(sentence, match.end(), names):
+        return names[1] if len(names) > 1 else ""
+    if selector == "second":
+        return names[1] if len(names) > 1 else ""
+    text = names[0] if names else ""
+    return "" if selector == "place" and text.split()[:1] and text.split()[0] in _MONTHS else text
 
 
-def _if_female(sentence: Sentence, position: int, found: list[str]) -> str:
-    """The first name after `position` if the words before it, or its own title, say it is a woman."""
-    if not found:
+def _if_female(sentence: Sentence, position: int, names: list[str]) -> str:
+    """Return the first name after a position if its title or the words before it show a woman, else ""."""
+    if not names:
         return ""
-    gap = sentence.text[position : position + 80].split(found[0])[0]
-    words = set(re.findall(r"\w+", f"{gap} {found[0].split()[0]}".lower()))
-    return found[0] if words & (FAMILY_FEMALE | {"lady", "duchess", "countess", "empress", "singer-actress"}) else ""
+    words_before = sentence.text[position : position + 80].split(names[0])[0]
+    words = set(re.findall(r"\w+", f"{words_before} {names[0].split()[0]}".lower()))
+    return names[0] if words & (FAMILY_FEMALE | {"lady", "duchess", "countess", "empress", "singer-actress"}) else ""
 
 
 def _token_at(sentence: Sentence, position: int) -> int:
+    """Return the first token that starts at or after a character of the text."""
     return next((i for i, start in enumerate(sentence.starts) if start >= position), len(sentence.starts))
 
 
 def _skip_to_name(sentence: Sentence, index: int, limit: int = 8) -> int:
-    """Return the place where a name begins, past articles, nationalities and roles: "by the French filmmaker Jean
-    Rollin".
+    """Return the token at which a name starts after articles, nationalities and roles, or -1 if other words come first.
+
+    In "by the French filmmaker Jean Rollin" the name starts at "Jean".
     """
     for offset in range(limit):
         at = index + offset
@@ -162,60 +176,64 @@ def _skip_to_name(sentence: Sentence, index: int, limit: int = 8) -> int:
         previous = sentence.lowers[at - 1] if at else ""
         if lower in ('"', "“", "'", ",", "-") and (lower != "," or (offset and previous.isalpha())):
             continue
-        following = sentence.words[at + 1] if at + 1 < len(sentence.words) else ""
-        joins_roles = lower == "and" and offset > 0 and following.islower() and following not in STOPWORDS
+        next_word = sentence.words[at + 1] if at + 1 < len(sentence.words) else ""
+        joins_roles = lower == "and" and offset > 0 and next_word.islower() and next_word not in STOPWORDS
         if not lower.replace("-", "").isalpha() or (lower in _SKIP_STOPS and not joins_roles):
             return -1
     return -1
 
 
 def _after_role(sentence: Sentence, first: int, stop: int) -> int:
-    """The name itself where a role stands between: "the Aztec ruler Moctezuma II", "Ali's daughter Fatimah"."""
-    look = stop
+    """Return the start of the name behind a role, or `first` if no role follows the capitalised words.
+
+    In "the Aztec ruler Moctezuma II" it is "Moctezuma", in "Ali's daughter Fatimah" it is "Fatimah".
+    """
+    index = stop
     while (
-        look < len(sentence.words)
-        and look - stop < 4
-        and sentence.words[look].islower()
-        and (sentence.lowers[look] not in STOPWORDS or sentence.lowers[look] == "and")
+        index < len(sentence.words)
+        and index - stop < 4
+        and sentence.words[index].islower()
+        and (sentence.lowers[index] not in STOPWORDS or sentence.lowers[index] == "and")
     ):
-        look += 1
+        index += 1
     if (
-        look > stop
-        and look < len(sentence.words)
-        and is_name_word(sentence.words[look])
-        and sentence.lowers[look - 1] in ROLES
+        index > stop
+        and index < len(sentence.words)
+        and is_name_word(sentence.words[index])
+        and sentence.lowers[index - 1] in ROLES
     ):
-        return look
+        return index
     return first
 
 
 def names_after(sentence: Sentence, position: int, *, persons: bool = True) -> list[str]:
-    """Return up to three names that are listed from a position of the text on: "A, B and C".
+    """Return up to three names that are listed after a position, as in "A, B and C".
 
     Args:
-        sentence: The sentence to read.
-        position: Character of its text from which to look; a name may begin some words later.
-        persons: Drop a leading nationality from each name.
+        sentence: Sentence to read.
+        position: Character of the sentence's text. A name may start some words later.
+        persons: Remove a nationality before each name.
     """
-    found: list[str] = []
+    listed: list[str] = []
     index = _token_at(sentence, position)
-    while len(found) < 3:
+    while len(listed) < 3:
         first = _skip_to_name(sentence, index)
         if first < 0:
             break
         stop = _with_suffix(sentence, name_run(sentence, first))
         first = strip_title_words(sentence, first, stop) if persons else first
-        found.append(clean_name(sentence.span(first, stop)))
+        listed.append(clean_name(sentence.span(first, stop)))
         index = _past_brackets(sentence, stop)
         if index >= len(sentence.words) or sentence.lowers[index] not in (",", "and", "&", "by"):
             break
         index += 1
         if index < len(sentence.words) and sentence.lowers[index - 1] == "," and sentence.lowers[index] == "and":
             index += 1
-    return found
+    return listed
 
 
 def _past_brackets(sentence: Sentence, index: int) -> int:
+    """Return the token after brackets that open at a token, or this token."""
     if index < len(sentence.words) and sentence.words[index] == "(":
         while index < len(sentence.words) and sentence.words[index] != ")":
             index += 1
@@ -230,7 +248,7 @@ _RANKS = words("""
 
 
 def _with_suffix(sentence: Sentence, stop: int) -> int:
-    """Past ", Jr.", ", Duke of Normandy" and ", 5th Marquess of Lansdowne", which belong to the name before them."""
+    """Return the end of a name with its suffix: ", Jr.", ", Duke of Normandy", ", 5th Marquess of Lansdowne"."""
     rest = sentence.lowers[stop : stop + 3]
     if len(rest) > 1 and rest[0] == "," and rest[1] in ("jr", "sr", "jr.", "sr."):
         return stop + 2
@@ -244,9 +262,9 @@ def _with_suffix(sentence: Sentence, stop: int) -> int:
 
 
 def _name_before(sentence: Sentence, position: int) -> str:
-    """The name that ends right before a position of the text."""
-    stop = next((i for i, start in enumerate(sentence.starts) if start >= position), len(sentence.starts))
-    best = ""
+    """Return the name that ends right before a position of the text, or ""."""
+    stop = _token_at(sentence, position)
+    name = ""
     for first in range(max(stop - 6, 0), stop):
         if (
             is_name_word(sentence.words[first])
@@ -255,13 +273,13 @@ def _name_before(sentence: Sentence, position: int) -> str:
         ):
             if first and is_name_word(sentence.words[first - 1]) and sentence.lowers[first - 1] not in STOPWORDS:
                 continue
-            best = sentence.span(strip_title_words(sentence, first, stop), stop)
+            name = sentence.span(strip_title_words(sentence, first, stop), stop)
             break
-    return clean_name(best)
+    return clean_name(name)
 
 
 def clean_name(text: str) -> str:
-    """A name without a possessive or stray punctuation at its ends."""
+    """Return a name without possessive, dropped titles and punctuation at its ends."""
     text = re.sub(r"['’]s?$", "", text.strip(' ,;:"“”'))
     words = text.split()
     while len(words) > 1 and words[0].lower().rstrip(".") in DROPPED_TITLES:

@@ -1,6 +1,6 @@
-"""The period in which somebody was active, reigned or held an office, as the page states it: "1914–1935".
+"""Periods in which a person was active, reigned or held an office: "1914–1935".
 
-One of the sources of `facts`. Years only: two periods are compared and intersected by year.
+A source of `facts`. Periods consist of years only, since programs compare and intersect them by year.
 """
 
 from __future__ import annotations
@@ -32,32 +32,40 @@ _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
 def period(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the periods that a sentence states of what is asked; the dates of a life, in brackets, are none.
+    """Find the periods that sentences give for an office or activity.
+
+    The dates of a life, in brackets after a name, do not count.
 
     Args:
-        page: The page to read.
-        analysis: The question; a period whose clause shares an office or activity with it is stronger.
+        page: Page to read.
+        analysis: Analysis of the question. A period is stronger if its clause shares an office or activity with it.
     """
-    asked = {found for word in fold(analysis.question).split() if (found := content_stem(word))}
+    question_stems = {stem for word in fold(analysis.question).split() if (stem := content_stem(word))}
     for sentence in page.sentences:
         for pattern, strength in ((_FROM_TO, 1.0), (_DASH, 0.9), (_SINCE, 0.6)):
             for match in pattern.finditer(sentence.text):
-                near = _fit(sentence, match, asked)
+                fit = _fit(sentence, match, question_stems)
                 text = _years(match)
-                if text and near:
-                    yield PageFact(text, strength * near - 0.03 * min(sentence.index, 6), sentence.index, match.group())
+                if text and fit:
+                    yield PageFact(text, strength * fit - 0.03 * min(sentence.index, 6), sentence.index, match.group())
 
 
-def _fit(sentence: Sentence, match: re.Match[str], asked: set[str]) -> float:
-    """Rate how surely a period is that of the office or activity asked for: by the words of its clause."""
+def _fit(sentence: Sentence, match: re.Match[str], question_stems: set[str]) -> float:
+    """Return how surely a period belongs to the office or activity that a question asks for, by the words near it.
+
+    It is 0 if no office or activity stands near the period.
+    """
     clause = re.split(r"[.;]", sentence.text[: match.start()])[-1][-90:]
-    doing = _DOING.findall(f"{clause} {sentence.text[match.end() : match.end() + 25]}")
-    if not doing or (sentence.index == 0 and _LIFE.match(sentence.text[: match.start()]) and "reign" not in clause):
+    activities = _DOING.findall(f"{clause} {sentence.text[match.end() : match.end() + 25]}")
+    if not activities or (
+        sentence.index == 0 and _LIFE.match(sentence.text[: match.start()]) and "reign" not in clause
+    ):
         return 0.0
-    return 1.0 if any(content_stem(fold(word)) in asked for word in doing) else 0.75
+    return 1.0 if any(content_stem(fold(word)) in question_stems for word in activities) else 0.75
 
 
 def _years(match: re.Match[str]) -> str:
+    """Return a period as "1914–1935" or "1914–present", or "" if it ends before it starts."""
     start, end = _YEAR.search(match["start"]), _YEAR.search(match.groupdict().get("end") or "")
     if start is None:
         return ""

@@ -1,7 +1,7 @@
-"""Answers by patterns of known relations, and by comparing dates, numbers and names; unknown where neither applies.
+"""Lexical reader: answers by patterns of known relations, and by comparing dates, numbers and names.
 
-Deterministic, without a model; holds nothing between questions. It reads one fact at a time: joining facts is the
-program's job. The neural answerer reads what no pattern answers.
+It is deterministic, uses no model and keeps nothing between questions. It reads one fact at a time; joining facts is
+the job of the program. Questions that no pattern answers are left to the neural answerer.
 """
 
 from __future__ import annotations
@@ -31,18 +31,25 @@ from pyrag.embedded.reader.view import View, view, views
 from pyrag.embedded.words import STOPWORDS, content_stem, fold
 from pyrag.trace.model import UNKNOWN, Passage
 
-# Chosen for the exact match of whole programs on training questions, repairs and further passages included: a false
-# unknown costs a repair and mostly the answer, so about one in four answers just above a threshold need be right.
-PATTERN_THRESHOLD = 0.25  # a pattern's reliability times how surely the page is the right one
+# Minimum of a pattern's reliability times the page's relevance. It is low because a wrong "unknown" costs a repair and
+# usually the answer: an answer just above the threshold pays off if it is right one time in four.
+PATTERN_THRESHOLD = 0.25
+_MIN_ABOUT = 0.2  # pages that match the question's subject less are not read
+_MIN_SUPPORT = 0.25  # share of the question's words that must stand near an option
 
 
 def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0) -> Reading:
-    """Answer a question by patterns of known relations and by comparing dates, numbers and names.
+    """Answer a question by patterns of known relations, or by comparing dates, numbers and names.
 
     Args:
-        query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
-        passages: The passages to read, or None to read the query's own facts.
-        eagerness: Factor on the evidence; above 1 the answer is unknown less often.
+        query: Question. Without passages, "Given: FACTS. Answer the question: QUESTION".
+        passages: Passages to read. None to read the facts in the query.
+        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+            answers.
+
+    Returns:
+        The answer with the passage it is from. Unknown if nothing is sure enough, or if two values have units that
+        cannot be compared.
     """
     if passages is None:
         try:
@@ -60,14 +67,16 @@ def read_views(
     eagerness: float = 1.0,
     ask: Ask | None = None,
 ) -> Reading:
-    """Do as `read` for a question and passages that were made ready before.
+    """Answer an analysed question from passages that are already split into sentences; see `read`.
 
     Args:
-        analysis: The question.
-        pages: A view of each passage, in the order of `passages`.
-        passages: The passages themselves.
-        eagerness: Factor on the evidence; above 1 the answer is unknown less often.
-        ask: Answers a further question from the same passages, for a yes/no question that a value decides.
+        analysis: Analysis of the question.
+        pages: View of each passage, in the order of `passages`.
+        passages: Passages of the views.
+        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+            answers.
+        ask: Function that answers another question from the same passages, for yes/no questions about a value. None to
+            decide them by sentences only.
     """
     if not analysis.question or not pages:
         return _unknown("there are no passages to read")
@@ -82,7 +91,7 @@ def read_views(
 
 
 def _yes_or_no(analysis: QuestionAnalysis, pages: list[View], ask: Ask | None) -> Reading:
-    """Answer by comparing two things, by what is stated of one, or weakly by the words that a passage shares."""
+    """Answer by comparing two things, by a sentence about one thing, or weakly by shared words."""
     things = _named_things(analysis, pages)
     compared = compare(analysis, things) if len(things) >= 2 else None
     if compared is not None:
@@ -94,78 +103,85 @@ def _yes_or_no(analysis: QuestionAnalysis, pages: list[View], ask: Ask | None) -
 
 
 def by_pattern(analysis: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
-    """Return the finding of a pattern of the question's relation, if it is sure enough to stand by itself.
+    """Return the answer of a pattern for the question's relation, if it is sure enough.
 
     Args:
-        analysis: The question.
-        pages: The pages to read.
-        eagerness: Factor on the confidence before it is held against `PATTERN_THRESHOLD`.
+        analysis: Analysis of the question.
+        pages: Pages to read.
+        eagerness: Factor on the confidence before it is compared with `PATTERN_THRESHOLD`.
 
     Returns:
-        The reading, or None where no pattern is sure enough.
+        The answer, or None if no pattern is sure enough.
     """
-    found = _by_relation(analysis, pages)
-    return found if found and (found.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
+    reading = _by_relation(analysis, pages)
+    return reading if reading and (reading.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
 
 
 def _by_relation(analysis: QuestionAnalysis, pages: Sequence[View]) -> Reading | None:
-    """The strongest answer that a pattern of the question's relation finds on a page about its subject."""
+    """Return the strongest answer of a pattern for the question's relation on a page about its subject."""
     best: tuple[float, Reading] | None = None
     if not analysis.relation:
         return None
     for page in pages:
-        if page.about < 0.2:
+        if page.about < _MIN_ABOUT:
             continue
-        for each in facts_of(analysis.relation, analysis, page):
-            score = round(each.strength * page.about, 4)
-            if (best is None or score > best[0]) and fold(each.text):
-                text = in_full(each.text, page) if analysis.kind == "person" else _as_asked(analysis, each.text)
-                sentence = page.sentences[each.sentence].text[:120]
-                said = f"“{sentence}” of [{page.position + 1}] matches “{each.cue}” ({analysis.relation})"
-                best = score, Reading(text, True, (page.position,), said, min(score, 1.0))
+        for fact in facts_of(analysis.relation, analysis, page):
+            score = round(fact.strength * page.about, 4)
+            if (best is None or score > best[0]) and fold(fact.text):
+                text = in_full(fact.text, page) if analysis.kind == "person" else _as_asked(analysis, fact.text)
+                sentence = page.sentences[fact.sentence].text[:120]
+                rationale = f"“{sentence}” of [{page.position + 1}] matches “{fact.cue}” ({analysis.relation})"
+                best = score, Reading(text, True, (page.position,), rationale, min(score, 1.0))
     return best[1] if best else None
 
 
 def _as_asked(analysis: QuestionAnalysis, text: str) -> str:
-    """The country itself where the question says "which country" and the page has only an adjective of it."""
+    """Return the country for an adjective such as "Swedish" if the question asks "which country"."""
     return ADJECTIVES.get(text, text) if analysis.head in ("country", "nation") else text
 
 
-def _unknown(why: str) -> Reading:
-    return Reading(UNKNOWN, False, (), why, 0.0)
+def _unknown(rationale: str) -> Reading:
+    return Reading(UNKNOWN, False, (), rationale, 0.0)
 
 
-def _verdict(found: Decision | None) -> Reading | None:
-    return Reading(found.text, True, found.pages, found.because, round(found.confidence, 4)) if found else None
+def _verdict(decision: Decision | None) -> Reading | None:
+    """Return a decision as a reading."""
+    if decision is None:
+        return None
+    return Reading(decision.text, True, decision.pages, decision.because, round(decision.confidence, 4))
 
 
 def _choice(analysis: QuestionAnalysis, options: list[Statement | None], pages: list[View]) -> Reading:
-    compared = _verdict(choose(analysis, options))
-    if compared:
-        return compared
-    scored = [_support(analysis, option, pages) for option in analysis.options]
-    best = max(range(len(scored)), key=lambda index: scored[index][0])
-    if scored[best][0] < 0.25 or scored[0][0] == scored[-1][0]:
+    """Choose between two options by a date or number, or weakly by the words that stand near each."""
+    verdict = _verdict(choose(analysis, options))
+    if verdict:
+        return verdict
+    supports = [_support(analysis, option, pages) for option in analysis.options]
+    best = max(range(len(supports)), key=lambda index: supports[index][0])
+    if supports[best][0] < _MIN_SUPPORT or supports[0][0] == supports[-1][0]:
         return _unknown("the passages do not tell the two apart")
-    page = scored[best][1]
+    page = supports[best][1]
     return Reading(
         analysis.options[best],
         True,
         (page,),
         f"[{page + 1}] says most of what is asked of it",
-        round(min(scored[best][0], 1.0) / 2, 4),
+        round(min(supports[best][0], 1.0) / 2, 4),
     )
 
 
 def _support(analysis: QuestionAnalysis, option: str, pages: list[View]) -> tuple[float, int]:
-    """Return the share of the question's words that is said in sentences that name the option, or on its own page."""
-    names = {stem for each in analysis.options for stem in _stems(each)}
-    asked = _stems(analysis.question) - names
+    """Return how well the pages support an option, and the position of the page that supports it best.
+
+    The support is the highest share of the question's words in a sentence that names the option or is on its own page.
+    """
+    option_stems = {stem for name in analysis.options for stem in _stems(name)}
+    question_stems = _stems(analysis.question) - option_stems
     best = (0.0, 0)
     for page in pages:
-        for each in page.sentences:
-            if fold(option) in fold(each.text) or fold(option) == fold(page.base):
-                share = len(asked & set(each.stems)) / max(len(asked), 1)
+        for sentence in page.sentences:
+            if fold(option) in fold(sentence.text) or fold(option) == fold(page.base):
+                share = len(question_stems & set(sentence.stems)) / max(len(question_stems), 1)
                 best = max(best, (share, page.position), key=lambda pair: pair[0])
     return best
 
@@ -175,37 +191,42 @@ def _stems(text: str) -> set[str]:
 
 
 def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Statement]:
-    """The pages whose titles the question names, in the order in which it names them."""
+    """Return the pages whose titles the question names, in the order of the question.
+
+    A title that is part of a longer title is left out. If the question names no title, the page that has all of its
+    names is returned.
+    """
     question = f" {analysis.folded} "
-    found = {
+    by_title = {
         page.base: Statement(page.base, page, page.about)
         for page in reversed(pages)
         if len(fold(page.base)) > 2 and f" {fold(page.base)} " in question
     }
-    kept = [
-        each
-        for each in found.values()
-        if not any(fold(each.name) != fold(o.name) and fold(each.name) in fold(o.name) for o in found.values())
+    titles = {fold(thing.name) for thing in by_title.values()}
+    things = [
+        thing
+        for thing in by_title.values()
+        if not any(title != fold(thing.name) and fold(thing.name) in title for title in titles)
     ]
-    if not kept:
-        close = max(pages, key=lambda page: (_names_seen(analysis, page), -page.position))
-        return [Statement(close.base, close, 0.5)] if _names_seen(analysis, close) == 1.0 else []
-    return sorted(kept, key=lambda each: question.find(fold(each.name)))
+    if not things:
+        best = max(pages, key=lambda page: (_names_seen(analysis, page), -page.position))
+        return [Statement(best.base, best, 0.5)] if _names_seen(analysis, best) == 1.0 else []
+    return sorted(things, key=lambda thing: question.find(fold(thing.name)))
 
 
 def _aggregate(query: str) -> Reading:
-    """Answers from the facts of "Given: … Answer the question: …"."""
+    """Answer from the facts of "Given: … Answer the question: …"."""
     facts, question = split_aggregation(query)
     analysis = analyse(question)
     if not facts:
         return _unknown("there are no facts to answer from")
     if analysis.kind == "choice":
-        compared = _verdict(choose(analysis, from_facts(analysis.options, facts)))
-        if compared:
-            return _uncited(compared)
+        verdict = _verdict(choose(analysis, from_facts(analysis.options, facts)))
+        if verdict:
+            return _uncited(verdict)
     if analysis.kind == "yesno":
         names = _capitalised(analysis.question, facts)
-        things = [each for each in from_facts(names, facts) if each]
+        things = [thing for thing in from_facts(names, facts) if thing]
         stated = None if len(things) > 1 else verdict_on(question, [view(0, Passage("facts", "", facts), analysis)])
         return _uncited(
             stated or _verdict(decide(analysis, things)) or _unknown("the facts do not decide the question")
@@ -214,11 +235,12 @@ def _aggregate(query: str) -> Reading:
 
 
 def _uncited(reading: Reading) -> Reading:
+    """Return a reading without citations: facts in a query have no passage."""
     return Reading(reading.text, reading.known, (), reading.rationale, reading.confidence)
 
 
 def _capitalised(question: str, facts: str) -> list[str]:
-    """Names that stand both in the question and in the facts, longest first found."""
+    """Return the capitalised names of a question that the facts also have."""
     runs = re.findall(
         r"(?:[^\W\d_a-z][\w'’.-]*)(?:\s+(?:(?:of|the|de|la|von|van|to)\s+)*[^\W\d_a-z][\w'’.-]*)*", question[1:]
     )
@@ -227,25 +249,29 @@ def _capitalised(question: str, facts: str) -> list[str]:
 
 
 def _from_fact(analysis: QuestionAnalysis, facts: str) -> Reading:
+    """Answer from facts in a query: a short fact is the answer itself, others are read by patterns."""
     page = view(0, Passage("facts", analysis.subject, facts), analysis)
     if len(facts.split()) <= 6 and not re.search(r"\b(?:is|was|are|were|has|had)\b|:", facts):
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)
-    found = _by_relation(analysis, [page]) if analysis.relation else None
-    return _uncited(found) if found else _unknown("the facts do not answer the question")
+    reading = _by_relation(analysis, [page]) if analysis.relation else None
+    return _uncited(reading) if reading else _unknown("the facts do not answer the question")
 
 
 def _names_seen(analysis: QuestionAnalysis, page: View) -> float:
-    """Share of the capitalised words and numbers of the question that the page has; 1 where there are none."""
-    wanted = {
+    """Return the share of the question's capitalised words and numbers that a page has.
+
+    It is 1 if the question has no such words.
+    """
+    names = {
         word
         for token in analysis.question.split()[1:]
         if token[:1].isupper() or token[:1].isdigit() or token[:1] in '"“'
         for word in fold(token).split()
         if word not in STOPWORDS
     }
-    if not wanted:
+    if not names:
         return 1.0
-    there = {part for each in page.sentences for word in each.lowers for part in fold(word).split()} | set(
+    page_words = {part for sentence in page.sentences for word in sentence.lowers for part in fold(word).split()} | set(
         fold(page.title).split()
     )
-    return sum(word in there or word.removesuffix("s") in there for word in wanted) / len(wanted)
+    return sum(word in page_words or word.removesuffix("s") in page_words for word in names) / len(names)

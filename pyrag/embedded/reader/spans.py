@@ -1,4 +1,4 @@
-"""Dates, numbers, places, nationalities and names in a sentence, as spans of token positions."""
+"""Spans of a sentence's tokens: dates, numbers and names, with the kind of each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pyrag.embedded.lexicon import (
 )
 from pyrag.embedded.words import STOPWORDS, Sentence
 
-_JOINERS = PARTICLES - {"and"}  # lower-case words that may stand inside a name, up to three in a row
+_JOINERS = PARTICLES - {"and"}  # lower-case words inside of names, up to three in a row
 _MONTH = rf"(?:{MONTHS}|{SHORT_MONTHS})"
 _ERA = r"(?:\s?(?:BCE?|CE|AD|B\.C\.|A\.D\.))?"
 DATE = re.compile(
@@ -52,7 +52,13 @@ _PLACES = frozenset(COUNTRIES) | STATES | CONTINENTS
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Tokens `first` to `stop` (exclusive) of a sentence; `kind` is one of the names in this module's docstring."""
+    """Span of tokens.
+
+    Args:
+        first: First token.
+        stop: Token after the last one.
+        kind: "date", "year", "number", "bare number" (without its unit), or a kind of name; see `kind_of_name`.
+    """
 
     first: int
     stop: int
@@ -60,10 +66,12 @@ class Span:
 
 
 def is_name_word(word: str) -> bool:
+    """Return whether a word has a capital first or, as in "iPod", a capital second letter."""
     return word[:1].isupper() or (word[:1].isdigit() is False and len(word) > 2 and word[1:2].isupper())
 
 
 def _by_regex(sentence: Sentence, pattern: re.Pattern[str], kind: str) -> Iterator[Span]:
+    """Yield the matches of a pattern as spans of the tokens that they touch."""
     for match in pattern.finditer(sentence.text):
         first = next((i for i, end in enumerate(sentence.ends) if end > match.start()), None)
         if first is None:
@@ -76,62 +84,62 @@ def _by_regex(sentence: Sentence, pattern: re.Pattern[str], kind: str) -> Iterat
 
 
 def dates(sentence: Sentence) -> list[Span]:
-    """Full dates first, then years and centuries that lie in no date."""
-    found = list(_by_regex(sentence, DATE, "date")) if any(char.isdigit() for char in sentence.text) else []
+    """Return the dates of a sentence, then the years and centuries outside of these dates."""
+    spans = list(_by_regex(sentence, DATE, "date")) if any(char.isdigit() for char in sentence.text) else []
     for pattern in (CENTURY, YEAR):
         for span in _by_regex(sentence, pattern, "year"):
-            if not any(span.first < other.stop and other.first < span.stop for other in found):
-                found.append(span)
-    return found
+            if not any(span.first < other.stop and other.first < span.stop for other in spans):
+                spans.append(span)
+    return spans
 
 
-def numbers(sentence: Sentence, taken: list[Span]) -> list[Span]:
-    """Return numbers with their unit ("number"), and again without it ("bare number").
+def numbers(sentence: Sentence, excluded: list[Span]) -> list[Span]:
+    """Return the numbers of a sentence with their units ("number"), and again without ("bare number").
 
     Args:
-        sentence: The sentence to read.
-        taken: Spans that no number may overlap, such as its dates.
+        sentence: Sentence to read.
+        excluded: Spans that numbers must not overlap, such as dates.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for pattern in (NUMBER, _NUMBER_WORD):
         for span in _by_regex(sentence, pattern, "number"):
-            if not any(span.first < other.stop and other.first < span.stop for other in (*taken, *found)):
-                found.append(span)
+            if not any(span.first < other.stop and other.first < span.stop for other in (*excluded, *spans)):
+                spans.append(span)
                 if span.stop - span.first > 1 and sentence.words[span.stop - 1].isalpha():
-                    found.append(Span(span.first, span.stop - 1, "bare number"))
-    return found
+                    spans.append(Span(span.first, span.stop - 1, "bare number"))
+    return spans
 
 
 def name_run(sentence: Sentence, first: int) -> int:
-    """Return the end (exclusive) of the name that starts at token `first`; `first` itself where there is none.
+    """Return the end of the name that starts at a token, or the token itself if no name starts there.
 
     Args:
-        sentence: The sentence to read.
-        first: Token at which the name starts; may lie beyond the last.
+        sentence: Sentence to read.
+        first: Token at which the name starts. It may be after the last token.
     """
     words, lowers = sentence.words, sentence.lowers
     if first >= len(words) or not is_name_word(words[first]):
         return first
     stop = first + 1
     while stop < len(words):
-        look = stop
-        while look < len(words) and look - stop < 3 and lowers[look] in _JOINERS and words[look].islower():
-            look += 1
+        after = stop
+        while after < len(words) and after - stop < 3 and lowers[after] in _JOINERS and words[after].islower():
+            after += 1
         if (
-            look < len(words)
-            and words[look] == "."
-            and look == stop
-            and (len(words[look - 1]) == 1 or lowers[look - 1] in HONORIFICS)
+            after < len(words)
+            and words[after] == "."
+            and after == stop
+            and (len(words[after - 1]) == 1 or lowers[after - 1] in HONORIFICS)
         ):
-            look += 1  # an initial or a title: "M. Krishnan Nair", "Hon. George Villiers"
-        if (look < len(words) and is_name_word(words[look]) and words[look] not in _BREAKING) or (
-            look < len(words)
-            and look == stop
-            and words[look][0].isdigit()
-            and words[look - 1][0].isupper()
-            and len(words[look]) < 4
+            after += 1  # initial or title, as in "M. Krishnan Nair" and "Hon. George Villiers"
+        if (after < len(words) and is_name_word(words[after]) and words[after] not in _BREAKING) or (
+            after < len(words)
+            and after == stop
+            and words[after][0].isdigit()
+            and words[after - 1][0].isupper()
+            and len(words[after]) < 4
         ):
-            stop = look + 1
+            stop = after + 1
         else:
             break
     return stop
@@ -141,16 +149,16 @@ _BREAKING = frozenset(("He", "She", "It", "They", "The", "His", "Her", "In", "On
 
 
 def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
-    """Return the start of a name without leading nationalities: "American Jim Sheridan" begins at "Jim".
+    """Return the start of a name without nationalities: "American Jim Sheridan" starts at "Jim".
 
     Args:
-        sentence: The sentence of the name.
+        sentence: Sentence that the name is from.
         first: First token of the name.
-        stop: Token after its last; at least one token is kept.
+        stop: Token after the last one. At least one token of the name remains.
     """
     while stop - first > 1:
-        two = " ".join(sentence.words[first : first + 2])
-        if two in PEOPLES and stop - first > 2:
+        two_words = " ".join(sentence.words[first : first + 2])
+        if two_words in PEOPLES and stop - first > 2:
             first += 2
         elif sentence.words[first] in PEOPLES:
             first += 1
@@ -160,12 +168,15 @@ def strip_title_words(sentence: Sentence, first: int, stop: int) -> int:
 
 
 def kind_of_name(sentence: Sentence, first: int, stop: int) -> str:
-    """Return the kind of a name: nationality, place, person, organisation, opener (a sentence's first word) or name.
+    """Return the kind of a name.
 
     Args:
-        sentence: The sentence of the name.
+        sentence: Sentence that the name is from.
         first: First token of the name.
-        stop: Token after its last.
+        stop: Token after the last one.
+
+    Returns:
+        "nationality", "place", "person", "organisation", "opener" for the first word of a sentence, or "name".
     """
     text = sentence.span(first, stop)
     if text in PEOPLES:
@@ -176,7 +187,7 @@ def kind_of_name(sentence: Sentence, first: int, stop: int) -> str:
     if sentence.lowers[first] in HONORIFICS and stop - first > 1:
         return "person"
     if first == 0 and stop == 1:
-        return "opener"  # any word may open a sentence with a capital
+        return "opener"  # the first word of a sentence has a capital even if it is not a name
     if sentence.lowers[stop - 1] in _ORGANISATION:
         return "organisation"
     if sentence.lowers[stop - 1] in _LANDSCAPE or before in ("in", "near", "at"):
@@ -196,14 +207,14 @@ _LANDSCAPE = words("""
 
 
 def names(sentence: Sentence) -> list[Span]:
-    """Capitalised runs. A word that opens the sentence counts unless it is a stop word."""
-    found: list[Span] = []
+    """Return the runs of capitalised words. The first word of the sentence is included unless it is a stop word."""
+    spans: list[Span] = []
     position = 0
     while position < len(sentence.words):
         stop = name_run(sentence, position)
-        lone_stopword = stop - position == 1 and sentence.lowers[position] in STOPWORDS
-        if stop > position and not lone_stopword:
+        is_stop_word = stop - position == 1 and sentence.lowers[position] in STOPWORDS
+        if stop > position and not is_stop_word:
             first = position + (sentence.lowers[position] in STOPWORDS)
-            found.append(Span(first, stop, kind_of_name(sentence, first, stop)))
+            spans.append(Span(first, stop, kind_of_name(sentence, first, stop)))
         position = max(stop, position + 1)
-    return found
+    return spans

@@ -1,4 +1,4 @@
-"""Answers from a table in a passage: the cell where the row and the column that a question names meet."""
+"""Answers from a table in a passage: the cell of the row and column that a question names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ _MAX_ROWS = 200
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell with the names of its row and column."""
+    """Cell of a table.
+
+    Args:
+        row: First cell of the row, which names it.
+        column: Heading of the column.
+        text: Text of the cell.
+    """
 
     row: str
     column: str
@@ -28,26 +34,32 @@ class Cell:
 
 
 def by_table(analysis: QuestionAnalysis, pages: Sequence[View], passages: Sequence[Passage]) -> Reading | None:
-    """Return the one cell that a question names by its row and column; None if no cell or several are named.
+    """Return the cell that a question names by row and column.
 
     Args:
-        analysis: The question.
-        pages: A view of each passage.
-        passages: The passages, whose lines hold the tables.
+        analysis: Analysis of the question.
+        pages: View of each passage.
+        passages: Passages, whose lines hold the tables.
+
+    Returns:
+        The answer, or None if no cell or several cells are named, or if the question has words that the passage lacks.
     """
     if analysis.wh not in ("who", "what", "which", "when", "where", "how much", "how many", "how long", "how", "name"):
         return None
-    asked = fold(analysis.question).split()
+    question_words = fold(analysis.question).split()
     for page, passage in zip(pages, passages, strict=True):
-        cells = [cell for cell in cells_of(passage.text) if _is_named(cell, asked, page)]
-        if len({cell.text for cell in cells}) == 1 and _accounted(cells[0], asked, page):
+        cells = [cell for cell in cells_of(passage.text) if _is_named(cell, question_words, page)]
+        if len({cell.text for cell in cells}) == 1 and _is_covered(cells[0], question_words, page):
             because = f"row “{cells[0].row}”, column “{cells[0].column}” of [{page.position + 1}]"
             return Reading(cells[0].text, True, (page.position,), because, _CONFIDENCE)
     return None
 
 
 def cells_of(text: str) -> Iterator[Cell]:
-    """Yield the cells of Markdown tables behind the first column; the first line of a table names its columns."""
+    """Yield the cells of Markdown tables except those in the first column.
+
+    The first line of a table has the headings of its columns.
+    """
     header: list[str] = []
     for line in text.splitlines()[:_MAX_ROWS]:
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
@@ -61,59 +73,70 @@ def cells_of(text: str) -> Iterator[Cell]:
                     yield Cell(cells[0], column, cell)
 
 
-def _is_named(cell: Cell, asked: Sequence[str], page: View) -> bool:
-    """Return whether the question has all words of the row and, unless it only says "value", of the column."""
-    return _has(asked, cell.row) and (fold(cell.column) in _PLAIN_COLUMNS or _has(asked, cell.column))
+def _is_named(cell: Cell, question_words: Sequence[str], page: View) -> bool:
+    """Return whether a question has the words of the cell's row and column; a column such as "value" may be missing."""
+    return _has(question_words, cell.row) and (fold(cell.column) in _PLAIN_COLUMNS or _has(question_words, cell.column))
 
 
 _PLAIN_COLUMNS = frozenset(("value", "values", "details", "description", "specification", "data", ""))
 
 
-def _has(asked: Sequence[str], name: str) -> bool:
+def _has(question_words: Sequence[str], name: str) -> bool:
+    """Return whether a question has all words of a name, in any form."""
     words = [word for word in fold(name).split() if word not in STOPWORDS]
-    return bool(words) and all(any(are_alike(word, each) for each in asked) for word in words)
+    return bool(words) and all(any(are_alike(word, asked) for asked in question_words) for word in words)
 
 
-def _accounted(cell: Cell, asked: Sequence[str], page: View) -> bool:
-    """Return whether every other word of the question is one of the page's: "the weight of the Heron H5"."""
-    known = {*fold(cell.row).split(), *fold(cell.column).split(), *fold(page.title).split()}
-    known |= {word for each in page.sentences for word in fold(each.text).split()}
-    return all(word in STOPWORDS or word in _ASKING or any(are_alike(word, each) for each in known) for word in asked)
+def _is_covered(cell: Cell, question_words: Sequence[str], page: View) -> bool:
+    """Return whether every word of the question is in the cell, on its page, or a common word."""
+    page_words = {*fold(cell.row).split(), *fold(cell.column).split(), *fold(page.title).split()}
+    page_words |= {word for sentence in page.sentences for word in fold(sentence.text).split()}
+    return all(
+        word in STOPWORDS or word in _ASKING or any(are_alike(word, page_word) for page_word in page_words)
+        for word in question_words
+    )
 
 
 _ASKING = frozenset(("much", "many", "long", "number", "name", "value", "have", "tell"))
 
 
 def other_label(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
-    """Return whether a mark stands under one label, and the question names another: "Present: …", "Absent: …".
+    """Return whether a span has a label such as "Present:", and the question names another label of the passage.
 
     Args:
-        analysis: The question.
-        passage: The passage.
-        start: First character of the mark.
+        analysis: Analysis of the question.
+        passage: Passage of the span.
+        start: First character of the span.
     """
     labels = [(match.end(), match["label"]) for match in _LABEL.finditer(passage.text)]
-    mine = next((label for end, label in reversed(labels) if end <= start and "\n" not in passage.text[end:start]), "")
-    asked = fold(analysis.question).split()
-    return bool(mine) and not _has(asked, mine) and any(_has(asked, label) for _, label in labels)
+    own_label = next(
+        (label for end, label in reversed(labels) if end <= start and "\n" not in passage.text[end:start]), ""
+    )
+    question_words = fold(analysis.question).split()
+    return (
+        bool(own_label)
+        and not _has(question_words, own_label)
+        and any(_has(question_words, label) for _, label in labels)
+    )
 
 
 _LABEL = re.compile(r"(?:^|(?<=[.;!?] )|(?<=\n))(?:[-*] )?(?P<label>[A-Z][\w-]*(?: [\w-]+)?): ")
 
 
 def other_row(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
-    """Return whether a mark stands in a table's row, and the question names another row of that table.
+    """Return whether a span is in a row of a table, and the question names another row of the table.
 
     Args:
-        analysis: The question.
-        passage: The passage.
-        start: First character of the mark.
+        analysis: Analysis of the question.
+        passage: Passage of the span.
+        start: First character of the span.
     """
     text = passage.text
     line = text[text.rfind("\n", 0, start) + 1 : (text.find("\n", start) + 1 or len(text) + 1) - 1]
     if line.count("|") < 2:
         return False
-    asked = fold(analysis.question).split()
-    rows = [cells.split("|")[0].strip() for each in text.splitlines() if (cells := each.strip().strip("|")).count("|")]
-    mine = line.strip().strip("|").split("|")[0].strip()
-    return not _has(asked, mine) and any(_has(asked, row) for row in rows if row != mine)
+    question_words = fold(analysis.question).split()
+    table = (row.strip().strip("|") for row in text.splitlines())
+    rows = [row.split("|")[0].strip() for row in table if "|" in row]
+    own_row = line.strip().strip("|").split("|")[0].strip()
+    return not _has(question_words, own_row) and any(_has(question_words, row) for row in rows if row != own_row)

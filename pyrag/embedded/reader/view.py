@@ -1,6 +1,7 @@
-"""A passage as the reader sees it: sentences, the title without its qualifier, and how well it fits a subject.
+"""View of a passage for the reader: its sentences, its title without qualifier, and how well it matches a question.
 
-The match of a question's entity with a title is the strongest evidence a lexical reader has: a page is about its title.
+A page is about its title. Therefore the match of the question's subject with the title is the strongest evidence of
+the lexical reader.
 """
 
 from __future__ import annotations
@@ -20,7 +21,15 @@ _QUALIFIER = re.compile(r"\s*\(([^()]*)\)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A passage made ready. `about` in [0, 1] says how surely the passage is the page of the question's subject."""
+    """Passage that is ready for reading.
+
+    Args:
+        position: Position of the passage, from 0.
+        title: Title of the passage.
+        base: Title without its qualifier: "Crash" for "Crash (1996 film)".
+        sentences: Sentences of the passage.
+        about: How surely the passage is the page of the question's subject, in [0, 1].
+    """
 
     position: int
     title: str
@@ -30,39 +39,41 @@ class View:
 
     @property
     def lead(self) -> Sentence | None:
+        """First sentence of the passage."""
         return self.sentences[0] if self.sentences else None
 
 
 def views(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> list[View]:
-    """Make passages ready; their positions count from 0.
+    """Return a view of each passage. Positions count from 0.
 
     Args:
-        analysis: The question; each view says how well its passage fits the subject.
-        passages: The passages, in the order in which answers cite them.
+        analysis: Analysis of the question, whose subject is compared with the titles.
+        passages: Passages, in the order in which answers cite them.
     """
     return [view(position, passage, analysis) for position, passage in enumerate(passages)]
 
 
 def view(position: int, passage: Passage, analysis: QuestionAnalysis) -> View:
-    """Make a passage ready: sentences, the title without its qualifier, and how well it fits the question's subject.
+    """Return the view of a passage.
 
     Args:
-        position: Number of the passage, from 0, for citations.
-        passage: The passage.
-        analysis: The question.
+        position: Position of the passage, from 0.
+        passage: Passage to split into sentences.
+        analysis: Analysis of the question, whose subject is compared with the title.
     """
     title = tidy(passage.title)
-    found = tuple(sentences(passage.text))
+    lines = tuple(sentences(passage.text))
     base = _QUALIFIER.sub("", title).strip() or title
-    return View(position, title, base, found, _about(title, base, analysis, found[0] if found else None))
+    return View(position, title, base, lines, _about(title, base, analysis, lines[0] if lines else None))
 
 
 def _words(text: str) -> list[str]:
+    """Return the words of a name without articles and small words."""
     return [word for word in fold(text).split() if word not in ("the", "a", "an", "of", "and", "s", "de")]
 
 
 def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | None) -> float:
-    """1 for the page named in the question, less for part of a name, 0 for a page about something else."""
+    """Return 1 for the page that a question names, less for a part of its name, and 0 for any other page."""
     question, folded = analysis.folded, fold(base)
     if not folded:
         return 0.0
@@ -75,7 +86,7 @@ def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | N
             score *= _coverage(analysis.subject, folded)
         qualifier = fold(title[len(base) :])
         if qualifier:
-            shared = [w for w in qualifier.split() if f" {w} " in f" {question} "]
+            shared = [word for word in qualifier.split() if f" {word} " in f" {question} "]
             score += 0.05 if len(shared) == len(qualifier.split()) else (0.0 if shared else -0.02)
     if score < 0.9 and analysis.subject and "," in base and fold(base.split(",")[0]) == fold(analysis.subject):
         score = max(score, 0.85)
@@ -85,41 +96,44 @@ def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | N
 
 
 def _coverage(subject: str, folded_title: str) -> float:
-    """Share of the subject's capitalised words in a title: "Limousine" is not the page of "Long Black Limousine"."""
+    """Return the share of a subject's capitalised words that a title has.
+
+    It is low for the subject "Long Black Limousine" and the title "Limousine".
+    """
     words = {fold(word) for word in subject.split() if word[:1].isupper() or word[:1].isdigit()} - {
         "",
         "the",
         "a",
         "an",
     }
-    inside = set(folded_title.split())
-    return sum(set(word.split()) <= inside for word in words) / len(words) if words else 1.0
+    title_words = set(folded_title.split())
+    return sum(set(word.split()) <= title_words for word in words) / len(words) if words else 1.0
 
 
 def _name_match(subject: str, title: str) -> float:
-    """Names that differ by middle names, suffixes or honorifics; 0 where a surname or number differs."""
-    left = [w for w in _words(_QUALIFIER.sub("", subject)) if w not in HONORIFICS]
-    right = [w for w in _words(title) if w not in HONORIFICS]
-    if not left or not right:
+    """Return how well two names match; middle names, suffixes and honorifics may differ."""
+    subject_words = [word for word in _words(_QUALIFIER.sub("", subject)) if word not in HONORIFICS]
+    title_words = [word for word in _words(title) if word not in HONORIFICS]
+    if not subject_words or not title_words:
         return 0.0
-    if left == right:
+    if subject_words == title_words:
         return 0.92
-    common = set(left) & set(right)
-    if len(common) == min(len(set(left)), len(set(right))):
-        ratio = len(common) / max(len(left), len(right))
+    common = set(subject_words) & set(title_words)
+    if len(common) == min(len(set(subject_words)), len(set(title_words))):
+        ratio = len(common) / max(len(subject_words), len(title_words))
         return 0.35 + 0.5 * ratio if len(common) > 1 or ratio >= 0.5 else 0.25
-    if left[-1] == right[-1] and left[0] == right[0]:
+    if subject_words[-1] == title_words[-1] and subject_words[0] == title_words[0]:
         return 0.7
-    jaccard = len(common) / len(set(left) | set(right))
+    jaccard = len(common) / len(set(subject_words) | set(title_words))
     return 0.8 * jaccard if jaccard > 0.5 else 0.0
 
 
 def _lead_match(subject: str, lead: Sentence | None) -> float:
-    """The subject is another name of the page, given in its first words: "X, better known as Y"."""
-    wanted = [w for w in _words(subject) if w not in HONORIFICS]
-    if lead is None or not wanted:
+    """Return how surely a page gives the subject as its other name, as in "X, better known as Y, was"."""
+    subject_words = [word for word in _words(subject) if word not in HONORIFICS]
+    if lead is None or not subject_words:
         return 0.0
-    head = " ".join(_words(re.split(r"\b(?:is|was|are|were)\b", lead.text, maxsplit=1)[0][:200]))
-    if " ".join(wanted) in head:
-        return 0.8 if len(wanted) > 1 else 0.4
-    return 0.7 if len(wanted) > 1 and all(word in head.split() for word in wanted) else 0.0
+    before_verb = " ".join(_words(re.split(r"\b(?:is|was|are|were)\b", lead.text, maxsplit=1)[0][:200]))
+    if " ".join(subject_words) in before_verb:
+        return 0.8 if len(subject_words) > 1 else 0.4
+    return 0.7 if len(subject_words) > 1 and all(word in before_verb.split() for word in subject_words) else 0.0

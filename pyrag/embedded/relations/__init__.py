@@ -1,1 +1,1 @@
-"""The relations that questions ask about: one table, which planner, reader and rewriter share."""
+"""Relations that questions ask about: one table for the planner, the reader and the rewriter."""

@@ -1,4 +1,4 @@
-"""Relations of people: lives, kin, careers, memberships, pupils. Rows of the table in `table`."""
+"""Relations of people: lives, kin, careers, memberships and pupils. Rows of `relations.table`."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 

@@ -1,4 +1,4 @@
-"""Relations of places and organisations. Rows of the table in `table`."""
+"""Relations of places and organisations. Rows of `relations.table`."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 

@@ -1,6 +1,7 @@
-"""A row of the table of relations, and what its rows are written with.
+"""Rows of the table of relations, and helpers to write them.
 
-A pattern in `asked` or `cues` is written for one line of text; `forms` hold {x}, {when}, {where}, {was} and {did}.
+Patterns in `asked` and `cues` match within one line of text. Patterns in `forms` have the placeholders {x}, {when},
+{where}, {was} and {did}.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -26,17 +27,24 @@ _WIDER: dict[Kind, AnswerType] = {
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A fact that may be asked of a thing X, named as in Wikidata where that has it.
+    """Fact that a question may ask about a thing X.
 
-    `nouns` are what stands in "the NOUN of X" and "X's NOUN"; `verbs` are past forms as in "who VERB X" and "X was VERB
-    by"; `forms` are further wordings of a whole question, as patterns around `{x}`. `question` and `query` are how
-    pyrag itself asks and searches; a relation that only the reader knows has neither. `asked` finds the relation in any
-    question, names blanked. `domain` is what X is, as far as it matters; `variable` what a program calls the value;
-    `role` tells persons found by this relation from namesakes.
-
-    A cue is a pattern over a sentence, which name to take ("after" the match, "before" it, the "second" of a list, a
-    "place") and the pattern's reliability in [0, 1], judged on training data. A cue that looks for a capital is matched
-    with case, the others without.
+    Args:
+        name: Name, as in Wikidata if it has the relation.
+        nouns: Nouns in "the NOUN of X" and "X's NOUN".
+        kind: Kind of answer.
+        domain: Kind of thing that X is, if it matters.
+        variable: Name of the answer in programs. Empty to derive it from `name`.
+        role: Occupation of people in this relation, which tells them from namesakes.
+        verbs: Past forms in "who VERB X" and "X was VERB by".
+        question: Question to ask for the relation. Empty if only the reader knows the relation.
+        query: Text to search for. Empty if only the reader knows the relation.
+        forms: Further patterns of whole questions, around `{x}`.
+        asked: Pattern that finds the relation in any question whose names are masked.
+        cues: Cues for an answer: a pattern over a sentence, a selector of the answer and a reliability from 0 to 1,
+            estimated on training data. The selectors "after", "place" and "award" select the name after the match (a
+            place is not a month), "before" the name before it, and "second" the second name of a list after it. Patterns
+            that look for a capital letter are case-sensitive, others are not.
     """
 
     name: str
@@ -54,14 +62,15 @@ class Relation:
 
     @property
     def answer_type(self) -> AnswerType:
-        """The kind of answer, as far as the planner tells kinds apart."""
-        return _WIDER.get(self.kind) or self.kind  # type: ignore[return-value]  # what is not widened is an answer type
+        """Kind of answer as the planner knows it, such as "place" for "state"."""
+        return _WIDER.get(self.kind) or self.kind  # type: ignore[return-value]  # other kinds are answer types
 
     def ask(self, x: str) -> str:
+        """Return the question for this relation of a thing."""
         return self.question.replace("{x}", x)
 
 
-_SPELLED = {
+_PLACEHOLDERS = {
     "{when}": r"(?:when|(?:in |on )?(?:what|which) (?:year|date|day))",
     "{where}": r"(?:where|(?:in |at )?(?:what|which) (?:place|location|city|town|village|country|state|county|province|region)(?: or \w+)?)",
     "{was}": r"(?:is|was|are|were)",
@@ -84,15 +93,46 @@ def row(
     asked: str = "",
     cues: tuple[Cue, ...] = (),
 ) -> Relation:
-    """Return a row of the table. Args: those of `Relation`; bars separate nouns and verbs."""
-    words = tuple(nouns.split("|")) if nouns else (), tuple(verbs.split("|")) if verbs else ()
-    spelled = tuple(map(_spelled, forms))
-    return Relation(name, words[0], kind, of, variable, role, words[1], ask, find, spelled, asked, cues)
+    """Return a row of the table.
+
+    Args:
+        name: Name, as in Wikidata if it has the relation.
+        nouns: Nouns in "the NOUN of X" and "X's NOUN", separated by bars.
+        kind: Kind of answer.
+        of: Kind of thing that X is, if it matters.
+        variable: Name of the answer in programs.
+        role: Occupation of people in this relation.
+        verbs: Past forms in "who VERB X" and "X was VERB by", separated by bars.
+        ask: Question to ask for the relation, with `{x}`.
+        find: Text to search for, with `{x}`.
+        forms: Further patterns of whole questions, with `{x}` and the other placeholders.
+        asked: Pattern that finds the relation in any question whose names are masked.
+        cues: Cues for an answer; see `Relation`.
+    """
+    return Relation(
+        name,
+        _split(nouns),
+        kind,
+        of,
+        variable,
+        role,
+        _split(verbs),
+        ask,
+        find,
+        tuple(map(_expanded, forms)),
+        asked,
+        cues,
+    )
 
 
-def _spelled(form: str) -> str:
-    for slot, pattern in _SPELLED.items():
-        form = form.replace(slot, pattern)
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(text.split("|")) if text else ()
+
+
+def _expanded(form: str) -> str:
+    """Return a form with all placeholders but {x} replaced by patterns."""
+    for placeholder, pattern in _PLACEHOLDERS.items():
+        form = form.replace(placeholder, pattern)
     return form
 
 
@@ -100,11 +140,11 @@ BY = r"(?:(?!\bstarring\b)[^.;()]){0,60}?\bby\s+"
 
 
 def made(participles: str, nouns: str) -> tuple[Cue, ...]:
-    """Return the usual cues of somebody's part in a work: "edited by X", "its editor X", "X edited".
+    """Return the usual cues for a person's part in a work: "edited by X", "its editor X", "X edited".
 
     Args:
-        participles: Separated by bars.
-        nouns: Singular, separated by bars.
+        participles: Participles, separated by bars.
+        nouns: Nouns in the singular, separated by bars.
     """
     return (
         (rf"\b(?:{participles})\b{BY}", "after", 1.0),
@@ -113,7 +153,7 @@ def made(participles: str, nouns: str) -> tuple[Cue, ...]:
     )
 
 
-TAUGHT = (  # for teachers and advisers: pages seldom tell the two apart
+TAUGHT = (  # cues for teachers and for advisers, whom pages seldom distinguish
     (r"\b(?:advis[eo]r|supervisor|supervision of|supervised by|guidance of|advised by|mentored by|mentor|tutored by)(?: was|,)?\s+", "after", 1.0),
     (r"\b(?:doctora\w+|ph\.?d\.?|dissertation|thesis|degree)\b[^.;()]{0,60}?\bunder\s+", "after", 1.0),
     (r"\b(?:studied|trained|student|pupil|lessons|taught|learnt|learned|apprentice\w*)\b[^.;()]{0,30}?\b(?:under|with|of|from|by)\s+", "after", 0.95),

@@ -1,7 +1,7 @@
-"""The table of relations: one row a relation, for the planner, the reader and the rewriter.
+"""Table of relations for the planner, the reader and the rewriter.
 
-Rows stand in the order in which they are tried. The first whose wording fits a question wins, so narrow relations come
-before wide ones, and each part stands where it must.
+The first relation whose wording matches a question is used. Therefore narrow relations come before wide ones, and the
+order of the parts matters.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pyrag.embedded.relations.places import ORGANISATIONS, PLACES, SEATS
 from pyrag.embedded.relations.relation import Kind, Relation, row
 from pyrag.embedded.relations.works import BEGINNINGS, MAKERS, PUBLISHING
 
-# Who does something: the noun is a relation of its own.
+# Nouns for a person with a role, which are relations themselves.
 _ROLE_NOUNS = (
     "winner|recipient|receiver|champion|captain|leader|ruler|commander|conqueror|narrator|hero|heroine|villain"
     "|protagonist|main character|title character|drummer|bassist|guitarist|lead guitarist|keyboardist"
@@ -21,7 +21,7 @@ _ROLE_NOUNS = (
 _ROLES = tuple(
     row(role, role, ask=f"Who is the {role} of {{x}}?", find=f"{{x}} {role}") for role in _ROLE_NOUNS.split("|")
 )
-# One thing of another, asked for by its noun.
+# Nouns for a thing that belongs to another thing, by kind of answer.
 _THINGS: dict[Kind, str] = {
     "place": "highest point|lowest point|county seat|mountain range|residence|neighborhood|neighbourhood|sister city"
     "|twin city|twin town|largest city|stadium|home stadium|home ground|home venue|home arena|constituency",
@@ -56,7 +56,7 @@ RELATIONS: tuple[Relation, ...] = (
 BY_NAME: dict[str, Relation] = {relation.name: relation for relation in RELATIONS}
 BY_NOUN: dict[str, Relation] = {noun: relation for relation in reversed(RELATIONS) for noun in relation.nouns}
 
-# Relations made of others, nearest first; further readings follow, for a second try.
+# Relations that consist of others, applied from left to right. Further readings are for repairs.
 COMPOSED: dict[str, tuple[tuple[str, ...], ...]] = {
     "paternal grandfather": (("father", "father"),),
     "paternal grandmother": (("father", "mother"),),

@@ -1,1 +1,1 @@
-"""Yes/no questions about one thing: a claim is read from the question and compared with what sentences state."""
+"""Yes/no questions about one thing: the claim of a question is compared with what sentences state."""

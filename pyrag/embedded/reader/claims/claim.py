@@ -1,4 +1,4 @@
-"""A yes/no question as a claim: what it is about, what it states of it, and whether it states or denies it."""
+"""Claims of yes/no questions: the subject, the predicate, and whether the predicate is denied."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -20,9 +20,11 @@ _AUXILIARY = re.compile(
     r"(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
-_MAX_WORDS = 60  # of a question that states one thing
+_MAX_WORDS = 60  # longer questions are not read as a claim
 _BE = frozenset(("is", "are", "was", "were"))
-_INSIDE = re.compile(r"\b(is|are|was|were|does|did|has|have|had|can|could|will|would)\b\s*(not\b)?", re.IGNORECASE)
+_INNER_AUXILIARY = re.compile(
+    r"\b(is|are|was|were|does|did|has|have|had|can|could|will|would)\b\s*(not\b)?", re.IGNORECASE
+)
 _BOUND = re.compile(
     r"\b(?P<op>more than|over|above|at least|no fewer than|less than|fewer than|under|below|at most|up to|no more than"
     r"|older than|younger than|longer than|shorter than|higher than|lower than|before|after|since|later than|earlier than)"
@@ -46,23 +48,38 @@ _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:%-]*")
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A limit that a value is held against: "more than 40 members", "before 1700"."""
+    """Bound of a value in a claim: "more than 40 members", "before 1700".
+
+    Args:
+        above: True if the claim is about values above the bound, False if about values below it.
+        equal: True if the bound itself is included.
+    """
 
     above: bool
     equal: bool
 
     def holds(self, difference: float) -> bool:
-        """Return whether a value keeps to the limit.
+        """Return whether a value is within the bound.
 
         Args:
-            difference: The value less the limit.
+            difference: The value minus the bound.
         """
         return (self.equal and difference == 0) or (difference > 0 if self.above else difference < 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim in two parts, each as text with its values; denials and adverbs are taken out of both."""
+    """Claim of a yes/no question, without denials and adverbs.
+
+    Args:
+        question: Question to answer.
+        auxiliary: Auxiliary verb that the question starts with.
+        subject: Text of the subject.
+        predicate: Text of the predicate, without the words of a bound.
+        denied: True if the question has an odd number of denials.
+        still: True if the question has "still" or a denial.
+        bound: Bound on the value of the predicate. None if it has no bound.
+    """
 
     question: str
     auxiliary: str
@@ -74,15 +91,17 @@ class Claim:
 
     @property
     def subject_values(self) -> Values:
+        """Values in the subject."""
         return values_of(self.subject)
 
     @property
     def values(self) -> Values:
+        """Values in the predicate."""
         return values_of(self.predicate)
 
     @property
     def limit(self) -> Amount | When | None:
-        """The value of the bound."""
+        """Value of the bound, or None."""
         if self.bound is None:
             return None
         values = self.values
@@ -90,7 +109,7 @@ class Claim:
 
 
 def read_claim(question: str) -> Claim | None:
-    """Return the claim of a yes/no question about one thing, or None if it has no such form."""
+    """Return the claim of a yes/no question about one thing, or None for a question of another form."""
     text = plain_verbs(tidy(question).rstrip(" ?.!"))
     text = _without_possessive(_inverted(text))
     match = _AUXILIARY.match(text)
@@ -116,9 +135,9 @@ def read_claim(question: str) -> Claim | None:
 
 
 def _inverted(text: str) -> str:
-    """ "Is it true that Alpha is not sold" as a question of its own: "is Alpha not sold"."""
+    """Return "is Alpha not sold" for "Is it true that Alpha is not sold"."""
     match = _TRUE.match(text)
-    inner = _INSIDE.search(match["claim"]) if match else None
+    inner = _INNER_AUXILIARY.search(match["claim"]) if match else None
     if match is None or inner is None:
         return match["claim"] if match else text
     claim = match["claim"]
@@ -126,8 +145,8 @@ def _inverted(text: str) -> str:
 
 
 def _without_possessive(text: str) -> str:
-    """ "Is Ivo Maric Ada Lind's brother" as "is Ivo Maric the brother of Ada Lind"."""
-    match = _OWNED.fullmatch(text)
+    """Return "is Ivo Maric the brother of Ada Lind" for "Is Ivo Maric Ada Lind's brother"."""
+    match = _POSSESSIVE.fullmatch(text)
     if match is None:
         return text
     names = match["names"].split()
@@ -135,110 +154,125 @@ def _without_possessive(text: str) -> str:
     return f"{match['be']} {' '.join(names[:middle])} the {match['noun']} of {' '.join(names[middle:])}"
 
 
-_OWNED = re.compile(
+_POSSESSIVE = re.compile(
     rf"(?P<be>is|was) (?P<names>[{UPPER_CLASS}][\w.-]*(?: [{UPPER_CLASS}][\w.-]*){{1,4}})['’]s (?P<noun>[a-z]+(?: [a-z]+)?)",
     re.IGNORECASE,
 )
 
 
 def _without_denials(text: str) -> tuple[str, int]:
-    """The text less its denials, with a mark left where one stood; their number."""
+    """Return a text with "still" instead of each denial, and the number of denials.
+
+    Like a denial, the adverb "still" marks the start of the predicate.
+    """
     count = 0
-    kept = []
+    words = []
     text = re.sub(r"\bno longer\b", "not", text, flags=re.IGNORECASE)
     for word in text.split():
         if word.lower().strip(",") in ("not", "never", "n't"):
             count += 1
-            kept.append("still")  # it stands where an adverb may: before the predicate
+            words.append("still")
         else:
-            kept.append(word)
-    return " ".join(kept), count
+            words.append(word)
+    return " ".join(words), count
 
 
 def _plain(text: str) -> str:
+    """Return a text without adverbs."""
     return " ".join(word for word in text.split() if word.lower().strip(",") not in _ADVERBS).strip(" ,")
 
 
 def _predicate_start(tokens: list[re.Match[str]], lowered: list[str], auxiliary: str) -> int:
-    """The place of the first word of the predicate; 0 if there is none."""
-    places = [at for at in range(1, len(tokens)) if lowered[at - 1] not in _DETERMINERS]
-    small = [at for at in places if tokens[at][0][0].islower()]
-    adverb = next((at for at in small if lowered[at] in _ADVERBS - {"any"} and at + 1 < len(tokens)), 0)
+    """Return the position of the first word of the predicate, or 0 if it is not recognised."""
+    positions = [at for at in range(1, len(tokens)) if lowered[at - 1] not in _DETERMINERS]
+    lower_case = [at for at in positions if tokens[at][0][0].islower()]
+    adverb = next((at for at in lower_case if lowered[at] in _ADVERBS - {"any"} and at + 1 < len(tokens)), 0)
     if adverb:
         return adverb
     if auxiliary not in _BE:
-        free = [
-            at for at in small if lowered[at - 1] not in _PREPOSITIONS and not lowered[at - 1].endswith(("'s", "s'"))
+        possible = [
+            at
+            for at in lower_case
+            if lowered[at - 1] not in _PREPOSITIONS and not lowered[at - 1].endswith(("'s", "s'"))
         ]
-        verb = is_participle if auxiliary in ("has", "have", "had") else is_base
-        known = next((at for at in free if verb(lowered[at]) or lowered[at] == "be"), 0)
-        return known or _after_name(tokens, free) or next((at for at in free if _ends_subject(tokens, at)), 0)
-    return _after_be(tokens, lowered, small)
+        is_verb = is_participle if auxiliary in ("has", "have", "had") else is_base
+        verb_at = next((at for at in possible if is_verb(lowered[at]) or lowered[at] == "be"), 0)
+        return verb_at or _after_name(tokens, possible) or next((at for at in possible if _ends_subject(tokens, at)), 0)
+    return _after_be(tokens, lowered, lower_case)
 
 
 def _ends_subject(tokens: list[re.Match[str]], at: int) -> bool:
-    """Return whether a word that no list knows stands where a verb does: in front of a preposition, an article or a name."""
+    """Return whether an unknown word is in the place of a verb: before a preposition, an article or a name."""
     after = tokens[at + 1][0] if at + 1 < len(tokens) else ""
     return not after or not after[0].islower() or after.lower() in _PREPOSITIONS | _DETERMINERS
 
 
-def _after_be(tokens: list[re.Match[str]], lowered: list[str], small: list[int]) -> int:
-    verbs = [at for at in small if _is_state(lowered[at])]
-    free = [at for at in small if lowered[at - 1] not in _PREPOSITIONS]
-    article = next((at for at in free if lowered[at] in ("a", "an", "the") and not _is_joined(lowered, at)), 0)
-    described = next((at for at in free if has_opposite(lowered[at]) and _describes(lowered, at)), 0)
+def _after_be(tokens: list[re.Match[str]], lowered: list[str], lower_case: list[int]) -> int:
+    """Return the position of the predicate after "is": its first participle, article, adjective or measure."""
+    participles = [at for at in lower_case if _is_participle(lowered[at])]
+    possible = [at for at in lower_case if lowered[at - 1] not in _PREPOSITIONS]
+    article = next((at for at in possible if lowered[at] in ("a", "an", "the") and not _is_joined(lowered, at)), 0)
+    described = next((at for at in possible if has_opposite(lowered[at]) and _describes(lowered, at)), 0)
     measured = next((at for at in range(1, len(tokens) - 1) if _is_measured(tokens, at)), 0)
-    firsts = [at for at in (next(iter(verbs), 0), article, described, measured, _after_name(tokens, free)) if at]
-    if firsts:
-        return min(firsts)
-    prepositions = [at for at in small if lowered[at] in _PREPOSITIONS and lowered[at] != "of"]
+    starts = [
+        at for at in (next(iter(participles), 0), article, described, measured, _after_name(tokens, possible)) if at
+    ]
+    if starts:
+        return min(starts)
+    prepositions = [at for at in lower_case if lowered[at] in _PREPOSITIONS and lowered[at] != "of"]
     return next(iter(prepositions), 0) or len(tokens) - 1
 
 
 def _is_joined(lowered: list[str], at: int) -> bool:
-    """Return whether an article continues the subject: "the hall and the gym", "the plan to paint the hall"."""
+    """Return whether an article continues the subject, as in "the hall and the gym", "the plan to paint the hall"."""
     return lowered[at - 1] in ("and", "or") or lowered[max(at - 2, 0)] == "to"
 
 
 def _describes(lowered: list[str], at: int) -> bool:
-    """Return whether a word with an opposite is no preposition here: "on by default", not "on the table"."""
+    """Return whether a word is not used as a preposition, as "on" in "on by default" but not in "on the table"."""
     if lowered[at] not in _PREPOSITIONS | {"on", "off", "inside", "outside", "left", "right"}:
         return True
     return at + 1 == len(lowered) or lowered[at + 1] in _PREPOSITIONS | {"during", "when", "while", "again"}
 
 
 def _is_measured(tokens: list[re.Match[str]], at: int) -> bool:
-    """Return whether a number with a unit begins here: "88 m deep"."""
+    """Return whether a number with a unit starts at a position, as in "88 m deep"."""
     return tokens[at][0][0].isdigit() and is_unit(tokens[at + 1][0]) and tokens[at - 1][0].lower() not in _PREPOSITIONS
 
 
-def _is_state(word: str) -> bool:
+def _is_participle(word: str) -> bool:
+    """Return whether a word is a participle, also with "un-": "unpaid"."""
     return is_participle(word.removeprefix("un")) or (word.startswith("un") and is_participle(word[2:]))
 
 
-def _after_name(tokens: list[re.Match[str]], small: list[int]) -> int:
-    """The first small word right behind a name, if it is no preposition or conjunction."""
-    for at in small:
+def _after_name(tokens: list[re.Match[str]], candidates: list[int]) -> int:
+    """Return the first candidate that follows a name and is neither a preposition nor a conjunction, or 0.
+
+    Without candidates, return the position after the first lower-case word.
+    """
+    for at in candidates:
         before, word = tokens[at - 1][0], tokens[at][0].lower()
         if not before[0].islower() and word not in _PREPOSITIONS | {"and", "or", "who", "that", "which"}:
             return at
-    capital = next((at for at in range(1, len(tokens)) if at not in small and tokens[at - 1][0][0].islower()), 0)
-    return capital if not small else 0
+    if candidates:
+        return 0
+    return next((at for at in range(1, len(tokens)) if tokens[at - 1][0][0].islower()), 0)
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text in lower case, less stop words, denials and those inside values.
+    """Return the words of a text in lower case, without stop words and denials.
 
     Args:
-        text: The text, values blanked.
+        text: Text whose values were replaced by spaces.
     """
-    found = (match[0].lower().strip("'’") for match in _WORD.finditer(text))
-    return [*(word for word in found if _is_content(word)), *(match[0] for match in _SWITCH.finditer(text))]
+    words = (match[0].lower().strip("'’") for match in _WORD.finditer(text))
+    return [*(word for word in words if _is_content(word)), *(match[0] for match in _SWITCH.finditer(text))]
 
 
-# "on by default"; before a noun it is a preposition
+# "on" and "off" as in "on by default"; before a noun they are prepositions
 _SWITCH = re.compile(r"\b(?:on|off)\b(?=$|[.,;!?]|\s+(?:by|at|in|during|when|while|for|again)\b)")
 
 
 def _is_content(word: str) -> bool:
+    """Return whether a word has meaning of its own: it is not a stop word, adverb or denial."""
     return word not in STOPWORDS and word not in _ADVERBS and (word not in DENIALS or has_opposite(word))

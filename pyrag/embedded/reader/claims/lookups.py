@@ -1,4 +1,4 @@
-"""A yes/no question answered by a value: the value is asked for, and compared with the asked one."""
+"""Answers to yes/no questions by a lookup: a question for the value, whose answer is compared with the claim."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import COUNTRIES, PEOPLES
-from pyrag.embedded.reader.claims.claim import Claim
+from pyrag.embedded.reader.claims.claim import Bound, Claim
 from pyrag.embedded.reader.claims.values import Amount, Values, When, same_name, values_of
 from pyrag.embedded.words import fold
 
@@ -28,27 +28,33 @@ _ADJECTIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A question for a value, and the value that the claim holds."""
+    """Question that decides a claim.
+
+    Args:
+        question: Question for a value.
+        value: Value in the claim, which the answer is compared with.
+    """
 
     question: str
-    asked: str
+    value: str
 
 
 def lookup_of(claim: Claim) -> Lookup | None:
-    """Return the question whose answer decides a claim; None if it claims no value.
+    """Return the question whose answer decides a claim, or None if the claim has no value.
 
     Args:
-        claim: The claim.
+        claim: Claim to decide.
     """
-    office = claim.predicate.startswith("the ")
-    name = claim.subject_values.names
-    named = len(name) == 1 and fold(name[0]) == fold(claim.subject)
-    if claim.auxiliary in ("is", "was") and office and named:
+    has_article = claim.predicate.startswith("the ")
+    names = claim.subject_values.names
+    is_name = len(names) == 1 and fold(names[0]) == fold(claim.subject)
+    if claim.auxiliary in ("is", "was") and has_article and is_name:
         return Lookup(f"Who {claim.auxiliary} {claim.predicate}?", claim.subject)
     return _by_amount(claim) or _by_date(claim) or _by_name(claim)
 
 
 def _by_amount(claim: Claim) -> Lookup | None:
+    """Return a question for the amount of a claim: "How much does X weigh?", "How deep is X?"."""
     amounts = claim.values.amounts
     if len(amounts) != 1:
         return None
@@ -59,22 +65,23 @@ def _by_amount(claim: Claim) -> Lookup | None:
     if match is None:
         return None
     before, after = predicate[: match.start()].strip(), match["after"].strip()
-    asked = match[0]
+    value = match[0]
     verb = before.split()[0] if before else ""
     if verb in _MEASURED:
-        return Lookup(_MEASURED[verb].format(aux=claim.auxiliary, subject=claim.subject), asked)
+        return Lookup(_MEASURED[verb].format(aux=claim.auxiliary, subject=claim.subject), value)
     adjective = _ADJECTIVE.match(after)
     if not before and adjective:
-        return Lookup(f"How {adjective['adjective']} {claim.auxiliary} {claim.subject}?", asked)
+        return Lookup(f"How {adjective['adjective']} {claim.auxiliary} {claim.subject}?", value)
     noun = after.split()[0] if after and after[0].isalpha() else ""
     if noun and before:
-        return Lookup(f"How many {after} {claim.auxiliary} {claim.subject} {before}?", asked)
+        return Lookup(f"How many {after} {claim.auxiliary} {claim.subject} {before}?", value)
     if not before and claim.auxiliary in ("is", "was", "are", "were"):
-        return Lookup(f"What {claim.auxiliary} {claim.subject}?", asked)
+        return Lookup(f"What {claim.auxiliary} {claim.subject}?", value)
     return None
 
 
 def _by_date(claim: Claim) -> Lookup | None:
+    """Return a question for the date of a claim: "When was X opened?"."""
     if len(claim.values.dates) != 1:
         return None
     stripped = re.sub(r"\b(?:in|on|at|by|the year|year)\s*(?=$|[\d])", " ", claim.predicate)
@@ -89,6 +96,7 @@ def _by_date(claim: Claim) -> Lookup | None:
 
 
 def _by_name(claim: Claim) -> Lookup | None:
+    """Return a question for the last name of a claim: "Where was X born?", "Who was X founded by?"."""
     names = claim.values.names
     if not names:
         return None
@@ -98,97 +106,106 @@ def _by_name(claim: Claim) -> Lookup | None:
     before = re.sub(r"\b(?:the|a|an)$", "", before).rstrip()
     if after and not after[0].islower():
         return None
-    slot = re.search(r"\b(in|at|on|by|from|to|into|under|with|for|as)$", before)
+    preposition = re.search(r"\b(in|at|on|by|from|to|into|under|with|for|as)$", before)
     if name in PEOPLES and not before:
         return Lookup(f"What is the nationality of {claim.subject}?", name)
-    if slot is None:
+    if preposition is None:
         return _by_object(claim, name, before, after)
-    lead = before[: slot.start()].rstrip()
-    if slot[1] in ("in", "at") and lead:
-        return Lookup(f"Where {claim.auxiliary} {claim.subject} {lead} {after}?".replace(" ?", "?"), name)
-    if slot[1] == "by":
-        return Lookup(f"Who {claim.auxiliary} {claim.subject} {lead} by?", name)
+    verb = before[: preposition.start()].rstrip()
+    if preposition[1] in ("in", "at") and verb:
+        return Lookup(f"Where {claim.auxiliary} {claim.subject} {verb} {after}?".replace(" ?", "?"), name)
+    if preposition[1] == "by":
+        return Lookup(f"Who {claim.auxiliary} {claim.subject} {verb} by?", name)
     return (
-        Lookup(f"What {claim.auxiliary} {claim.subject} {before} {after}?".replace(" ?", "?"), name) if lead else None
+        Lookup(f"What {claim.auxiliary} {claim.subject} {before} {after}?".replace(" ?", "?"), name) if verb else None
     )
 
 
 def _by_object(claim: Claim, name: str, before: str, after: str) -> Lookup | None:
+    """Return a question for the object of a claim: "What did X found?"."""
     if claim.auxiliary not in _DO or not before or after:
         return None
     return Lookup(f"What {claim.auxiliary} {claim.subject} {before}?", name)
 
 
 def by_value(claim: Claim, ask: Ask) -> Reading | None:
-    """Return the answer to a claim by the value that is found for it; None if nothing comparable is found.
+    """Answer a claim by looking up its value, or return None if the answer cannot be compared.
 
     Args:
-        claim: The claim.
-        ask: Answers a question from the passages at hand.
+        claim: Claim to decide.
+        ask: Function that answers a question from the passages.
     """
     lookup = lookup_of(claim)
     reading = ask(lookup.question) if lookup else None
     if lookup is None or reading is None or not reading.known:
         return None
-    holds = _holds(claim, lookup.asked, reading.text)
+    holds = _holds(claim, lookup.value, reading.text)
     if holds is None:
         return None
     text = "yes" if holds != claim.denied else "no"
-    because = f"“{lookup.question}” is answered “{reading.text}”; asked is “{lookup.asked}”"
+    because = f"“{lookup.question}” is answered “{reading.text}”; asked is “{lookup.value}”"
     return Reading(text, True, reading.citations, because, min(reading.confidence or 0.0, 0.8))
 
 
-def _holds(claim: Claim, asked: str, found: str) -> bool | None:
-    mine, theirs = values_of(asked), values_of(found)
+def _holds(claim: Claim, value: str, answer: str) -> bool | None:
+    """Return whether a claim holds by an answer, or None if the two cannot be compared."""
+    claimed, answered = values_of(value), values_of(answer)
     if claim.bound is not None:
-        return _within(claim, mine, theirs)
-    if mine.dates:
-        return _same_date(mine.dates[0], theirs)
-    if mine.amounts:
-        return _same_amount(mine.amounts[0], theirs)
-    return _same_text(asked, found, theirs)
+        return _within(claim.bound, claimed, answered)
+    if claimed.dates:
+        return _same_date(claimed.dates[0], answered)
+    if claimed.amounts:
+        return _same_amount(claimed.amounts[0], answered)
+    return _same_text(value, answer, answered)
 
 
-def _within(claim: Claim, mine: Values, theirs: Values) -> bool | None:
-    bound = claim.bound
-    if bound is None:
-        return None
-    if mine.amounts and theirs.amounts:
-        limit, value = mine.amounts[0], theirs.amounts[0]
-        return bound.holds(value.number - limit.number) if _comparable(limit, value) else None
-    if mine.dates and theirs.dates and theirs.dates[0].year and mine.dates[0].year:
-        return _is_within(bound.holds, theirs.dates[-1] if len(theirs.dates) == 1 else theirs.dates[0], mine.dates[0])
+def _within(bound: Bound, claimed: Values, answered: Values) -> bool | None:
+    """Return whether an answer is within the bound of a claim, or None if it cannot be compared."""
+    if claimed.amounts and answered.amounts:
+        limit, amount = claimed.amounts[0], answered.amounts[0]
+        return bound.holds(amount.number - limit.number) if _comparable(limit, amount) else None
+    if claimed.dates and answered.dates and answered.dates[0].year and claimed.dates[0].year:
+        return _date_within(bound, answered.dates[0], claimed.dates[0])
     return None
 
 
-def _is_within(holds: Callable[[float], bool], value: When, limit: When) -> bool:
-    if value.year != limit.year or not (value.month and limit.month):
-        return holds(value.year - limit.year)
-    return holds((value.order() > limit.order()) - (value.order() < limit.order()))
+def _date_within(bound: Bound, date: When, limit: When) -> bool:
+    """Return whether a date is within a bound, by year or, if both dates are in the same year, by month and day."""
+    if date.year != limit.year or not (date.month and limit.month):
+        return bound.holds(date.year - limit.year)
+    return bound.holds((date.sort_key() > limit.sort_key()) - (date.sort_key() < limit.sort_key()))
 
 
 def _comparable(first: Amount, second: Amount) -> bool:
+    """Return whether two amounts may have the same unit."""
     return first.unit == second.unit or not first.unit or not second.unit
 
 
-def _same_date(asked: When, theirs: Values) -> bool | None:
-    if any(each.fits(asked) for each in theirs.dates):
+def _same_date(claimed: When, answered: Values) -> bool | None:
+    """Return whether an answer has the claimed date, or None if its dates cannot be compared."""
+    if any(date.may_equal(claimed) for date in answered.dates):
         return True
-    return False if any(each.shares(asked) for each in theirs.dates) else None
+    return False if any(date.is_comparable(claimed) for date in answered.dates) else None
 
 
-def _same_amount(asked: Amount, theirs: Values) -> bool | None:
-    if any(each.same(asked) and _comparable(asked, each) for each in theirs.amounts):
+def _same_amount(claimed: Amount, answered: Values) -> bool | None:
+    """Return whether an answer has the claimed amount, or None if its amounts cannot be compared."""
+    if any(amount.equals(claimed) and _comparable(claimed, amount) for amount in answered.amounts):
         return True
-    return False if any(_comparable(asked, each) for each in theirs.amounts) else None
+    return False if any(_comparable(claimed, amount) for amount in answered.amounts) else None
 
 
-def _same_text(asked: str, found: str, theirs: Values) -> bool | None:
-    if same_name(asked, found) or same_name(found, asked) or any(same_name(asked, each) for each in theirs.names):
+def _same_text(claimed: str, answer: str, answered: Values) -> bool | None:
+    """Return whether an answer is the claimed name, or None if the two cannot be compared."""
+    if (
+        same_name(claimed, answer)
+        or same_name(answer, claimed)
+        or any(same_name(claimed, name) for name in answered.names)
+    ):
         return True
-    if f" {fold(asked)} " in f" {fold(found)} ":
+    if f" {fold(claimed)} " in f" {fold(answer)} ":
         return True
-    if theirs.dates or theirs.amounts or not theirs.names:
+    if answered.dates or answered.amounts or not answered.names:
         return None
-    wider = (asked in COUNTRIES) != (found in COUNTRIES)  # a city may lie in the country that is asked for
-    return None if wider else False
+    is_wider = (claimed in COUNTRIES) != (answer in COUNTRIES)  # the city may be in the country
+    return None if is_wider else False

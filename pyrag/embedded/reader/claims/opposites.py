@@ -1,4 +1,4 @@
-"""Words that say the opposite of each other, words that say the same, and words that deny. Data and look-ups only."""
+"""Opposites, synonyms and denials: tables of words, and functions that look words up in them."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -11,7 +11,7 @@ from pyrag.embedded.lexicon import words
 from pyrag.embedded.planner.grammar.verbs import base_of, is_base, present_of
 from pyrag.embedded.words import stem
 
-# One pair a line: each word on the left says the opposite of each word on the right.
+# A pair of groups per line: each word on the left is an opposite of each word on the right.
 _PAIRS = """
 accept accepted approve approved grant granted pass passed carry carried adopt adopted agree agreed endorse upheld uphold |
     reject rejected refuse refused decline declined deny denied defeat defeated veto vetoed dismiss dismissed overturn
@@ -109,7 +109,7 @@ profit profitable profits | loss losses unprofitable
 odds-on favourite | outsider
 postponed delayed postpone delay | cancelled canceled cancel
 """
-# Words that claim the same, where stems do not meet.
+# A group of synonyms per line, for words whose stems differ.
 _ALIKE = """
 reject rejected refuse refused decline declined deny denied defeat defeated veto vetoed dismiss dismissed turned-down voted-down
 accept accepted approve approved grant granted pass passed carry carried adopt adopted agreed endorse endorsed
@@ -170,19 +170,20 @@ name named called
 help helps assist
 large larger big bigger
 """
-# What denies the verb that follows it, or the noun: an odd number of them turns a sentence round.
+# Words that deny the verb or noun after them: an odd number of them inverts the meaning of a sentence.
 DENIALS = words("""
     not never no nobody none nothing neither nor without cannot hardly scarcely barely lacks lack lacked lacking fails fail
     failed failing unable refuses refused refuse declined ceases ceased stopped stops stop drops dropped drop
     discontinued prevents prevented avoids avoided n't nowhere instead except denies denied
 """)
-# What says that a state is over: the answer to "still" is no.
+# Words for a state that has ended: the answer to "still" is no.
 OVER = words("""
     left leave leaves resigned retired closed shut sold stopped died dead deceased scrapped discontinued former formerly
     ended ends replaced expired cancelled canceled removed until demolished dissolved abandoned withdrawn stepped moved
     sank sunk destroyed dismissed ex ex-member quit abolished merged deprecated removed dropped ceased finished
     transferred departed previously
 """)
+# Classes of words that exclude each other.
 _EXCLUSIVE = (
     words("monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays saturday saturdays sunday"
           " sundays weekend weekends"),
@@ -199,9 +200,8 @@ _EXCLUSIVE = (
     words("kg g km m cm mm euros dollars pounds"),
 )  # fmt: skip
 
-
-# Verbs of two words, and the base form and the past of one word that says the same.
-_TWO_WORDS = (
+# Phrasal verbs, each with the base form and past of a single verb of the same meaning.
+_PHRASAL_VERBS = (
     (r"turn(?:s|ed)? down|vot(?:es?|ed) down|thrown? out|threw out|rul(?:es?|ed) out", "reject", "rejected"),
     (r"vot(?:es?|ed|ing) against", "oppose", "opposed"),
     (r"vot(?:es?|ed|ing) (?:for|in favou?r of)", "support", "supported"),
@@ -221,15 +221,16 @@ _TWO_WORDS = (
 
 
 def plain_verbs(text: str) -> str:
-    """Return the text with verbs of two words put as one: "turned down" becomes "rejected"."""
-    for pattern, base, past in _TWO_WORDS:
+    """Replace phrasal verbs by single verbs: "turned down" becomes "rejected"."""
+    for pattern, base, past in _PHRASAL_VERBS:
         for match in reversed(list(re.finditer(rf"\b(?:{pattern})(?:\b|(?<= ))", text, re.IGNORECASE))):
-            is_now = is_base(match[0].split()[0].lower()) and past != "postponed"  # the past of "put" is "put"
-            text = f"{text[: match.start()]}{base if is_now else past}{text[match.end() :]}"
+            is_base_form = is_base(match[0].split()[0].lower()) and past != "postponed"  # "put off" is also the past
+            text = f"{text[: match.start()]}{base if is_base_form else past}{text[match.end() :]}"
     return text
 
 
 def _rows(text: str) -> list[str]:
+    """Return the rows of a table, with continuation lines joined."""
     joined = text.replace("|\n    ", "| ").replace("\n    ", " ")
     return [line for line in joined.strip().splitlines() if line.strip()]
 
@@ -240,22 +241,24 @@ def _stems(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _opposites() -> dict[str, frozenset[str]]:
+    """Return the opposites of each root in the table."""
     table: dict[str, set[str]] = {}
     for row in _rows(_PAIRS):
         left, right = (_stems(side) for side in row.split("|"))
-        for one, other in ((left, right), (right, left)):
-            for each in one - other:
-                table.setdefault(each, set()).update(other - one)
+        for stems, opposites in ((left - right, right - left), (right - left, left - right)):
+            for word_stem in stems:
+                table.setdefault(word_stem, set()).update(opposites)
     return {key: frozenset(value) for key, value in table.items()}
 
 
 @lru_cache(maxsize=1)
-def _alike() -> dict[str, frozenset[str]]:
+def _synonyms() -> dict[str, frozenset[str]]:
+    """Return the synonyms of each root in the table, including the root itself."""
     table: dict[str, set[str]] = {}
     for row in _rows(_ALIKE):
         group = _stems(row)
-        for each in group:
-            table.setdefault(each, set()).update(group)
+        for word_stem in group:
+            table.setdefault(word_stem, set()).update(group)
     return {key: frozenset(value) for key, value in table.items()}
 
 
@@ -269,11 +272,11 @@ def root(word: str) -> str:
 
 
 def are_opposite(first: str, second: str) -> bool:
-    """Return whether two words exclude each other by meaning or by a prefix: "paid", "unpaid".
+    """Return whether two words are opposites by the table, or by a prefix as in "paid" and "unpaid".
 
     Args:
-        first: A word in lower case.
-        second: Another one.
+        first: Word in lower case.
+        second: Word in lower case.
     """
     if root(second) in _opposites().get(root(first), ()):
         return True
@@ -285,24 +288,28 @@ def are_opposite(first: str, second: str) -> bool:
 
 
 def are_alike(first: str, second: str) -> bool:
-    """Return whether two words say the same: they have one stem, or the table pairs them.
+    """Return whether two words have the same stem or are synonyms.
 
     Args:
-        first: A word in lower case.
-        second: Another one.
+        first: Word in lower case.
+        second: Word in lower case.
     """
-    one, other = root(first), root(second)
+    first_root, second_root = root(first), root(second)
     if first.removesuffix("s") == second.removesuffix("s"):
         return True
-    return one == other or other in _alike().get(one, ()) or (len(stem(first)) > 3 and stem(first) == stem(second))
+    return (
+        first_root == second_root
+        or second_root in _synonyms().get(first_root, ())
+        or (len(stem(first)) > 3 and stem(first) == stem(second))
+    )
 
 
 def are_alternatives(first: str, second: str) -> bool:
-    """Return whether two words belong to one class of which only one holds: "monday", "tuesday".
+    """Return whether two words are different members of a class such as the days of the week.
 
     Args:
-        first: A word in lower case.
-        second: Another one.
+        first: Word in lower case.
+        second: Word in lower case.
     """
     if are_alike(first, second):
         return False
@@ -310,4 +317,5 @@ def are_alternatives(first: str, second: str) -> bool:
 
 
 def has_opposite(word: str) -> bool:
+    """Return whether the table has an opposite of a word."""
     return root(word) in _opposites()

@@ -1,4 +1,4 @@
-"""A claim held against the sentences of passages: stated, denied, stated otherwise, or not spoken of."""
+"""Comparison of a claim with the sentences of passages, which may state it, deny it or state something else."""
 
 from __future__ import annotations
 
@@ -13,24 +13,35 @@ from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause, clauses
 from pyrag.embedded.reader.claims.opposites import OVER, are_alike, are_alternatives, are_opposite, has_opposite
 from pyrag.embedded.reader.claims.roles import swapped
-from pyrag.embedded.reader.claims.subjects import Standing, standing, surroundings
+from pyrag.embedded.reader.claims.subjects import SubjectMatch, match_subject, subject_traces
 from pyrag.embedded.reader.claims.values import Amount, When, same_name, unit_of
 from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence, content_stem, fold
 
-# The strength of a ruling where the claim itself is stated or denied; another value stands in its place; it is stated
-# of another thing; something is told to have ended; and where that answers "still". Below 0.5 an answer is weak.
-_STATED, _OTHERWISE, _OF_OTHER, _OVER, _NO_MORE = 0.8, 0.65, 0.55, 0.7, 0.85
-_MAX_SENTENCES = 40  # of a page that are compared with a claim
-_SLOT = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
+# Strengths of rulings. Below 0.5 an answer is weak.
+_STATED = 0.8  # the claim itself is stated or denied
+_OTHERWISE = 0.65  # the sentence has another value in its place
+_OF_OTHER = 0.55  # the claim is stated of another thing
+_OVER = 0.7  # the state of the claim has ended
+_NO_MORE = 0.85  # the same, if the question asks whether it "still" holds
+_UNDECIDED = 0.4  # two equally strong sentences disagree
+_MAX_SENTENCES = 40  # sentences per page that are compared with a claim
+_PREPOSITION = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
 _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
 _BE = frozenset(("is", "are", "was", "were"))
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The word of one sentence on a claim."""
+    """Decision of a sentence on a claim.
+
+    Args:
+        holds: True if the answer is yes.
+        strength: Strength of the ruling, in [0, 1].
+        page: Position of the page.
+        sentence: Text of the sentence.
+    """
 
     holds: bool
     strength: float
@@ -39,58 +50,62 @@ class Ruling:
 
 
 def by_statement(claim: Claim, pages: Sequence[View]) -> Ruling | None:
-    """Return the verdict of the sentence that says most clearly whether a claim holds; None if no sentence does.
+    """Return the strongest ruling of a sentence on a claim, or None if no sentence decides it.
 
     Args:
-        claim: The claim.
-        pages: The passages, best first.
+        claim: Claim to decide.
+        pages: Passages, best first.
     """
-    found = [verdict for page in pages for verdict in _verdicts(claim, page)]
-    best = max(found, key=lambda each: each.strength, default=None)
+    rulings = [ruling for page in pages for ruling in _rulings(claim, page)]
+    best = max(rulings, key=lambda ruling: ruling.strength, default=None)
     if best is None:
         return None
-    against = max((each.strength for each in found if each.holds != best.holds), default=0.0)
-    # Two sentences as clear as each other that disagree decide nothing.
-    return best if against < best.strength else Ruling(best.holds, 0.4, best.page, best.sentence)
+    against = max((ruling.strength for ruling in rulings if ruling.holds != best.holds), default=0.0)
+    return best if against < best.strength else Ruling(best.holds, _UNDECIDED, best.page, best.sentence)
 
 
-def _verdicts(claim: Claim, page: View) -> Iterator[Ruling]:
-    around = surroundings(claim, page)
+def _rulings(claim: Claim, page: View) -> Iterator[Ruling]:
+    """Yield a ruling for each sentence of a page that has a clause which decides the claim."""
+    traces = subject_traces(claim, page)
     for sentence in _relevant(claim, page):
         if other_number(claim.subject, page, sentence):
             continue
         for clause in clauses(sentence.text):
-            stands = standing(claim, clause, around, sentence)
-            if stands is None:
+            match = match_subject(claim, clause, traces, sentence)
+            if match is None:
                 continue
-            over = _over(claim, clause) if stands.named and _is_present(claim) else None
-            verdict = (over if claim.still else None) or _compared(claim, clause, stands) or over
-            if verdict is not None:
-                holds, strength = verdict
-                strength = round(strength * stands.weight - 0.01 * (clause.width - 1), 4)
+            ended = _ended(claim, clause) if match.is_named and _is_present(claim) else None
+            decision = (ended if claim.still else None) or _compared(claim, clause, match) or ended
+            if decision is not None:
+                holds, strength = decision
+                strength = round(strength * match.weight - 0.01 * (clause.width - 1), 4)
                 yield Ruling(holds, strength, page.position, sentence.text)
                 break
 
 
 def _relevant(claim: Claim, page: View) -> Sequence[Sentence]:
-    """The sentences of a page; of a long one, those that share most words with the claim."""
+    """Return the sentences of a page; of a long page, those that share the most words with the claim."""
     if len(page.sentences) <= _MAX_SENTENCES:
         return page.sentences
-    asked = {stem for word in fold(claim.question).split() if (stem := content_stem(word))}
-    ranked = sorted(page.sentences, key=lambda each: (-len(asked & set(each.stems)), each.index))
-    return sorted(ranked[:_MAX_SENTENCES], key=lambda each: each.index)
+    claim_stems = {stem for word in fold(claim.question).split() if (stem := content_stem(word))}
+    ranked = sorted(page.sentences, key=lambda line: (-len(claim_stems & set(line.stems)), line.index))
+    return sorted(ranked[:_MAX_SENTENCES], key=lambda line: line.index)
 
 
-def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, float] | None:
-    """Return if the claim holds by this clause, and how clearly."""
+def _compared(claim: Claim, clause: Clause, match: SubjectMatch) -> tuple[bool, float] | None:
+    """Decide a claim by a clause. Return the answer and its strength, or None if the clause does not decide it.
+
+    Each value and word of the claim has a state in the clause: "same", "opposite", "other" (another value of its
+    kind), "context" (only in the page's title) or "missing".
+    """
     if (" than " in f" {claim.predicate} ") != (" than " in f" {clause.text} ") and claim.bound is None:
         return None
     states = []
-    for state in chain(_states_of_values(claim, clause, stands), _states_of_words(claim, clause, stands)):
+    for state in chain(_states_of_values(claim, clause, match), _states_of_words(claim, clause, match)):
         if state == "missing":
             return None
         states.append(state)
-    if not states or (not stands.held and not content_words(claim.values.rest)):
+    if not states or (not match.has_words and not content_words(claim.values.rest)):
         return None
     flips = (
         states.count("opposite")
@@ -98,11 +113,11 @@ def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, flo
         + swapped(claim, clause)
     )
     holds = (flips + claim.denied) % 2 == 0
-    if stands.other:
-        return (False, _OF_OTHER) if holds and "other" not in states and _of_one(claim) else None
+    if match.is_other:
+        return (False, _OF_OTHER) if holds and "other" not in states and _is_exclusive(claim) else None
     if "other" in states:
-        alone = states.count("other") == len(states)
-        if states.count("other") > 1 or (alone and not _decides_alone(claim)) or flips:
+        is_only_other = states.count("other") == len(states)
+        if states.count("other") > 1 or (is_only_other and not _is_value(claim)) or flips:
             return None
         return claim.denied, _OTHERWISE
     if "context" in states and states.count("context") == len(states):
@@ -111,6 +126,7 @@ def _compared(claim: Claim, clause: Clause, stands: Standing) -> tuple[bool, flo
 
 
 def _is_present(claim: Claim) -> bool:
+    """Return whether a claim is about the present."""
     return claim.still or claim.auxiliary in ("is", "are", "does", "do")
 
 
@@ -119,126 +135,144 @@ def _predicate_words(claim: Claim) -> list[str]:
 
 
 def _words(claim: Claim) -> list[str]:
+    """Return the words of the predicate and of the subject."""
     return [*re.findall(r"[\w'’-]+", claim.predicate.lower()), *re.findall(r"[\w'’-]+", claim.subject.lower())]
 
 
-def _of_one(claim: Claim) -> bool:
-    """Return whether what is claimed holds of one thing only: an office, a superlative, one deed."""
+def _is_exclusive(claim: Claim) -> bool:
+    """Return whether a claim can hold of only one thing: an office, a superlative or a single deed."""
     return bool(re.match(r"the |.*\b(?:first|last|only|elected|appointed|named)\b|by ", claim.predicate)) or (
         claim.auxiliary in ("did", "will", "does") and bool(claim.values.names or claim.predicate.count(" "))
     )
 
 
-def _decides_alone(claim: Claim) -> bool:
-    """Return whether a predicate that is one value may be refuted by another value: "is Danish", "is 88 m deep"."""
+def _is_value(claim: Claim) -> bool:
+    """Return whether a claim can be refuted by another value, as "is Danish" and "is 88 m deep" can."""
     return claim.auxiliary in _BE
 
 
-def _states_of_words(claim: Claim, clause: Clause, stands: Standing) -> Iterator[str]:
+def _states_of_words(claim: Claim, clause: Clause, match: SubjectMatch) -> Iterator[str]:
+    """Yield the state of each word of the predicate that is not part of a value; see `_compared`."""
     values = claim.values
     units = {amount.unit for amount in values.amounts}
-    there = clause.words
+    clause_words = clause.words
     for word in content_words(values.rest):
-        if any(are_alike(word, each) for each in there):
+        if any(are_alike(word, other) for other in clause_words):
             yield "same"
-        elif any(are_opposite(word, each) for each in there):
+        elif any(are_opposite(word, other) for other in clause_words):
             yield "opposite"
-        elif any(are_alternatives(word, each) for each in there):
+        elif any(are_alternatives(word, other) for other in clause_words):
             yield "other"
-        elif _is_unit(word, units) or word in ("year", "time"):
+        elif unit_of(word) in units or word in ("year", "time"):
             continue
-        elif any(are_alike(word, each) for each in stands.context) and not has_opposite(word):
+        elif any(are_alike(word, other) for other in match.title_words) and not has_opposite(word):
             yield "context"
         else:
             yield "missing"
 
 
-def _is_unit(word: str, units: set[str]) -> bool:
-    return unit_of(word) in units
-
-
-def _states_of_values(claim: Claim, clause: Clause, stands: Standing) -> Iterator[str]:
-    values, there = claim.values, clause.values
-    limit = claim.limit
+def _states_of_values(claim: Claim, clause: Clause, match: SubjectMatch) -> Iterator[str]:
+    """Yield the state of each amount, date and name of the predicate; see `_compared`."""
+    values, limit = claim.values, claim.limit
     for amount in values.amounts:
-        state = _state_of_amount(amount, there.amounts, claim if limit == amount else None)
-        yield "context" if state == "missing" and amount.text in stands.context else state
+        state = _state_of_amount(amount, clause.values.amounts, claim if limit == amount else None)
+        yield "context" if state == "missing" and amount.text in match.title_words else state
     for date in values.dates:
         yield _state_of_date(date, clause, claim, limit == date)
     for name in values.names:
-        yield _state_of_name(name, claim, clause, stands)
+        yield _state_of_name(name, claim, clause, match)
 
 
-def _state_of_amount(asked: Amount, there: Sequence[Amount], bounded: Claim | None) -> str:
+def _state_of_amount(claimed: Amount, stated: Sequence[Amount], bounded: Claim | None) -> str:
+    """Return the state of an amount; see `_compared`.
+
+    Args:
+        claimed: Amount in the claim.
+        stated: Amounts in the clause.
+        bounded: The claim, if the amount is the limit of its bound.
+    """
     if bounded is not None and bounded.bound is not None:
-        fitting = [each for each in there if each.comparable(asked) or not asked.unit]
-        if not fitting:
+        values = [amount for amount in stated if amount.is_comparable(claimed) or not claimed.unit]
+        if not values:
             return "missing"
-        return "same" if bounded.bound.holds(fitting[0].number - asked.number) else "opposite"
-    if any(each.same(asked) and (each.comparable(asked) or not each.unit or not asked.unit) for each in there):
+        return "same" if bounded.bound.holds(values[0].number - claimed.number) else "opposite"
+    if any(
+        amount.equals(claimed) and (amount.is_comparable(claimed) or not amount.unit or not claimed.unit)
+        for amount in stated
+    ):
         return "same"
-    comparable = [each for each in there if each.comparable(asked) or (not asked.unit and not each.unit)]
+    comparable = [
+        amount for amount in stated if amount.is_comparable(claimed) or (not claimed.unit and not amount.unit)
+    ]
     return "other" if comparable else "missing"
 
 
-def _state_of_date(asked: When, clause: Clause, claim: Claim, limiting: bool) -> str:
-    there = clause.values.dates
-    if limiting and claim.bound is not None:
-        if len(there) != 1 or bool(there[0].year) != bool(asked.year):
+def _state_of_date(claimed: When, clause: Clause, claim: Claim, is_limit: bool) -> str:
+    """Return the state of a date; see `_compared`.
+
+    Args:
+        claimed: Date in the claim.
+        clause: Clause to compare it with.
+        claim: Claim of the date.
+        is_limit: True if the date is the limit of the claim's bound.
+    """
+    stated = clause.values.dates
+    if is_limit and claim.bound is not None:
+        if len(stated) != 1 or bool(stated[0].year) != bool(claimed.year):
             return "missing"
-        mine, theirs = there[0], asked
-        difference = mine.year - theirs.year
-        if theirs.month and mine.month:
-            difference = (mine.order() > theirs.order()) - (mine.order() < theirs.order())
+        date = stated[0]
+        difference = date.year - claimed.year
+        if claimed.month and date.month:
+            difference = (date.sort_key() > claimed.sort_key()) - (date.sort_key() < claimed.sort_key())
         return "same" if claim.bound.holds(difference) else "opposite"
-    if any(each.fits(asked) for each in there):
+    if any(date.may_equal(claimed) for date in stated):
         return "same"
     is_event = claim.auxiliary not in _BE or any(map(is_participle, claim.predicate.split()))
-    if not is_event and len(there) == 2 and _UNTIL.search(clause.text) and asked.year:
-        start, end = sorted(each.year for each in there)
+    if not is_event and len(stated) == 2 and _UNTIL.search(clause.text) and claimed.year:
+        start, end = sorted(date.year for date in stated)
         if start:
-            return "same" if start <= asked.year <= end else "other"
-    return "other" if is_event and any(each.shares(asked) for each in there) else "missing"
+            return "same" if start <= claimed.year <= end else "other"
+    return "other" if is_event and any(date.is_comparable(claimed) for date in stated) else "missing"
 
 
-def _state_of_name(asked: str, claim: Claim, clause: Clause, stands: Standing) -> str:
-    there = clause.values.names
-    if any(same_name(asked, each) or are_alike(asked.lower(), each.lower()) for each in there):
+def _state_of_name(claimed: str, claim: Claim, clause: Clause, match: SubjectMatch) -> str:
+    """Return the state of a name; see `_compared`.
+
+    The clause has another value if a different name follows the same preposition.
+    """
+    stated = clause.values.names
+    if any(same_name(claimed, name) or are_alike(claimed.lower(), name.lower()) for name in stated):
         return "same"
-    if any(are_alternatives(asked.lower(), each.lower()) for each in there):
+    if any(are_alternatives(claimed.lower(), name.lower()) for name in stated):
         return "other"
-    if any(same_name(asked, each) for each in stands.names):
+    if any(same_name(claimed, name) for name in match.title_names):
         return "context"
-    if asked in PEOPLES:
-        return "other" if any(each in PEOPLES for each in _peoples(clause)) else "missing"
-    slot = _SLOT.search(claim.predicate[: claim.predicate.find(asked)])
-    if slot is None:
-        is_whole = claim.auxiliary in _BE and claim.predicate in (asked, f"the {asked}")
-        return "other" if is_whole and there else "missing"
-    rivals = [each for each in there if re.search(rf"\b{slot[1]}\s+(?:[a-z]+ ){{0,3}}{re.escape(each)}", clause.text)]
+    if claimed in PEOPLES:
+        return "other" if any(word in PEOPLES for word in re.findall(r"[A-Z][a-z]+", clause.text)) else "missing"
+    preposition = _PREPOSITION.search(claim.predicate[: claim.predicate.find(claimed)])
+    if preposition is None:
+        is_whole = claim.auxiliary in _BE and claim.predicate in (claimed, f"the {claimed}")
+        return "other" if is_whole and stated else "missing"
+    before_name = rf"\b{preposition[1]}\s+(?:[a-z]+ ){{0,3}}"
+    rivals = [name for name in stated if re.search(f"{before_name}{re.escape(name)}", clause.text)]
     if (
-        slot[1] == "by"
+        preposition[1] == "by"
         and not rivals
-        and (doer := re.match(rf"(?:The |the )?({'|'.join(map(re.escape, there)) or '$'}) [a-z]", clause.text))
+        and (doer := re.match(rf"(?:The |the )?({'|'.join(map(re.escape, stated)) or '$'}) [a-z]", clause.text))
     ):
         rivals = [doer[1]]
-    return "other" if rivals and not any(same_name(each, claim.subject) for each in rivals) else "missing"
+    return "other" if rivals and not any(same_name(name, claim.subject) for name in rivals) else "missing"
 
 
-def _peoples(clause: Clause) -> list[str]:
-    return re.findall(r"[A-Z][a-z]+", clause.text)
-
-
-def _over(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
-    """The answer to "is it still so" by a clause that says that it ended."""
+def _ended(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
+    """Return the answer and its strength if a clause says that the claimed state has ended, as "used to" does."""
     words = {word.lower() for word in re.findall(r"[\w'’-]+", clause.text)}
-    ended = {word for word in words & OVER if not any(are_alike(word, each) for each in _words(claim))}
-    if not ended and not re.search(r"\bused to\b|\bno longer\b", clause.text):
+    endings = {word for word in words & OVER if not any(are_alike(word, other) for other in _words(claim))}
+    if not endings and not re.search(r"\bused to\b|\bno longer\b", clause.text):
         return None
-    asked = content_words(claim.values.rest)
-    near = not asked or any(
-        are_alike(word, each) or are_opposite(word, each) for word in asked for each in clause.words
+    claim_words = content_words(claim.values.rest)
+    has_words = not claim_words or any(
+        are_alike(word, other) or are_opposite(word, other) for word in claim_words for other in clause.words
     )
-    names = claim.values.names
-    named = any(same_name(name, each) for name in names for each in clause.values.names)
-    return (claim.denied, _NO_MORE if claim.still else _OVER) if near or named else None
+    has_name = any(same_name(name, other) for name in claim.values.names for other in clause.values.names)
+    return (claim.denied, _NO_MORE if claim.still else _OVER) if has_words or has_name else None

@@ -1,4 +1,7 @@
-"""The subject of a clause: what a claim is about, by name, by a pronoun or by its page, or something else."""
+"""Subject of a clause: whether a clause is about the subject of a claim.
+
+A clause may name the subject, refer to it by a pronoun, or be on its page.
+"""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -23,124 +26,160 @@ _NOUN = re.compile(
     r"(?:'s| of | for | is\b| was\b| are\b| were\b| has\b| have\b| had\b| can\b| cannot\b| will\b| does\b| did\b| [a-z]+s\b"
     r"| [a-z]+ed\b)"
 )
-_FAR = 0.9  # the subject is named elsewhere on the page only
+_SAME_SENTENCE = 0.97  # weight of a clause if words of the subject are only in other clauses of the sentence
+_FAR = 0.9  # weight of a clause if words of the subject are only elsewhere on the page
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """The relation of a clause to the claim's subject; `context` and `names` are what its page is about."""
-
-    weight: float
-    named: bool
-    held: bool  # it has the claim's subject in its own words
-    other: bool  # the clause is about another thing of the page
-    context: tuple[str, ...]
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Traces of a claim's subject on a page, found once for all clauses."""
-
-    page: View
-    context: tuple[str, ...]  # words and numbers of the title
-    titles: tuple[str, ...]  # names of the title
-    titled: frozenset[str]  # names of the subject that the title stands for
-    named: frozenset[str]  # names of the subject that are on the page
-    words: frozenset[str]  # small words of the subject that are on the page
-
-
-def surroundings(claim: Claim, page: View) -> Surroundings:
-    """Return what a page has of a claim's subject.
+class SubjectMatch:
+    """Relation of a clause to the subject of a claim.
 
     Args:
-        claim: The claim.
-        page: The passage.
+        weight: How near the words of the subject are, in [0, 1].
+        is_named: True if the clause has all names of the subject, or any of its words if it has no names.
+        has_words: True if the clause names the subject or has any of its words.
+        is_other: True if the clause is about another thing of the page.
+        title_words: Words and numbers of the page's title.
+        title_names: Names in the page's title.
     """
-    title, asked = values_of(page.title), claim.subject_values
-    titles = (*title.names, *values_of(page.base).names)
-    numbers = (each.text for each in title.amounts)
-    context = (*numbers, *content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
-    names = {name for each in page.sentences for name in values_of(each.text).names} if asked.names else set()
-    lowers = {word for each in page.sentences for word in each.lowers}
-    return Surroundings(
+
+    weight: float
+    is_named: bool
+    has_words: bool
+    is_other: bool
+    title_words: tuple[str, ...]
+    title_names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectTraces:
+    """Traces of a claim's subject on a page, collected once for all clauses.
+
+    Args:
+        page: Page.
+        title_words: Words and numbers of the page's title.
+        title_names: Names in the page's title.
+        names_in_title: Names of the subject that the title stands for.
+        names_on_page: Names of the subject that sentences of the page have.
+        words_on_page: Other words of the subject that sentences of the page have.
+    """
+
+    page: View
+    title_words: tuple[str, ...]
+    title_names: tuple[str, ...]
+    names_in_title: frozenset[str]
+    names_on_page: frozenset[str]
+    words_on_page: frozenset[str]
+
+
+def subject_traces(claim: Claim, page: View) -> SubjectTraces:
+    """Return the traces of a claim's subject on a page.
+
+    Args:
+        claim: Claim, whose subject is looked for.
+        page: Page to look at.
+    """
+    title, subject = values_of(page.title), claim.subject_values
+    title_names = (*title.names, *values_of(page.base).names)
+    numbers = (amount.text for amount in title.amounts)
+    title_words = (*numbers, *content_words(title.rest), *content_words(" ".join(name.lower() for name in title.names)))
+    names = {name for sentence in page.sentences for name in values_of(sentence.text).names} if subject.names else set()
+    page_words = {word for sentence in page.sentences for word in sentence.lowers}
+    return SubjectTraces(
         page,
-        context,
-        titles,
-        frozenset(name for name in asked.names if _is_titled(name, titles, names)),
-        frozenset(name for name in asked.names if any(same_name(name, each) for each in names)),
-        frozenset(word for word in content_words(asked.rest) if any(are_alike(word, each) for each in lowers)),
+        title_words,
+        title_names,
+        frozenset(name for name in subject.names if _is_titled(name, title_names, names)),
+        frozenset(name for name in subject.names if any(same_name(name, other) for other in names)),
+        frozenset(word for word in content_words(subject.rest) if any(are_alike(word, other) for other in page_words)),
     )
 
 
-def standing(claim: Claim, clause: Clause, around: Surroundings, sentence: Sentence) -> Standing | None:
-    """Return how a clause stands to the claim's subject; None if it cannot be about it.
+def match_subject(claim: Claim, clause: Clause, traces: SubjectTraces, sentence: Sentence) -> SubjectMatch | None:
+    """Return how a clause relates to the subject of a claim, or None if it cannot be about the subject.
 
     Args:
-        claim: The claim.
-        clause: A clause of the sentence.
-        around: What the page has of the subject.
-        sentence: The sentence.
+        claim: Claim to decide.
+        clause: Clause of the sentence.
+        traces: Traces of the subject on the page.
+        sentence: Sentence of the page.
     """
-    page, asked = around.page, claim.subject_values
-    missing = [name for name in asked.names if not any(same_name(name, each) for each in clause.values.names)]
-    named, absent = not missing, False
+    page, subject = traces.page, claim.subject_values
+    missing = [name for name in subject.names if not any(same_name(name, other) for other in clause.values.names)]
+    is_named, has_strangers = not missing, False
     for name in missing:
-        if name not in around.titled and not _refers(name, clause, page, sentence):
-            if name not in around.named or not _strangers(claim, clause, ()):
+        if name not in traces.names_in_title and not _refers(name, clause, page, sentence):
+            if name not in traces.names_on_page or not _strangers(claim, clause, ()):
                 return None
-            absent = True
-    other = absent or (bool(missing) and _about_other(claim, clause, sentence, around.titles))
-    near = _nearness(claim, clause, around, sentence)
-    if near is None or not _has_numbers(claim, clause, page, sentence):
+            has_strangers = True
+    is_other = has_strangers or (bool(missing) and _about_other(claim, clause, sentence, traces.title_names))
+    weight = _nearness(claim, clause, traces, sentence)
+    if weight is None or not _has_numbers(claim, clause, page, sentence):
         return None
-    words = content_words(asked.rest)
-    held = claim.subject.lower() == "there" or any(are_alike(word, each) for word in words for each in clause.words)
-    if not other and not named and not held and _foreign_noun(claim, clause, around.context, page):
+    words = content_words(subject.rest)
+    has_words = claim.subject.lower() == "there" or any(
+        are_alike(word, other) for word in words for other in clause.words
+    )
+    if not is_other and not is_named and not has_words and _foreign_noun(claim, clause, traces.title_words, page):
         return None
-    if not asked.names:
-        named = held
-        if not held and (_foreign_noun(claim, clause, around.context, page) or not _pronoun(clause, sentence)):
+    if not subject.names:
+        is_named = has_words
+        if not has_words and (
+            _foreign_noun(claim, clause, traces.title_words, page) or not _has_pronoun(clause, sentence)
+        ):
             return None
-    return Standing(near, named, named or held, other, around.context, around.titles)
+    return SubjectMatch(weight, is_named, is_named or has_words, is_other, traces.title_words, traces.title_names)
 
 
-def _is_titled(name: str, titles: tuple[str, ...], names: set[str]) -> bool:
-    """Return whether a title names the subject, or its part without a number: "Zephyr fan" for "Zephyr 200"."""
-    if any(same_name(name, each) for each in titles):
+def _is_titled(name: str, title_names: tuple[str, ...], names: set[str]) -> bool:
+    """Return whether a title stands for a name of the subject.
+
+    It has the name itself, or the name without its number: "Zephyr fan" stands for "Zephyr 200" if the page has no
+    other Zephyr.
+    """
+    if any(same_name(name, title) for title in title_names):
         return True
-    bare = re.sub(r"\s+\S*\d\S*$", "", name)
-    numbered = {each for each in names if each.startswith(f"{bare} ")}
-    return bare != name and numbered == {name} and any(same_name(bare, each) for each in titles)
+    without_number = re.sub(r"\s+\S*\d\S*$", "", name)
+    numbered = {other for other in names if other.startswith(f"{without_number} ")}
+    return (
+        without_number != name and numbered == {name} and any(same_name(without_number, title) for title in title_names)
+    )
 
 
-def _about_other(claim: Claim, clause: Clause, sentence: Sentence, titles: tuple[str, ...]) -> bool:
-    """Return whether the clause has a subject of its own: a name that is neither claimed of nor the page's."""
-    mine = (*claim.subject_values.names, *claim.values.names, *titles)
+def _about_other(claim: Claim, clause: Clause, sentence: Sentence, title_names: tuple[str, ...]) -> bool:
+    """Return whether the clause starts with a name that is neither the claim's nor the page's."""
+    known_names = (*claim.subject_values.names, *claim.values.names, *title_names)
     text = clause.text if _has_subject(clause.text) else sentence.text
     opening = _OPENING.match(text)
-    opens = opening["name"] if opening and opening["name"].split()[0].lower() not in STOPWORDS else ""
+    opening_name = opening["name"] if opening and opening["name"].split()[0].lower() not in STOPWORDS else ""
     if (
-        opens
+        opening_name
         and " by " not in f" {claim.predicate} "
-        and (" " in opens or not text.startswith(opens) or text is not sentence.text or len(opens) > 3)
+        and (
+            " " in opening_name
+            or not text.startswith(opening_name)
+            or text is not sentence.text
+            or len(opening_name) > 3
+        )
     ):
-        known = any(same_name(each, opens) or same_name(opens, each) for each in mine)
+        is_known = any(same_name(name, opening_name) or same_name(opening_name, name) for name in known_names)
         if (
-            not known
-            and values_of(opens).names
-            and opens.lower() not in {word.lower() for word in _small_words(sentence)}
+            not is_known
+            and values_of(opening_name).names
+            and opening_name.lower() not in {word.lower() for word in _small_words(sentence)}
         ):
             return True
     is_office = re.match(r"the ", claim.predicate) is not None
-    return is_office and bool(_strangers(claim, clause, titles))
+    return is_office and bool(_strangers(claim, clause, title_names))
 
 
-def _strangers(claim: Claim, clause: Clause, titles: tuple[str, ...]) -> list[str]:
+def _strangers(claim: Claim, clause: Clause, title_names: tuple[str, ...]) -> list[str]:
     """Return the names of a clause that are neither the claim's nor the page's."""
-    mine = (*claim.subject_values.names, *claim.values.names, *titles)
+    known_names = (*claim.subject_values.names, *claim.values.names, *title_names)
     return [
-        each for each in clause.values.names if not any(same_name(one, each) or same_name(each, one) for one in mine)
+        name
+        for name in clause.values.names
+        if not any(same_name(known, name) or same_name(name, known) for known in known_names)
     ]
 
 
@@ -148,7 +187,11 @@ _OPENS_WITH_PRONOUN = re.compile(r"(?:It|He|She|They|His|Her|Its|Their)\b")
 
 
 def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
-    """Return whether a clause that does not name the subject may mean it: by a pronoun right after its name."""
+    """Return whether a clause may refer to the subject without naming it.
+
+    The sentence must name the subject before the clause. If the clause starts with a pronoun, the last sentence before
+    it that does not start with a pronoun may name it instead.
+    """
     start = sentence.text.find(clause.text)
     before = sentence.text[: max(start, 0)]
     if re.match(r"(?:and |but )?(?:it|he|she|they|his|her|its|their)\b", clause.text, re.IGNORECASE) and sentence.index:
@@ -156,16 +199,17 @@ def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
         while at and _OPENS_WITH_PRONOUN.match(page.sentences[at].text):
             at -= 1
         before = f"{page.sentences[at].text} {before}"
-    return any(same_name(name, each) for each in values_of(before).names)
+    return any(same_name(name, other) for other in values_of(before).names)
 
 
 def _has_numbers(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> bool:
-    """Return whether the numbers that name the subject are on the page before the clause: "proposal 7", "tarn 1.8"."""
+    """Return whether the numbers of the subject, as in "proposal 7", are in the clause or before it on the page."""
     if not claim.subject_values.amounts:
         return True
-    text = " ".join((page.title, *(each.text for each in page.sentences[: sentence.index]), clause.text))
+    text = " ".join((page.title, *(line.text for line in page.sentences[: sentence.index]), clause.text))
     return all(
-        re.search(rf"(?<![\w.,]){re.escape(each.text)}(?![\w%])(?!\.\d)", text) for each in claim.subject_values.amounts
+        re.search(rf"(?<![\w.,]){re.escape(amount.text)}(?![\w%])(?!\.\d)", text)
+        for amount in claim.subject_values.amounts
     )
 
 
@@ -174,45 +218,50 @@ def _small_words(sentence: Sentence) -> set[str]:
 
 
 def _has_subject(text: str) -> bool:
+    """Return whether a clause starts with a subject: a name, a pronoun, or an article."""
     return bool(
         re.match(rf"(?:and |but )?(?:[{UPPER_CLASS}]|the |its |his |her |their |it |he |she |they |an? )", text)
     )
 
 
-def _nearness(claim: Claim, clause: Clause, around: Surroundings, sentence: Sentence) -> float | None:
-    """1 if all small words of the subject are in the clause or the title, less if further away; None if missing."""
+def _nearness(claim: Claim, clause: Clause, traces: SubjectTraces, sentence: Sentence) -> float | None:
+    """Return a weight for how near the words of the subject are to a clause, or None if a word is missing.
+
+    It is 1 if all words are in the clause or the page's title. Names do not count.
+    """
     weight = 1.0
     before = sentence.text[: max(sentence.text.find(clause.text), 0)].lower()
     for word in content_words(claim.subject_values.rest):
-        if any(are_alike(word, each) for each in (*clause.words, *around.context)):
+        if any(are_alike(word, other) for other in (*clause.words, *traces.title_words)):
             continue
-        if any(are_alike(word, each) for each in sentence.lowers):
-            if _has_subject(clause.text) or not any(are_alike(word, each) for each in content_words(before)):
-                return None  # clauses read together will have the word
-            weight = min(weight, 0.97)
-        elif word in around.words:
+        if any(are_alike(word, other) for other in sentence.lowers):
+            if _has_subject(clause.text) or not any(are_alike(word, other) for other in content_words(before)):
+                return None  # a run of clauses will have the word
+            weight = min(weight, _SAME_SENTENCE)
+        elif word in traces.words_on_page:
             weight = min(weight, _FAR)
         else:
             return None
     return weight
 
 
-def _pronoun(clause: Clause, sentence: Sentence) -> bool:
+def _has_pronoun(clause: Clause, sentence: Sentence) -> bool:
+    """Return whether a clause starts with a pronoun, or has no subject of its own."""
     return bool(
         re.match(r"(?:and |but )?(?:it|he|she|they|we|i|you|this|these|which|who)\b", clause.text, re.IGNORECASE)
-    ) or not (clause.opening and _has_subject(sentence.text))
+    ) or not (clause.is_opening and _has_subject(sentence.text))
 
 
-def _foreign_noun(claim: Claim, clause: Clause, context: tuple[str, ...], page: View) -> bool:
-    """Return whether the clause is about a part or a thing that the claim does not name: "The battery is removable"."""
+def _foreign_noun(claim: Claim, clause: Clause, title_words: tuple[str, ...], page: View) -> bool:
+    """Return whether a clause is about a thing or part that the claim does not name: "The battery is removable"."""
     match = _NOUN.match(clause.text)
     if match is None:
         return False
-    small = [word for word in match["noun"].split() if word[0].islower()]
-    if not small:
+    nouns = [word for word in match["noun"].split() if word[0].islower()]
+    if not nouns:
         return False
-    noun = small[-1]
+    noun = nouns[-1]
     lead = page.lead.lowers if page.lead else ()
     claimed = content_words(f"{claim.subject} {claim.predicate}".lower())
-    known = (*claimed, *context, *lead[:14])
-    return not any(are_alike(noun, each) for each in known)
+    known_words = (*claimed, *title_words, *lead[:14])
+    return not any(are_alike(noun, word) for word in known_words)

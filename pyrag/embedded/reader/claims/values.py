@@ -1,4 +1,4 @@
-"""Dates, quantities and names in a text, as values that can be compared. Reads no question and knows no passage."""
+"""Values in a text that can be compared: dates, amounts and names."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -46,45 +46,66 @@ _NO_UNIT = words(
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A date; parts that a text leaves open are 0."""
+    """Date or part of a date.
+
+    Args:
+        year: Year. 0 if unknown.
+        month: Month, from 1. 0 if unknown.
+        day: Day of the month. 0 if unknown.
+    """
 
     year: int
     month: int
     day: int
 
-    def fits(self, other: When) -> bool:
-        """Return whether both may be the same day: the parts that both have are equal."""
+    def may_equal(self, other: When) -> bool:
+        """Return whether the parts that both dates have are equal, so that they may be the same day."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
-        return all(mine == theirs or not mine or not theirs for mine, theirs in pairs)
+        return all(own == others or not own or not others for own, others in pairs)
 
-    def shares(self, other: When) -> bool:
-        """Return whether both have a part that can be compared."""
+    def is_comparable(self, other: When) -> bool:
+        """Return whether both dates have the same part, such as the year."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
-        return any(mine and theirs for mine, theirs in pairs)
+        return any(own and others for own, others in pairs)
 
-    def order(self) -> tuple[int, int, int]:
+    def sort_key(self) -> tuple[int, int, int]:
+        """Return the date as a tuple that sorts by time."""
         return self.year, self.month, self.day
 
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number with the word behind it, a unit or a noun; `text` keeps versions such as "2.0.3" apart."""
+    """Number with the word after it.
+
+    Args:
+        number: Value. NaN if it cannot be parsed.
+        unit: Unit, or stem of the noun that is counted. Empty if the number has neither.
+        text: Number as written, which distinguishes versions such as "2.0.3".
+    """
 
     number: float
     unit: str
     text: str
 
-    def same(self, other: Amount) -> bool:
+    def equals(self, other: Amount) -> bool:
+        """Return whether both numbers are equal. Versions such as "2.0.3" must be written the same."""
         return self.number == other.number and (self.text == other.text or self.text.count(".") < 2)
 
-    def comparable(self, other: Amount) -> bool:
-        """Return whether both count or measure the same, as far as their units tell."""
+    def is_comparable(self, other: Amount) -> bool:
+        """Return whether both amounts have the same unit or count the same noun."""
         return bool(self.unit) and self.unit == other.unit
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """All values of a text, and the text with them blanked out."""
+    """Values of a text.
+
+    Args:
+        dates: Dates.
+        amounts: Amounts.
+        names: Names, without leading stop words.
+        rest: The text with all values replaced by spaces.
+    """
 
     dates: tuple[When, ...]
     amounts: tuple[Amount, ...]
@@ -94,7 +115,7 @@ class Values:
 
 @lru_cache(maxsize=4096)
 def values_of(text: str) -> Values:
-    """Find dates, then names, then amounts; what is one is not looked at as another."""
+    """Return the dates, names and amounts of a text. No word belongs to two of them."""
     dates, rest = [], text
     for match in _WHEN.finditer(text):
         when = _when(match[0])
@@ -122,6 +143,7 @@ def _blank(text: str, match: re.Match[str]) -> str:
 
 
 def _when(text: str) -> When | None:
+    """Return a date, or None for a decade or a text without year and month."""
     if iso := _ISO.fullmatch(text):
         return When(int(iso[1]), int(iso[2]), int(iso[3]))
     year = re.search(r"\d{3,4}", text)
@@ -143,7 +165,7 @@ def _amount(match: re.Match[str]) -> Amount:
 
 
 def unit_of(word: str) -> str:
-    """Return the unit or the stem of the noun that a number counts; empty for a word that is neither."""
+    """Return the unit after a number, or the stem of the noun that it counts; "" for any other word."""
     word = word.lower()
     return "" if not word or word in _NO_UNIT else _UNITS.get(word) or stem(word)
 
@@ -153,24 +175,27 @@ def is_unit(word: str) -> bool:
     return word.lower() in _UNITS or bool(re.fullmatch(_MEASURE, word))
 
 
-def same_name(asked: str, there: str) -> bool:
-    """Return whether a name in a text may mean the asked one: all its words, or the family name only.
+def same_name(claimed: str, stated: str) -> bool:
+    """Return whether a name in a text may mean a claimed name.
+
+    It has all words of the claimed name, or is a shortened form of it: its first or last word, with its numbers.
 
     Args:
-        asked: The name in the question.
-        there: A name in a text.
+        claimed: Name in the question.
+        stated: Name in the text.
     """
-    one, other = fold(asked).split(), fold(there).split()
-    one, other = ([word for word in each if word not in _ARTICLES] for each in (one, other))
-    if not one or not other:
+    claimed_words, stated_words = (
+        [word for word in fold(name).split() if word not in _IGNORED] for name in (claimed, stated)
+    )
+    if not claimed_words or not stated_words:
         return False
-    if set(one) <= set(other):
+    if set(claimed_words) <= set(stated_words):
         return True
-    shortened = set(other) < set(one) and (other[-1] == one[-1] or other[0] == one[0])
-    return shortened and {word for word in one if _DIGIT.search(word)} <= set(other)
+    is_short_form = set(stated_words) < set(claimed_words) and (
+        stated_words[-1] == claimed_words[-1] or stated_words[0] == claimed_words[0]
+    )
+    return is_short_form and {word for word in claimed_words if _DIGIT.search(word)} <= set(stated_words)
 
 
 _DIGIT = re.compile(r"\d")
-
-
-_ARTICLES = frozenset(("the", "of", "a", "mr", "mrs", "ms", "dr", "king", "queen", "duchess", "duke", "sir"))
+_IGNORED = frozenset(("the", "of", "a", "mr", "mrs", "ms", "dr", "king", "queen", "duchess", "duke", "sir"))

@@ -1,4 +1,4 @@
-"""The answer to a yes/no question about one thing: by what a sentence states, else by a value that is looked up."""
+"""Answers to yes/no questions about one thing: by what sentences state, or by looking up a value."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.reader.patterns import COPULA
 from pyrag.embedded.reader.view import View
 
-_SURE = 0.5  # a verdict below it is weak, so that a value is looked up as well
-_CALLED = 0.6  # "Was Ada Lind a painter?" where her page says that she was a poet
+_SURE = 0.5  # below this strength, a ruling is weak and a value is looked up
+_OTHER_KIND = 0.6  # strength of "no" to "Was Ada Lind a painter?" if her page calls her a poet
 _KIND = re.compile(r"an? (?P<noun>[a-z]+)")
 
 
 def verdict_on(question: str, pages: Sequence[View], ask: Ask | None = None) -> Reading | None:
-    """Return the answer to a yes/no question about one thing; None if nothing decides it.
+    """Return the answer to a yes/no question about one thing, or None if nothing decides it.
 
     Args:
-        question: The question.
-        pages: The passages, best first.
-        ask: Answers a question from the same passages; without it, no value is looked up.
+        question: Question to answer.
+        pages: Passages, best first.
+        ask: Function that answers another question from the same passages. None to look up no value.
     """
     claim = read_claim(question)
     if claim is None:
@@ -36,19 +36,22 @@ def verdict_on(question: str, pages: Sequence[View], ask: Ask | None = None) -> 
     looked_up = by_value(claim, ask) if ask else None
     if looked_up is not None and (looked_up.confidence or 0.0) >= _SURE:
         return looked_up
-    called = _called_otherwise(claim, pages)
-    if called is not None:
-        return _reading(called)
+    other_kind = _of_other_kind(claim, pages)
+    if other_kind is not None:
+        return _reading(other_kind)
     return _reading(stated) if stated is not None else looked_up
 
 
-def _reading(verdict: Ruling) -> Reading:
-    text = "yes" if verdict.holds else "no"
-    return Reading(text, True, (verdict.page,), f"“{verdict.sentence[:120]}”", verdict.strength)
+def _reading(ruling: Ruling) -> Reading:
+    text = "yes" if ruling.holds else "no"
+    return Reading(text, True, (ruling.page,), f"“{ruling.sentence[:120]}”", ruling.strength)
 
 
-def _called_otherwise(claim: Claim, pages: Sequence[View]) -> Ruling | None:
-    """No, if the thing's own page says what it is, and nowhere the kind that is asked."""
+def _of_other_kind(claim: Claim, pages: Sequence[View]) -> Ruling | None:
+    """Answer no if the thing's own page says what it is, and never has the noun of the question.
+
+    To "Was Ada Lind a painter?" the answer is no if her page says that she was a poet.
+    """
     match = _KIND.fullmatch(claim.predicate)
     names = claim.subject_values.names
     if match is None or claim.auxiliary not in ("is", "was") or not names:
@@ -57,7 +60,7 @@ def _called_otherwise(claim: Claim, pages: Sequence[View]) -> Ruling | None:
         lead = page.lead
         if lead is None or not same_name(names[0], page.base) or not COPULA.search(lead.text):
             continue
-        words = [word for each in page.sentences for word in content_words(each.text.lower())]
+        words = [word for sentence in page.sentences for word in content_words(sentence.text.lower())]
         if not any(are_alike(match["noun"], word) for word in words):
-            return Ruling(claim.denied, _CALLED, page.position, lead.text)
+            return Ruling(claim.denied, _OTHER_KIND, page.position, lead.text)
     return None

@@ -1,1 +1,1 @@
-"""The network that marks answers in passages: its input, its run, and what its scores mean."""
+"""Neural reader: a network that marks answers in passages, its input, and checks of its answers."""

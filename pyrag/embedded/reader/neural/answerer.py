@@ -1,10 +1,10 @@
-"""The neural answerer: a small network marks the answer in each passage, or that there is none.
+"""Neural answerer, which combines the lexical reader with a network that marks answers in passages.
 
-Either-or and yes/no questions, and answers from facts already found, are computed by the lexical reader, which
-compares dates and names; where one of its patterns of a known relation is sure, that stands too (on training questions
-patterns are right more often than the network). Everything else is read by the network. A candidate's score is its
-margin over "no answer", more for a passage about the question's subject, and more where the lexical reader's patterns
-found the same. The best score, calibrated, is the confidence; below a threshold the answer is unknown.
+The lexical reader decides yes/no and either-or questions, and questions about facts in the query. For other questions,
+tables are read first, then patterns for the question's relation, which are right more often than the network. The
+network answers the rest: the score of a candidate is its margin over "no answer", and rises if the page is about the
+question's subject or if a pattern agrees. The calibrated score of the best candidate is the confidence. Below a
+threshold, the answer is unknown.
 """
 
 from __future__ import annotations
@@ -31,104 +31,114 @@ from pyrag.embedded.reader.view import View, views
 from pyrag.embedded.words import fold
 from pyrag.trace.model import UNKNOWN, Passage
 
-COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader decides by comparing
+COMPUTED = ("yesno", "choice")  # kinds of questions that the lexical reader answers
 
 
 class SpanReader(Protocol):
-    """An object that marks answers: a `Model`, or a stand-in."""
+    """Interface of an object that marks answers, such as `Model`."""
 
     @property
     def calibration(self) -> Calibration: ...
 
     def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
-        """Return the best spans of every passage, best first.
+        """Return the best spans of all passages, best first.
 
         Args:
-            question: The question.
+            question: Question to answer.
             texts: Title and text of each passage.
-            count: Most spans of one window of a passage.
+            count: Maximum number of spans per window of a passage.
         """
         ...
 
 
 @dataclass(slots=True)
 class NeuralAnswerer:
-    """Answers single-hop questions; `eagerness` above 1 says unknown less often.
+    """Answerer of single-hop questions.
 
-    Without a `reader`, the network of `folder` loads with the first question. `least` lowers its threshold.
+    Args:
+        folder: Folder of the network, which is loaded for the first question.
+        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+            answers.
+        reader: Reader to use instead of the network in `folder`.
+        min_evidence: Minimum confidence of a known answer, if it is below the threshold of the network. None for that
+            threshold.
     """
 
     folder: Path = MODEL_FOLDER
     eagerness: float = 1.0
     reader: SpanReader | None = field(default=None, repr=False)
-    least: float | None = None
+    min_evidence: float | None = None
     _loading: Lock = field(default_factory=Lock, init=False, repr=False, compare=False)
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Answer a question in a thread, so that the event loop goes on.
+        """Answer a question in a thread, so that the event loop is not blocked.
 
         Args:
-            query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
-            passages: The passages to read, or None to read the query's own facts.
+            query: Question. Without passages, "Given: FACTS. Answer the question: QUESTION".
+            passages: Passages to read. None to read the facts in the query.
 
         Raises:
-            ServiceError: the network is needed and cannot be loaded.
+            ServiceError: The network is needed and cannot be loaded.
         """
         return await asyncio.to_thread(self.read, query, passages)
 
     def read(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Do as `answer` without the event loop.
+        """Answer a question in the calling thread.
 
         Args:
-            query: The question; without passages, "Given: FACTS. Answer the question: QUESTION".
-            passages: The passages to read, or None to read the query's own facts.
+            query: Question. Without passages, "Given: FACTS. Answer the question: QUESTION".
+            passages: Passages to read. None to read the facts in the query.
 
         Raises:
-            ServiceError: the network is needed and cannot be loaded.
+            ServiceError: The network is needed and cannot be loaded.
         """
         if passages is None:
             return read_lexically(query, None, self.eagerness)
         analysis = analyse(plain_question(query))
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:
-            return read_views(analysis, pages, passages, self.eagerness, lambda asked: self.read(asked, passages))
+            return read_views(analysis, pages, passages, self.eagerness, lambda question: self.read(question, passages))
         cell = by_table(analysis, pages, passages)
         if cell is not None:
             return cell
         sure = by_pattern(analysis, pages, self.eagerness)
-        if sure is not None and not _objected(analysis, pages, sure):
+        if sure is not None and not _has_objection(analysis, pages, sure):
             return _doubted(sure, analysis, pages, by_pattern=True)
         model = self.model
-        found = candidates(model, analysis, passages, pages)
-        found = [each for each in found if not _elsewhere(analysis, passages[each.span.passage], each.span.start)]
-        reading = answer(supported(found, analysis, pages), model.calibration, passages, self.eagerness, self.least)
+        answers = [
+            candidate
+            for candidate in candidates(model, analysis, passages, pages)
+            if not _is_elsewhere(analysis, passages[candidate.span.passage], candidate.span.start)
+        ]
+        answers = supported(answers, analysis, pages)
+        reading = answer(answers, model.calibration, passages, self.eagerness, self.min_evidence)
         return _doubted(reading, analysis, pages)
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Rate how likely each passage answers the question; for gates and rerankers.
+        """Return the probability that a passage answers a question, for each passage.
 
         Args:
-            query: The question.
-            passages: The passages to rate.
+            query: Question to answer.
+            passages: Passages to rate.
 
         Returns:
-            A probability for each passage, in their order; 0 where nothing in it may be an answer.
+            Probabilities in the order of the passages. A passage without a possible answer has 0.
 
         Raises:
-            ServiceError: the network cannot be loaded.
+            ServiceError: The network cannot be loaded.
         """
         model, analysis = self.model, analyse(plain_question(query))
         pages = views(analysis, passages)
-        found = candidates(model, analysis, passages, pages, by_pattern(analysis, pages))
         best = [0.0] * len(passages)
-        for each in found:
-            likely = _probability(each.score(model.calibration), model.calibration)
-            best[each.span.passage] = max(best[each.span.passage], likely)
+        for candidate in candidates(model, analysis, passages, pages, by_pattern(analysis, pages)):
+            probability = _probability(candidate.score(model.calibration), model.calibration)
+            best[candidate.span.passage] = max(best[candidate.span.passage], probability)
         return best
 
     @property
     def model(self) -> SpanReader:
-        with self._loading:  # questions of one moment are read in threads
+        """Network, which is loaded at the first use."""
+        with self._loading:  # several threads may read at once
             if self.reader is None:
                 self.reader = load(self.folder)
             return self.reader
@@ -136,64 +146,74 @@ class NeuralAnswerer:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A possible answer and what speaks for it, the latter two in [0, 1]."""
+    """Possible answer of the network.
+
+    Args:
+        span: Span of the answer.
+        text: Text of the answer, with corrected edges.
+        about: How surely the passage is about the question's subject, in [0, 1].
+        agrees: Confidence of the lexical reader in the same answer, in [0, 1].
+    """
 
     span: MarkedSpan
     text: str
-    about: float  # how surely the passage is about the question's subject
-    agrees: float  # how sure the lexical reader is of the same answer
+    about: float
+    agrees: float
 
     def score(self, calibration: Calibration) -> float:
+        """Return the margin, raised for a passage about the subject and for agreement."""
         return self.span.margin + calibration.about * self.about + calibration.agrees * self.agrees
 
 
 def answer(
-    found: Sequence[Candidate],
+    answers: Sequence[Candidate],
     calibration: Calibration,
     passages: Sequence[Passage],
     eagerness: float = 1.0,
-    least: float | None = None,
+    min_evidence: float | None = None,
 ) -> Reading:
-    """Return the best candidate as a reading, or unknown where it is not likely enough.
+    """Return the best candidate as a reading, or unknown if its probability is too low.
 
     Args:
-        found: Candidates in any order; none makes the answer unknown.
-        calibration: Turns scores into probabilities, and holds the threshold.
-        passages: The passages that the candidates' spans count in.
-        eagerness: Factor on the probability before it is held against the threshold.
-        least: Another threshold; the lower of both counts.
+        answers: Candidates in any order. Without candidates, the answer is unknown.
+        calibration: Calibration of the scores, and threshold of known answers.
+        passages: Passages of the candidates' spans.
+        eagerness: Factor on the probability before it is compared with the threshold.
+        min_evidence: Another threshold. The lower threshold is used.
     """
-    if not found:
+    if not answers:
         return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
-    best = ordered(found, calibration)[0]
+    best = ordered(answers, calibration)[0]
     confidence = round(_probability(best.score(calibration), calibration), 4)
-    threshold = calibration.threshold if least is None else min(least, calibration.threshold)
+    threshold = calibration.threshold if min_evidence is None else min(min_evidence, calibration.threshold)
     if confidence * eagerness < threshold:
         return Reading(UNKNOWN, False, (), "no passage answers the question well enough", confidence)
-    place = best.span.passage
-    return Reading(best.text, True, (place,), _because(passages[place].text, best.span), confidence)
+    position = best.span.passage
+    return Reading(best.text, True, (position,), _because(passages[position].text, best.span), confidence)
 
 
-def supported(found: Sequence[Candidate], analysis: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
-    """Return the candidates whose sentence is not about another thing than the question
-    (`pyrag.embedded.reader.neural.objections`).
+def supported(answers: Sequence[Candidate], analysis: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
+    """Return the candidates without an objection, in their order; see `objections`.
 
     Args:
-        found: The candidates; their order is kept.
-        analysis: The question.
-        pages: A view of each passage, in the order that the candidates' spans count in.
+        answers: Candidates.
+        analysis: Analysis of the question.
+        pages: View of each passage, in the order of the passages.
     """
-    return [each for each in found if not objection(analysis, pages[each.span.passage], each.text)]
+    return [
+        candidate for candidate in answers if not objection(analysis, pages[candidate.span.passage], candidate.text)
+    ]
 
 
-def _elsewhere(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
+def _is_elsewhere(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
+    """Return whether a span belongs to another row or label than the question names."""
     return other_row(analysis, passage, start) or other_label(analysis, passage, start)
 
 
 def _doubted(
     reading: Reading, analysis: QuestionAnalysis, pages: Sequence[View], *, by_pattern: bool = False
 ) -> Reading:
-    """Return the reading, as a weak one if there is a doubt about it."""
+    """Return a reading with a lower confidence if there is a doubt about it."""
     confidence = reading.confidence or 0.0
     if not reading.known or confidence <= WEAK:
         return reading
@@ -204,18 +224,21 @@ def _doubted(
     return replace(reading, confidence=WEAK, rationale=f"{reading.rationale}; but {why}") if why else reading
 
 
-def _objected(analysis: QuestionAnalysis, pages: Sequence[View], said: Reading) -> bool:
-    return any(objection(analysis, pages[place], said.text) for place in said.citations)
+def _has_objection(analysis: QuestionAnalysis, pages: Sequence[View], reading: Reading) -> bool:
+    """Return whether an answer has an objection on a page that it cites."""
+    return any(objection(analysis, pages[position], reading.text) for position in reading.citations)
 
 
-def ordered(found: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
-    """Return the candidates best first; of equals, those of earlier passages.
+def ordered(answers: Sequence[Candidate], calibration: Calibration) -> list[Candidate]:
+    """Return candidates best first; equally good ones in the order of the passages.
 
     Args:
-        found: Candidates in any order.
-        calibration: Weighs what speaks for a candidate besides its margin.
+        answers: Candidates in any order.
+        calibration: Calibration of the scores.
     """
-    return sorted(found, key=lambda each: (-each.score(calibration), each.span.passage, each.span.start))
+    return sorted(
+        answers, key=lambda candidate: (-candidate.score(calibration), candidate.span.passage, candidate.span.start)
+    )
 
 
 def candidates(
@@ -223,49 +246,59 @@ def candidates(
     analysis: QuestionAnalysis,
     passages: Sequence[Passage],
     pages: Sequence[View],
-    said: Reading | None = None,
+    lexical: Reading | None = None,
 ) -> list[Candidate]:
-    """Return the network's marks in each passage, and the finding of a pattern where the network missed it.
+    """Return the network's answers in each passage, and the answer of a pattern if the network does not mark it.
 
     Args:
-        model: Marks the answers.
-        analysis: The question.
-        passages: The passages to read.
-        pages: A view of each passage, in the order of `passages`.
-        said: A pattern's answer; candidates of the same text gain by its confidence.
+        model: Network that marks answers.
+        analysis: Analysis of the question.
+        passages: Passages to read.
+        pages: View of each passage, in the order of `passages`.
+        lexical: Answer of a pattern. Candidates with the same text get its confidence as `agrees`.
     """
     spans = model.spans(analysis.question, [(passage.title, passage.text) for passage in passages])
     about = [page.about for page in pages]
-    sure = (said.confidence or 0.0) if said is not None and said.known else 0.0
-    found = []
+    confidence = (lexical.confidence or 0.0) if lexical is not None and lexical.known else 0.0
+    answers = []
     for span in spans:
         text = trim(passages[span.passage].text, span.start, span.end, analysis)
         if text:
-            same = said is not None and sure > 0 and fold(text) == fold(said.text)
-            found.append(Candidate(span, text, about[span.passage], sure if same else 0.0))
-    if said is not None and sure > 0 and not any(each.agrees for each in found):
-        found += _missed(said, spans, passages, about, sure)
-    return found
+            is_same = lexical is not None and confidence > 0 and fold(text) == fold(lexical.text)
+            answers.append(Candidate(span, text, about[span.passage], confidence if is_same else 0.0))
+    if lexical is not None and confidence > 0 and not any(candidate.agrees for candidate in answers):
+        answers += _missed(lexical, spans, passages, about, confidence)
+    return answers
 
 
 def _missed(
-    said: Reading, spans: Sequence[MarkedSpan], passages: Sequence[Passage], about: Sequence[float], sure: float
+    lexical: Reading,
+    spans: Sequence[MarkedSpan],
+    passages: Sequence[Passage],
+    about: Sequence[float],
+    confidence: float,
 ) -> list[Candidate]:
-    """The lexical answer as a candidate, with the least margin that the network gave in its passage."""
-    if not said.citations:
+    """Return the lexical answer as a candidate, with the lowest margin of the network in its passage."""
+    if not lexical.citations:
         return []
-    place = said.citations[0]
-    start = passages[place].text.find(said.text)
-    margin = min((span.margin for span in spans if span.passage == place), default=0.0)
+    position = lexical.citations[0]
+    start = passages[position].text.find(lexical.text)
+    margin = min((span.margin for span in spans if span.passage == position), default=0.0)
     if start < 0:
         return []
-    return [Candidate(MarkedSpan(place, start, start + len(said.text), margin), said.text, about[place], sure)]
+    return [
+        Candidate(
+            MarkedSpan(position, start, start + len(lexical.text), margin), lexical.text, about[position], confidence
+        )
+    ]
 
 
 def _probability(score: float, calibration: Calibration) -> float:
+    """Return the probability that an answer with this score is right."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, calibration.scale * score + calibration.offset))))
 
 
 def _because(text: str, span: MarkedSpan) -> str:
+    """Return the rationale for a span: the text around it."""
     around = text[max(0, span.start - 60) : span.end + 60].strip()
     return f"“{around}” of [{span.passage + 1}] reads like the answer"

@@ -1,7 +1,7 @@
-"""From token scores to an answer: best spans, trimmed by the kind of answer the question asks for. Pure and small.
+"""Answers from the scores of tokens: the best spans, with edges corrected for the kind of answer.
 
-The network marks the right place; its edges are at times off. A date is completed ("5 June" to "5 June 1961") or cut
-out of "5 June 1961 – 3 May 2010" by what is asked, a nationality loses its noun, a name its quotes and description.
+The network finds the right place, but its edges may be off. A date is completed ("5 June" to "5 June 1961"), or cut
+out of "5 June 1961 – 3 May 2010". A nationality loses its noun, and a name its quotes and description.
 """
 
 from __future__ import annotations
@@ -17,14 +17,21 @@ from pyrag.embedded.reader.spans import DATE
 from pyrag_helpers.measures.amounts import whole_amount
 
 ANSWER_TOKENS = 20
-_BEST = 12  # starts and ends looked at
+_BEST = 12  # starts and ends that are tried
 _YEAR = re.compile(r"\b\d{3,4}\b")
 _WHOLE_DATE = re.compile(rf"{DATE.pattern}|\b\d{{3,4}}\b(?:\s?(?:BCE?|CE|AD))?")
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedSpan:
-    """A candidate answer: characters of a passage's text, and by how much its score exceeds that of "no answer"."""
+    """Span that the network marks as an answer.
+
+    Args:
+        passage: Index of the passage.
+        start: First character of the answer in the passage's text.
+        end: Character after the last one.
+        margin: Score minus the score of "no answer".
+    """
 
     passage: int
     start: int
@@ -33,58 +40,59 @@ class MarkedSpan:
 
 
 def best_spans(window: Window, scores: Sequence[Sequence[float]], count: int = 3) -> list[MarkedSpan]:
-    """Return the best spans of a window that do not overlap, at most `ANSWER_TOKENS` tokens long each.
+    """Return the best spans of a window that do not overlap, each of at most `ANSWER_TOKENS` tokens.
 
     Args:
-        window: The input that was scored.
-        scores: A start and an end score for each token of the input; those of token 0 stand for "no answer".
-        count: Most spans to return.
+        window: Input of the network.
+        scores: Start and end score of each token. The scores of token 0 stand for "no answer".
+        count: Maximum number of spans.
 
     Returns:
-        Spans in characters of the passage's text, best first.
+        Spans of characters in the passage's text, best first.
     """
-    null = scores[0][0] + scores[0][1]
-    places = range(len(window.offsets))
-    starts = _top(places, [scores[window.first + at][0] for at in places])
-    ends = _top(places, [scores[window.first + at][1] for at in places])
-    found = [
+    no_answer = scores[0][0] + scores[0][1]
+    tokens = range(len(window.offsets))
+    starts = _top(tokens, [scores[window.first + at][0] for at in tokens])
+    ends = _top(tokens, [scores[window.first + at][1] for at in tokens])
+    spans = [
         (scores[window.first + start][0] + scores[window.first + end][1], -start, -end)
         for start in starts
         for end in ends
         if start <= end < start + ANSWER_TOKENS
     ]
     chosen: list[tuple[float, int, int]] = []
-    for score, start, end in sorted(found, reverse=True):
+    for score, start, end in sorted(spans, reverse=True):
         if len(chosen) == count:
             break
         if not any(-start <= -other[2] and -other[1] <= -end for other in chosen):
             chosen.append((score, start, end))
     return [
-        MarkedSpan(window.passage, window.offsets[-start][0], window.offsets[-end][1], score - null)
+        MarkedSpan(window.passage, window.offsets[-start][0], window.offsets[-end][1], score - no_answer)
         for score, start, end in chosen
     ]
 
 
-def _top(places: Iterable[int], scores: Sequence[float]) -> list[int]:
-    return sorted(places, key=lambda at: -scores[at])[:_BEST]
+def _top(tokens: Iterable[int], scores: Sequence[float]) -> list[int]:
+    """Return the tokens with the highest scores, best first."""
+    return sorted(tokens, key=lambda at: -scores[at])[:_BEST]
 
 
 def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
-    """Return the answer at these characters, its edges put right for the kind of answer wanted.
+    """Return the answer in a span, with its edges corrected for the kind of answer.
 
     Args:
-        text: The whole text of the passage; a date may be completed from it.
-        start: First character of the answer.
-        end: Character after its last.
-        analysis: The question.
+        text: Text of the passage, from which a date may be completed.
+        start: First character of the span.
+        end: Character after the last one.
+        analysis: Analysis of the question.
     """
     if analysis.kind == "date":
-        found = _date(text, start, end, analysis)
-        if found:
-            return found
+        date = _date(text, start, end, analysis)
+        if date:
+            return date
     if text[start:end].strip().isascii() and _HOW.match(analysis.question) and text[start:end].strip()[-1:].isdigit():
         start, end = whole_amount(text, start, end)
-    answer = _bare(_SENTENCE_END.split(text[start:end])[0])
+    answer = _without_marks(_SENTENCE_END.split(text[start:end])[0])
     if analysis.kind in ("nationality", "country"):
         return _nation(answer)
     if analysis.relation in ("place of birth", "place of death"):
@@ -105,8 +113,8 @@ _DATED_PLACE = re.compile(r"\bin \d{4}\b.*\b(?:in|at) (?P<place>[^a-z\s].*)$")  
 _AT = re.compile(r"^(?:in|at|on) (?=the |an? |[^a-z\s])")
 
 
-def _bare(answer: str) -> str:
-    """Without what surrounds a name in running text: quotes, brackets, commas, a possessive."""
+def _without_marks(answer: str) -> str:
+    """Return an answer without surrounding quotes, brackets and commas, and without a possessive."""
     answer = re.sub(r"\s+", " ", answer).strip(' ,;:"“”‘’`')
     answer = re.sub(r"(?<=[^\W\d_]{2})['’]s?$", "", answer) if re.search(r"['’]s$", answer) else answer
     if answer.count("(") != answer.count(")"):
@@ -115,40 +123,37 @@ def _bare(answer: str) -> str:
 
 
 def _date(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
-    """The date that the span touches; of "born – died", the one asked for."""
-    low, high = _bracket(text, start, end)
-    dates = list(_WHOLE_DATE.finditer(text, low, high))
-    touched = [match for match in dates if match.start() < end and match.end() > start]
-    if not touched:
+    """Return the date that overlaps a span; in "born – died", the one that the question asks for."""
+    dates = list(_WHOLE_DATE.finditer(text, max(0, start - 24), min(len(text), end + 60)))
+    overlapping = [match for match in dates if match.start() < end and match.end() > start]
+    if not overlapping:
         return ""
-    match = touched[0]
-    if analysis.relation == "date of death" and (len(touched) > 1 or _before_range(text, match)):
-        later = [each for each in dates if each.start() > match.start()]
-        match = touched[-1] if len(touched) > 1 else later[0] if later else match
+    match = overlapping[0]
+    if analysis.relation == "date of death" and (len(overlapping) > 1 or _opens_range(text, match)):
+        later = [date for date in dates if date.start() > match.start()]
+        match = overlapping[-1] if len(overlapping) > 1 else later[0] if later else match
     year = _YEAR.search(match.group()) if analysis.year_only else None
     return year.group() if year else match.group().strip()
 
 
-def _bracket(text: str, start: int, end: int) -> tuple[int, int]:
-    """The characters of the sentence part in which a date around the span may lie."""
-    return max(0, start - 24), min(len(text), end + 60)
-
-
-def _before_range(text: str, match: re.Match[str]) -> bool:
-    """Return whether the date opens "born – died"."""
+def _opens_range(text: str, match: re.Match[str]) -> bool:
+    """Return whether a date is the first of two in brackets: "born – died"."""
     return bool(re.match(r"[^()]{0,40}?\s?[–—-]\s?[^()]*\)", text[match.end() : match.end() + 100]))
 
 
 def _nation(answer: str) -> str:
-    """The country or people named last: "Slovak" of "male Slovak racewalker", "Iran" of "Jask County, Iran"."""
+    """Return the last country or people that an answer names, or the answer if it names none.
+
+    It is "Slovak" for "male Slovak racewalker" and "Iran" for "Jask County, Iran".
+    """
     words = re.findall(r"[\w'’.-]+", answer)
     runs = [" ".join(words[at : at + size]) for size in (3, 2, 1) for at in range(len(words) - size, -1, -1)]
-    named = [run for run in runs if run in PEOPLES or run in COUNTRIES]
-    return named[0] if named and answer.removeprefix("the ") not in COUNTRIES else answer
+    nations = [run for run in runs if run in PEOPLES or run in COUNTRIES]
+    return nations[0] if nations and answer.removeprefix("the ") not in COUNTRIES else answer
 
 
 def _person(answer: str) -> str:
-    """Without a description in front: "American rapper Jay-Z" is "Jay-Z"."""
+    """Return a name without nationality and role: "Jay-Z" for "American rapper Jay-Z"."""
     words = answer.split()
     while len(words) > 1 and (words[0] in PEOPLES or words[0].lower() in ROLES):
         words = words[1:]

@@ -1,7 +1,6 @@
-"""Doubts about an answer: what makes it weak without showing that it is wrong.
+"""Doubts about an answer, which lower its confidence without rejecting it.
 
-A sentence that has nothing of what the question asks beside the name, or that is from another year, may still answer; it
-is shown with a confidence that marks it as weak.
+An answer is doubtful if its sentence shares only names with the question, or if the evidence is from another year.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -19,7 +18,7 @@ from pyrag.embedded.reader.neural.times import other_year
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, Sentence, content_stem, fold
 
-WEAK = 0.45  # the most that an answer in doubt is worth
+WEAK = 0.45  # maximum confidence of a doubtful answer
 _ASKING = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|many|much|long|name|title|kind|type|year|date|place|person|people"
     r"|country|city|called|named|exactly|still|there|take|took|get|got|make|made|go|went|come|came|like|know|known|happen"
@@ -29,45 +28,53 @@ _ASKING = re.compile(
 
 
 def doubt(analysis: QuestionAnalysis, page: View, answer: str, *, by_pattern: bool = False) -> str:
-    """Return what makes an answer doubtful, or "".
+    """Return the reason why an answer is doubtful, or "".
 
     Args:
-        analysis: The question.
-        page: The passage of the answer.
-        answer: The answer as it stands there.
-        by_pattern: It was found by a pattern of the question's own relation, so that its sentence is to the point.
+        analysis: Analysis of the question.
+        page: Page of the answer.
+        answer: Answer as it is on the page.
+        by_pattern: True if a pattern for the question's relation matched the sentence, which then is to the point.
     """
-    holding = [each for each in page.sentences if f" {fold(answer)} " in f" {fold(each.text)} "]
-    if not holding:
+    sentences = [sentence for sentence in page.sentences if f" {fold(answer)} " in f" {fold(sentence.text)} "]
+    if not sentences:
         return ""
-    years = [other_year(analysis.question, page, each) for each in holding]
+    years = [other_year(analysis.question, page, sentence) for sentence in sentences]
     if all(years):
         return years[0]
-    return "" if by_pattern else _beside_the_point(analysis, page, holding, answer)
+    return "" if by_pattern else _off_topic(analysis, page, sentences, answer)
 
 
-def _beside_the_point(analysis: QuestionAnalysis, page: View, holding: Sequence[Sentence], answer: str) -> str:
-    """The sentence and the one before have nothing of the deed that is asked for, or no word but names."""
-    asked = _asked_words(analysis)
+def _off_topic(analysis: QuestionAnalysis, page: View, sentences: Sequence[Sentence], answer: str) -> str:
+    """Return a reason if no sentence of the answer is about the question, else "".
+
+    A sentence is about the question if it, or the sentence before it, has the question's verb or, without a verb,
+    another word of the question.
+    """
+    question_words = _asked_words(analysis)
     verb = _verb(analysis.question)
-    if not asked or (_MEASURED.search(analysis.question) and re.search(r"\d", answer)):
+    if not question_words or (_MEASURED.search(analysis.question) and re.search(r"\d", answer)):
         return ""
-    supported = False
-    for each in holding:
-        before = page.sentences[each.index - 1].lowers if each.index else ()
-        there = (*each.lowers, *before)
-        if not verb or any(are_alike(verb, word) for word in there) or _is_by(verb, each, answer):
-            supported = supported or any(are_alike(word, other) for word in asked for other in there) or bool(verb)
-    return "" if supported else f"its sentence says nothing of {verb or asked[0]!r}"
+    is_supported = False
+    for sentence in sentences:
+        before = page.sentences[sentence.index - 1].lowers if sentence.index else ()
+        nearby_words = (*sentence.lowers, *before)
+        if not verb or any(are_alike(verb, word) for word in nearby_words) or _is_by(verb, sentence, answer):
+            is_supported = (
+                is_supported
+                or any(are_alike(word, other) for word in question_words for other in nearby_words)
+                or bool(verb)
+            )
+    return "" if is_supported else f"its sentence says nothing of {verb or question_words[0]!r}"
 
 
 def _is_by(verb: str, sentence: Sentence, answer: str) -> bool:
-    """Return whether a work is told to be by the answer: "a novel by Ines Valdar"."""
+    """Return whether a work is by the answer, as in "a novel by Ines Valdar"."""
     return base_of(verb) in _MADE and bool(re.search(rf"\bby (?:[\w-]+ ){{0,4}}{re.escape(answer)}", sentence.text))
 
 
 def _verb(question: str) -> str:
-    """The verb that a question asks with, as far as its place shows it: "Who founded …", "When was … opened"."""
+    """Return the verb of a question if its place is clear, as in "Who founded …" and "When was … opened", else ""."""
     if match := _WHO_DID.match(question):
         word = match["verb"].lower()
         return word if (is_past(word) or is_present(word)) and base_of(word) not in _PLAIN_VERBS else ""
@@ -75,9 +82,11 @@ def _verb(question: str) -> str:
     if match is None or (match["aux"].lower() not in ("did", "does", "do") and not _WHEN_OR_WHERE.match(question)):
         return ""
     words = [word.strip(",?.") for word in match["rest"].split()]
-    test = is_base if match["aux"].lower() in ("did", "does", "do") else is_participle
-    places = [at for at in range(1, len(words)) if words[at].islower() and words[at - 1].lower() not in _BEFORE_NOUNS]
-    verbs = [words[at] for at in places if test(words[at])]
+    is_form = is_base if match["aux"].lower() in ("did", "does", "do") else is_participle
+    positions = [
+        at for at in range(1, len(words)) if words[at].islower() and words[at - 1].lower() not in _BEFORE_NOUNS
+    ]
+    verbs = [words[at] for at in positions if is_form(words[at])]
     verb = verbs[-1] if verbs else ""
     return "" if (base_of(verb) or verb) in _PLAIN_VERBS else verb
 
@@ -108,8 +117,8 @@ _MEASURED = re.compile(
 
 
 def _asked_words(analysis: QuestionAnalysis) -> list[str]:
-    """The words of the question that are neither names nor asking words."""
-    plain = re.sub(r"[\"“][^\"”]*[\"”]", " ", analysis.question)
-    words = [word.strip("'’\",?.") for word in _ASKING.sub(" ", plain).split()]
-    small = [word for word in words if word and word.islower() and word.isalpha() and word not in STOPWORDS]
-    return [word for word in small if content_stem(word)]
+    """Return the words of the question that are neither names nor question words."""
+    without_quotes = re.sub(r"[\"“][^\"”]*[\"”]", " ", analysis.question)
+    words = [word.strip("'’\",?.") for word in _ASKING.sub(" ", without_quotes).split()]
+    lower_case = [word for word in words if word and word.islower() and word.isalpha() and word not in STOPWORDS]
+    return [word for word in lower_case if content_stem(word)]

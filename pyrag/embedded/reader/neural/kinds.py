@@ -1,6 +1,6 @@
-"""The kind of answer that a question asks for: no city for "who", no person for "the title of".
+"""Check of an answer's kind: a city does not answer "who", and a person does not answer "the title of".
 
-Only what shows is refused: a kind that cannot be told from the answer and its sentence is let pass.
+An answer is rejected only if it or its sentence shows that it is of another kind.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -63,23 +63,23 @@ _UNIT_OF = {
 
 
 def other_kind(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
-    """Return why an answer is not of the kind that is asked for, or "".
+    """Return a reason if an answer is not of the kind that the question asks for, else "".
 
     Args:
-        analysis: The question.
-        page: The passage.
-        sentence: The sentence that the answer stands in.
-        answer: The answer as it stands there.
+        analysis: Analysis of the question.
+        page: Page of the answer.
+        sentence: Sentence of the answer.
+        answer: Answer as it is in the sentence.
     """
     wh = analysis.wh
     if wh in ("who", "whom", "whose") and analysis.kind in ("person", "organisation", "thing"):
-        return _no_person(sentence, answer)
-    asks = analysis.question.lower()
-    if _ASKS_WHEN.match(asks) and not _DATED.search(answer):
+        return _not_person(sentence, answer)
+    question = analysis.question.lower()
+    if _ASKS_WHEN.match(question) and not _DATED.search(answer):
         return "no time is named"
     if wh in ("how many", "how old") and not _COUNTED.search(answer):
         return "no number is named"
-    if asks.startswith("where ") and (_IS_NUMBER.fullmatch(answer) or _is_honoured(answer)):
+    if question.startswith("where ") and (_IS_NUMBER.fullmatch(answer) or _has_title(answer)):
         return "no place is named"
     if _TITLED.search(analysis.question) and _is_maker(page, sentence, answer):
         return "a person is no title"
@@ -87,11 +87,13 @@ def other_kind(analysis: QuestionAnalysis, page: View, sentence: Sentence, answe
 
 
 def _before(sentence: Sentence, answer: str) -> str:
+    """Return the text before an answer in its sentence."""
     at = sentence.text.find(answer)
     return sentence.text[:at] if at > 0 else ""
 
 
-def _no_person(sentence: Sentence, answer: str) -> str:
+def _not_person(sentence: Sentence, answer: str) -> str:
+    """Return a reason if an answer is a number, a date or a place, else ""."""
     if _IS_NUMBER.fullmatch(answer) or not re.search(r"[^\W\d_]{2}", answer):
         return "a number is no person"
     if re.fullmatch(rf"(?:\d{{1,2}} )?(?:{MONTHS})(?: \d{{1,4}})?(?:, \d{{4}})?", answer):
@@ -111,41 +113,49 @@ def _no_person(sentence: Sentence, answer: str) -> str:
     return ""
 
 
-def _is_honoured(answer: str) -> bool:
+def _has_title(answer: str) -> bool:
+    """Return whether an answer is a name with a title such as "Dr"."""
     first = answer.split()[0].lower().strip(".") if answer.split() else ""
     return first in HONORIFICS - {"st", "saint", "hon"} and " " in answer and first in ("mr", "mrs", "ms", "dr", "prof")
 
 
 def _is_maker(page: View, sentence: Sentence, answer: str) -> bool:
+    """Return whether the page shows that an answer is a person, such as an author or a painter."""
     if not _FULL_NAME.fullmatch(answer) or re.search(rf"[\"“‘']{re.escape(answer)}", sentence.text):
         return False
     if _MAKER.search(_before(sentence, answer)):
         return True
-    told = re.compile(
+    is_role = re.compile(
         rf"{re.escape(answer)}(?: \([^)]*\))? (?:is|was) (?:an?|the) (?:[\w-]+ ){{0,4}}?(?:{_ROLE})\b", re.IGNORECASE
     )
-    return any(told.search(each.text) for each in page.sentences) or _wrote(page, answer)
+    return any(is_role.search(line.text) for line in page.sentences) or _wrote(page, answer)
 
 
 def _wrote(page: View, answer: str) -> bool:
-    """Return whether the page tells of somebody's deeds, as only of a person."""
+    """Return whether the page says that an answer did what only people do, such as writing."""
     deed = re.compile(
         rf"{re.escape(answer)},? (?:who )?(?:wrote|writes|said|says|was born|died|lives|studied|published|designed|directed|composed)\b"
     )
-    return any(deed.search(each.text) for each in page.sentences)
+    return any(deed.search(line.text) for line in page.sentences)
 
 
 def _other_measure(analysis: QuestionAnalysis, answer: str) -> str:
-    """The question asks for a weight, a length or a price, and the answer's unit is of another kind."""
+    """Return a reason if a question asks for a measure such as a weight, and the answer has none, else ""."""
     question = analysis.question.lower()
     if analysis.wh not in ("how", "how much", "how long", "what") or not re.search(r"\d", answer):
         return "no number is named" if _MEASURED.search(question) and not _COUNTED.search(answer) else ""
-    wanted = next((kind for kind, cues in _UNITS.items() if any(re.search(rf"\b{cue}", question) for cue in cues)), "")
-    if not wanted or _UNIT_OF[wanted].search(answer):
+    asked_kind = next(
+        (kind for kind, cues in _UNITS.items() if any(re.search(rf"\b{cue}", question) for cue in cues)), ""
+    )
+    if not asked_kind or _UNIT_OF[asked_kind].search(answer):
         return ""
-    other = next((kind for kind, unit in _UNIT_OF.items() if kind != wanted and unit.search(answer)), "")
-    return f"a measure of {other} is not asked for" if other and _asks_only(wanted, question) else ""
+    other = next((kind for kind, unit in _UNIT_OF.items() if kind != asked_kind and unit.search(answer)), "")
+    return f"a measure of {other} is not asked for" if other and _asks_only(asked_kind, question) else ""
 
 
-def _asks_only(wanted: str, question: str) -> bool:
-    return not (wanted == "length" and re.search(r"\bhow far\b", question)) and not re.search(r"\bhow long\b", question)
+def _asks_only(kind: str, question: str) -> bool:
+    """Return whether an answer in another unit is wrong.
+
+    "How far" and "how long" may be answered by a time as well as by a length.
+    """
+    return not (kind == "length" and re.search(r"\bhow far\b", question)) and not re.search(r"\bhow long\b", question)

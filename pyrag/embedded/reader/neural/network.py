@@ -1,7 +1,7 @@
-"""The network as it ships: int8 ONNX run by onnxruntime on one thread, one passage window at a time.
+"""Network of the neural reader: an int8 ONNX model that onnxruntime runs on one thread, one window at a time.
 
-One at a time because int8 activations are scaled over the whole input: a batch would make a passage's scores depend on
-its neighbours, and gains no speed on a CPU. `onnxruntime` is imported when the model is first used.
+Int8 activations are scaled over the whole input. In a batch, the scores of a passage would depend on the other
+passages, and batches are no faster on a CPU. `onnxruntime` is imported when a model is first loaded.
 """
 
 from __future__ import annotations
@@ -24,61 +24,76 @@ NETWORK = "reader.int8.onnx"
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """From margins to probabilities, fitted on held-out training questions; see the model card."""
+    """Parameters that turn margins into probabilities, fitted on held-out training questions; see the model card.
+
+    Args:
+        scale: Factor on a score.
+        offset: Number added to a scaled score.
+        about: Number added to the margin of an answer from a page about the question's subject.
+        agrees: Number added to the margin of an answer that the lexical reader also gives.
+        threshold: Minimum confidence of a known answer, between 0 and 1.
+    """
 
     scale: float = 1.0
     offset: float = 0.0
-    about: float = 0.0  # what a passage about the question's subject adds to a margin
-    agrees: float = 0.0  # what the lexical reader's agreement adds
-    threshold: float = 0.5  # least confidence of a known answer
+    about: float = 0.0
+    agrees: float = 0.0
+    threshold: float = 0.5
 
     @property
     def least_score(self) -> float:
-        """The score from which on an answer counts as known."""
+        """Minimum score of a known answer."""
         return (math.log(self.threshold / (1 - self.threshold)) - self.offset) / self.scale
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A loaded network; safe to use from several threads at once."""
+    """Loaded network, which several threads may use at once.
+
+    Args:
+        tokenizer: Tokenizer of the network.
+        session: Session of onnxruntime.
+        calibration: Calibration of the network's scores.
+    """
 
     tokenizer: Tokenizer
     session: Any
     calibration: Calibration
 
     def spans(self, question: str, texts: Sequence[tuple[str, str]], count: int = 3) -> list[MarkedSpan]:
-        """Return the best spans of every passage, best first.
+        """Return the best spans of all passages, best first.
 
         Args:
-            question: The question; tokens beyond `QUESTION_TOKENS` are cut off.
-            texts: Title and text of each passage; long texts are read in several windows.
-            count: Most spans of one window.
+            question: Question, cut after `QUESTION_TOKENS` tokens.
+            texts: Title and text of each passage. Long texts are read in several windows.
+            count: Maximum number of spans per window.
         """
-        made = windows(self.tokenizer, question, texts)
-        found = [span for window in made for span in best_spans(window, self._scores(window), count)]
-        return sorted(found, key=lambda span: (-span.margin, span.passage, span.start))
+        inputs = windows(self.tokenizer, question, texts)
+        spans = [span for window in inputs for span in best_spans(window, self._scores(window), count)]
+        return sorted(spans, key=lambda span: (-span.margin, span.passage, span.start))
 
     def _scores(self, window: Window) -> list[list[float]]:
+        """Return the start and end score of each token of a window."""
         import numpy as np
 
         count = len(window.ids)
         types = np.zeros((1, count), dtype=np.int64)
         types[0, window.split :] = 1
         ids = np.asarray([window.ids], dtype=np.int64)
-        fed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
-        scores: list[list[float]] = self.session.run(None, fed)[0][0].tolist()
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
+        scores: list[list[float]] = self.session.run(None, inputs)[0][0].tolist()
         return scores
 
 
 def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
-    """Load the network, its tokenizer and its calibration; without a calibration file the margins stay as they are.
+    """Load the network, its tokenizer and its calibration. Without a calibration file, use the default.
 
     Args:
-        folder: Folder of the network, `tokenizer.json` and `calibration.json`.
-        network: Name of the network's file in the folder.
+        folder: Folder with the network, `tokenizer.json` and `calibration.json`.
+        network: File name of the network.
 
     Raises:
-        ServiceError: packages or files are missing, or are not what they should be.
+        ServiceError: A package or file is missing, or a file cannot be used.
     """
     if not (folder / network).exists():
         raise ServiceError(f"no model in {folder}: reinstall pyrag-runtime, or train one with `make reader`")
@@ -90,7 +105,7 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
         calibration = _calibration(folder / "calibration.json")
     except ImportError as error:
         raise ServiceError(f"the embedded reader needs {error.name}: {install_extra('embedded')}") from error
-    except Exception as error:  # those of onnxruntime derive from Exception alone
+    except Exception as error:  # errors of onnxruntime derive directly from Exception
         reason = str(error).partition("\n")[0][:200]
         raise ServiceError(
             f"the reader in {folder} cannot be used ({reason}): make it again with make reader or pyrag train"
@@ -101,12 +116,16 @@ def load(folder: Path = MODEL_FOLDER, network: str = NETWORK) -> Model:
 
 
 def _calibration(path: Path) -> Calibration:
-    """Read a calibration, or return the default where there is no file; raises `ValueError` for an unusable one."""
+    """Read a calibration. Without a file, return the default.
+
+    Raises:
+        ValueError: The file holds no usable calibration.
+    """
     import msgspec
 
     if not path.exists():
         return Calibration()
-    found = msgspec.json.decode(path.read_bytes(), type=Calibration)
-    if not found.scale or not 0 < found.threshold < 1:
-        raise ValueError(f"{path.name} has a scale of 0, or a threshold that is none")
-    return found
+    calibration = msgspec.json.decode(path.read_bytes(), type=Calibration)
+    if not calibration.scale or not 0 < calibration.threshold < 1:
+        raise ValueError(f"{path.name} has a scale of 0, or a threshold that is not between 0 and 1")
+    return calibration

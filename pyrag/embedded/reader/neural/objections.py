@@ -1,9 +1,8 @@
-"""Objections to an answer: the sentence it stands in is about another thing than the question.
+"""Objections to an answer whose sentence is about another thing than the question.
 
-A reader that scores spans finds the birthday of the predecessor where that of the successor is asked for, and the
-second album's name where only the first one's stands. Each check compares names, numbers of things and modifiers of
-the question with the answer's sentence and page. An objection needs a conflict that shows, never a mere lack of
-overlap, since pages word things in many ways.
+A network that scores spans may mark the predecessor's birthday instead of the successor's, or the first album's name
+instead of the second's. The checks compare names, numbers and modifiers of the question with the sentence and its
+page. They object only to a visible conflict, because a page may use other words for the same thing.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pyrag.trace.sentences import UPPER_CLASS
 
 _NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
-# Words of one class exclude each other: a sentence on the north tower says nothing of the south tower.
+# Words of the same class exclude each other: a sentence about the north tower is not about the south tower.
 _CLASSES = (
     {*_NUMBERS, *_NUMBERED, "last", "final"},
     words("north south northern southern"),
@@ -36,13 +35,13 @@ _CLASSES = (
     words("longest shortest"),
     words("maternal paternal"),
 )
-_SAME = dict(zip(_NUMBERED, _NUMBERS, strict=True))
-_SAME |= {"northern": "north", "southern": "south", "eastern": "east", "western": "west", "oldest": "eldest"}
-_SAME |= {"older": "elder", "biggest": "largest", "present": "current", "previous": "former", "final": "last"}
-# Letters and digits in one word: "TW-7", "B52". Figures alone are years and amounts.
+_SYNONYMS = dict(zip(_NUMBERED, _NUMBERS, strict=True))
+_SYNONYMS |= {"northern": "north", "southern": "south", "eastern": "east", "western": "west", "oldest": "eldest"}
+_SYNONYMS |= {"older": "elder", "biggest": "largest", "present": "current", "previous": "former", "final": "last"}
+# Letters and digits in one word, as in "TW-7" and "B52". Numbers without letters are years and amounts.
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)([^\W\d_][^\W_]*-?)(\d[\w-]*)(?![\w-])")
 _NAME = re.compile(rf"[{UPPER_CLASS}][\w'’.-]*(?:\s+(?:(?:of|de|von|van|du|la|the)\s+)?[{UPPER_CLASS}][\w'’.-]*)*")
-# "the successor of Ann", "Ann's wife": what follows is asked of another person than Ann.
+# In "the successor of Ann", the question is about another person than Ann.
 _RELATIVE = re.compile(
     r"\bthe (successor|predecessor|father|mother|brother|sister|son|daughter|wife|husband)s? (?:of|to) (?=[^a-z\s])"
 )
@@ -58,9 +57,8 @@ _WORDS_OF_RELATIVES = {
     "wife": ("wife", "married", "husband", "spouse", "widow"),
     "husband": ("husband", "married", "wife", "spouse", "widow"),
 }
-_OF_KIN = frozenset(
-    {"father", "mother", "parents", "child", "sibling", "spouse"}
-)  # then the person itself is asked for
+# Relations of questions that ask for the relative itself, not for a fact about the relative.
+_KIN = frozenset({"father", "mother", "parents", "child", "sibling", "spouse"})
 _ASKS_FACT = re.compile(r"\b(?:born|die[ds]?|buried|study|studied|live[ds]?|nationality|birth|death|work(?:s|ed)?)\b")
 _ROUTE = re.compile(rf"\b(?:from|between) ({_NAME.pattern}) (?:to|and) ({_NAME.pattern})")
 _OPENING = words("""
@@ -68,25 +66,28 @@ _OPENING = words("""
     had can could the a an and of name list during both it its his her their he she they
 """)
 _PRONOUN = re.compile(r"(?:He|She|They|His|Her|Their)\b")
-_ABOUT = 0.6  # how surely a page must be about the question's subject for its pronouns to mean it
+_ABOUT = 0.6  # from this match on, the pronouns of a page refer to the question's subject
 
 
 def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
-    """Return why `answer` on this page does not answer the question, or "".
+    """Return the reason why an answer on a page does not answer the question, or "".
+
+    Each sentence of the page that has the answer must have an objection.
 
     Args:
-        analysis: The question.
-        page: The passage that the answer was found in.
-        answer: Its text, as it stands there.
+        analysis: Analysis of the question.
+        page: Page of the answer.
+        answer: Answer as it is on the page.
     """
-    holding = [each for each in page.sentences if _holds(each, answer)]
-    if not holding:
+    sentences = [sentence for sentence in page.sentences if _holds(sentence, answer)]
+    if not sentences:
         return ""
-    found = [_objection(analysis, page, each, answer) for each in holding]
-    return found[0] if all(found) else ""
+    objections = [_objection(analysis, page, sentence, answer) for sentence in sentences]
+    return objections[0] if all(objections) else ""
 
 
 def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
+    """Return the first objection to a sentence of an answer, or ""."""
     return (
         _other_identifier(analysis, page, sentence)
         or other_number(analysis.question, page, sentence)
@@ -103,64 +104,77 @@ def _holds(sentence: Sentence, answer: str) -> bool:
 
 
 def _other_identifier(analysis: QuestionAnalysis, page: View, sentence: Sentence) -> str:
-    """The question names a thing by letters and number, the sentence or its page another of that make."""
-    asked = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(analysis.question)}
-    for place in (sentence.text, page.title):
-        named = {found[0].lower(): found[1].lower() for found in _IDENTIFIER.finditer(place)}
-        if named.keys() & asked.keys():
+    """Return an objection if the sentence or page has only another identifier of the same series.
+
+    To a question about the "TW-7", a sentence about the "TW-9" is no answer.
+    """
+    asked = _series_of_identifiers(analysis.question)
+    for text in (sentence.text, page.title):
+        stated = _series_of_identifiers(text)
+        if stated.keys() & asked.keys():
             return ""
-        if other := next((name for name, make in named.items() if make in asked.values()), ""):
+        if other := next((name for name, series in stated.items() if series in asked.values()), ""):
             return f"the passage is about {other.upper()}"
     return ""
 
 
+def _series_of_identifiers(text: str) -> dict[str, str]:
+    """Return the letters of each identifier of a text: "tw-" for "tw-7"."""
+    return {match[0].lower(): match[1].lower() for match in _IDENTIFIER.finditer(text)}
+
+
 def _other_modifier(analysis: QuestionAnalysis, sentence: Sentence) -> str:
-    asked, said = _modifiers(analysis.question), _modifiers(sentence.text)
-    for kind in _CLASSES:
-        wanted, there = asked & kind, said & kind
-        if wanted and there and not _plain(wanted) & _plain(there):
-            return f"the sentence says {min(there)}, the question {min(wanted)}"
+    """Return an objection if the sentence has another word of a class: "south" for "north"."""
+    question_words, sentence_words = _modifiers(analysis.question), _modifiers(sentence.text)
+    for word_class in _CLASSES:
+        asked, stated = question_words & word_class, sentence_words & word_class
+        if asked and stated and not _canonical(asked) & _canonical(stated):
+            return f"the sentence says {min(stated)}, the question {min(asked)}"
     return ""
 
 
 def _other_relative(analysis: QuestionAnalysis, sentence: Sentence) -> str:
-    """The question is about somebody's successor or kin, the sentence names that somebody and no such person."""
-    asked = _RELATIVE.search(analysis.question)
-    if asked is None or analysis.relation in _OF_KIN:
+    """Return an objection if the question is about a relative or successor whom the sentence does not mention."""
+    relative = _RELATIVE.search(analysis.question)
+    if relative is None or analysis.relation in _KIN:
         return ""
-    said = sentence.text.lower()
-    if any(word in said for word in _WORDS_OF_RELATIVES[asked[1].lower()]):
+    text = sentence.text.lower()
+    if any(word in text for word in _WORDS_OF_RELATIVES[relative[1].lower()]):
         return ""
-    return f"the sentence says nothing of a {asked[1].lower()}" if _ASKS_FACT.search(analysis.question) else ""
+    return f"the sentence says nothing of a {relative[1].lower()}" if _ASKS_FACT.search(analysis.question) else ""
 
 
 def _other_journey(analysis: QuestionAnalysis, page: View) -> str:
-    """The question goes from one place to another, and the page does not name both."""
+    """Return an objection if the question is about a route between two places, and the page does not name both."""
     route = _ROUTE.search(analysis.question)
     if route is None:
         return ""
-    text = " ".join((f" {fold(page.title)}", *(fold(each.text) for each in page.sentences))) + " "
+    text = " ".join((f" {fold(page.title)}", *(fold(line.text) for line in page.sentences))) + " "
     missing = next((name for name in route.groups() if not _mentioned(name, text)), "")
     return f"the passage does not name {missing}" if missing else ""
 
 
 def _modifiers(text: str) -> set[str]:
-    """Words in lower case, which are no part of a name; "the last time" counts nothing."""
+    """Return the lower-case words of a text, except before "time" as in "the last time"."""
     return {word for word in re.findall(r"[\w'’-]+(?! times?\b)", text) if word == word.lower()}
 
 
-def _plain(found: set[str]) -> set[str]:
-    return {_SAME.get(word, word) for word in found}
+def _canonical(words: set[str]) -> set[str]:
+    """Return words with synonyms replaced by one form: "north" for "northern"."""
+    return {_SYNONYMS.get(word, word) for word in words}
 
 
 def _other_subject(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
-    """The sentence speaks of somebody else by name or pronoun, on a page that is not the subject's."""
+    """Return an objection if the sentence is about another person, by name or pronoun.
+
+    A page about the question's subject has no objection.
+    """
     names = names_of_question(analysis.question)
     if not names or page.about >= _ABOUT:
         return ""
     if any(_named_in(name, sentence.text) for name in names):
         return ""
-    before = f" {fold(page.title)} " + " ".join(fold(each.text) for each in page.sentences[: sentence.index]) + " "
+    before = f" {fold(page.title)} " + " ".join(fold(line.text) for line in page.sentences[: sentence.index]) + " "
     if _PRONOUN.match(sentence.text):
         return "" if any(_mentioned(name, before) for name in names) else "it is said of somebody else"
     opening = _opening_name(sentence.text)
@@ -170,36 +184,44 @@ def _other_subject(analysis: QuestionAnalysis, page: View, sentence: Sentence, a
 
 
 def _opening_name(sentence: str) -> str:
-    """The name of two words or more that a sentence begins with. A single word in capitals may be any word there."""
-    found = _NAME.match(sentence)
-    name = found[0].removeprefix("The ").removeprefix("A ") if found else ""
+    """Return the name of at least two words that starts a sentence, or "".
+
+    A single word does not count, because any first word has a capital.
+    """
+    match = _NAME.match(sentence)
+    name = match[0].removeprefix("The ").removeprefix("A ") if match else ""
     return name if " " in name and name.split()[0].lower() not in _OPENING else ""
 
 
 def names_of_question(question: str) -> list[str]:
-    """Names in a question, in its order; its opening words are none."""
-    found = []
+    """Return the names in a question, in its order, without question words before them."""
+    names = []
     for match in _NAME.finditer(question):
         parts = match[0].split()
         while parts and parts[0].lower() in _OPENING:
             parts.pop(0)
         if parts:
-            found.append(" ".join(parts).strip(" .'’-"))
-    return found
+            names.append(" ".join(parts).strip(" .'’-"))
+    return names
 
 
 def _mentioned(name: str, text: str) -> bool:
-    """True if any word of the name but the commonest stands in the folded text."""
+    """Return whether a folded text has a word of a name, other than the common ones."""
     return any(f" {word} " in text for word in fold(name).split() if word not in _OPENING and len(word) > 1)
 
 
 def _named_in(name: str, sentence: str) -> bool:
-    """True if a sentence names the thing, in full or in part. "Maeve Orr" is not "Declan Orr"."""
-    others = [one for one in names_of_question(sentence) if _mentioned(name, f" {fold(one)} ")]
-    return any(not _other_person(name, one) for one in others)
+    """Return whether a sentence names a thing, in full or in part.
+
+    A sentence about "Maeve Orr" does not name "Declan Orr".
+    """
+    similar = [other for other in names_of_question(sentence) if _mentioned(name, f" {fold(other)} ")]
+    return any(not _is_relative(name, other) for other in similar)
 
 
-def _other_person(name: str, other: str) -> bool:
-    """True for two names of the same family."""
-    one, two = fold(name).split(), fold(other).split()
-    return len(one) > 1 and len(two) > 1 and one[-1] == two[-1] and not set(one[:-1]) & set(two[:-1])
+def _is_relative(name: str, other: str) -> bool:
+    """Return whether two names have the same surname and different first names."""
+    first, second = fold(name).split(), fold(other).split()
+    if min(len(first), len(second)) < 2:
+        return False
+    return first[-1] == second[-1] and not set(first[:-1]) & set(second[:-1])

@@ -1,4 +1,4 @@
-"""Years, versions and other numbers that tell one thing from another: those of a question against those of a passage."""
+"""Years, versions and other numbers that distinguish things of the same name, compared between question and passage."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -33,70 +33,71 @@ _MONTH = re.compile(
 
 @lru_cache(maxsize=4096)
 def _numbered(text: str) -> dict[str, set[str]]:
-    """The numbers that stand behind each name or noun: "Lodestar 2024", "version 3.0"."""
-    found: dict[str, set[str]] = {}
+    """Return the numbers after each name or noun of a text: "Lodestar 2024", "version 3.0"."""
+    numbers: dict[str, set[str]] = {}
     for match in _NUMBERED.finditer(text):
         noun = fold(match["noun"])
         if noun and not _MONTH.fullmatch(noun):
-            found.setdefault("version" if noun == "v" else noun, set()).add(match["number"].lower())
-    return found
+            numbers.setdefault("version" if noun == "v" else noun, set()).add(match["number"].lower())
+    return numbers
 
 
 def other_number(question: str, page: View, sentence: Sentence) -> str:
-    """Return which other thing of the same name a sentence or its page is about, or "".
+    """Return a reason if the sentence or page is about a thing with the same name and another number, else "".
 
     Args:
-        question: The question.
-        page: The passage.
-        sentence: The sentence of the answer.
+        question: Question to answer, as in "What does version 3 cost?".
+        page: Page of the sentence.
+        sentence: Sentence of the answer.
     """
-    asked = _numbered(question)
-    for noun, numbers in asked.items():
-        for text in (sentence.text, page.title, *(each.text for each in page.sentences[: sentence.index][::-1])):
-            there = _numbered(text).get(noun, set())
-            if _agree(numbers, there):
+    for noun, numbers in _numbered(question).items():
+        for text in (sentence.text, page.title, *(line.text for line in page.sentences[: sentence.index][::-1])):
+            stated = _numbered(text).get(noun, set())
+            if _agree(numbers, stated):
                 break
-            if there:
-                return f"the passage is about {noun} {min(there)}"
+            if stated:
+                return f"the passage is about {noun} {min(stated)}"
     return ""
 
 
-def _agree(asked: set[str], there: set[str]) -> bool:
-    """ "4.2" is meant by "4.2.1" and by "4"."""
-    return any(a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.") for a in asked for b in there)
+def _agree(first: set[str], second: set[str]) -> bool:
+    """Return whether two sets share a number. "4.2" counts as equal to "4.2.1"."""
+    return any(a == b or a.startswith(f"{b}.") or b.startswith(f"{a}.") for a in first for b in second)
 
 
 def other_year(question: str, page: View, sentence: Sentence) -> str:
-    """Return the year that the evidence is from, if the question names another one that the passage does not have.
+    """Return a reason if the evidence is from another year than the question, else "".
 
     Args:
-        question: The question.
-        page: The passage.
-        sentence: The sentence of the answer.
+        question: Question to answer. Years after words such as "before" and "since" do not count.
+        page: Page of the sentence.
+        sentence: Sentence of the answer.
     """
-    quoteless = re.sub(r"[\"“][^\"”]*[\"”]", " ", question)
-    asked = {match[0] for match in _YEAR.finditer(quoteless) if not _LIMITED.search(quoteless[: match.start()])}
-    if not asked:
+    without_quotes = re.sub(r"[\"“][^\"”]*[\"”]", " ", question)
+    asked_years = {
+        match[0] for match in _YEAR.finditer(without_quotes) if not _LIMITED.search(without_quotes[: match.start()])
+    }
+    if not asked_years:
         return ""
-    near = set(_YEAR.findall(sentence.text)) or set(_YEAR.findall(page.title))
-    if asked & near:
+    stated = set(_YEAR.findall(sentence.text)) or set(_YEAR.findall(page.title))
+    if asked_years & stated:
         return ""
-    if near and _spans(asked, sentence.text):
+    if stated and _spans(asked_years, sentence.text):
         return ""
-    if near:
-        return f"the evidence is from {min(near)}"
-    before = " ".join((page.title, *(each.text for each in page.sentences)))
-    years = set(_YEAR.findall(before))
-    return "" if asked & years else f"the passage does not name {min(asked)}"
+    if stated:
+        return f"the evidence is from {min(stated)}"
+    whole_page = " ".join((page.title, *(line.text for line in page.sentences)))
+    page_years = set(_YEAR.findall(whole_page))
+    return "" if asked_years & page_years else f"the passage does not name {min(asked_years)}"
 
 
-def _spans(asked: set[str], text: str) -> bool:
-    """Return whether a period of the sentence holds the year."""
+def _spans(years: set[str], text: str) -> bool:
+    """Return whether a period in a text, as in "1990 to 1995" or "since 1990", includes the earliest of the years."""
     periods = re.findall(
         r"((?:1[5-9]|20)\d{2})\s*(?:[–—-]|to|until|and)\s*(?:[A-Z]?[a-z]* )?((?:1[5-9]|20)\d{2})", text
     )
-    open_end = re.findall(r"\bsince (?:[A-Z][a-z]+ )?((?:1[5-9]|20)\d{2})", text)
-    year = int(min(asked))
+    open_periods = re.findall(r"\bsince (?:[A-Z][a-z]+ )?((?:1[5-9]|20)\d{2})", text)
+    year = int(min(years))
     return any(int(start) <= year <= int(end) for start, end in periods) or any(
-        int(start) <= year for start in open_end
+        int(start) <= year for start in open_periods
     )

@@ -1,7 +1,6 @@
-"""Inputs of the neural reader: `[CLS] question [SEP] title. window [SEP]`, with windows cut at sentences.
+"""Input of the neural reader: `[CLS] question [SEP] title. window [SEP]`, with windows that start at sentences.
 
-Training and answering share it, so that the network sees at run time what it was trained on. Needs a tokenizer of the
-shape of `pyrag.networks.wordpiece.WordPiece`; imports nothing.
+Training uses the same code. Any tokenizer with the interface of `pyrag.networks.wordpiece.WordPiece` will do.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ CLS, SEP = 101, 102
 QUESTION_TOKENS = 48
 TITLE_TOKENS = 16
 WINDOW_TOKENS = 200
-_OVERLAP = 48  # least tokens that neighbouring windows share, so that no answer is cut in two
+_OVERLAP = 48  # minimum tokens that neighbouring windows share, so that no answer is cut in two
 
 Offsets = Sequence[tuple[int, int]]
 
 
 class Encoded(Protocol):
-    """A tokenised text: token ids and the characters that each token covers."""
+    """Tokenised text: the ids of its tokens, and the characters that each token covers."""
 
     @property
     def ids(self) -> list[int]: ...
@@ -29,93 +28,104 @@ class Encoded(Protocol):
 
 
 class Tokenizer(Protocol):
+    """Interface of a tokenizer."""
+
     def encode(self, sequence: str, *, add_special_tokens: bool) -> Encoded:
         """Split a text into tokens.
 
         Args:
-            sequence: The text.
-            add_special_tokens: Put `[CLS]` and `[SEP]` around it.
+            sequence: Text.
+            add_special_tokens: Add `[CLS]` and `[SEP]`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """One input of the network. Passage tokens stand from `first` on; `offsets` are their characters in the text."""
+    """Input of the network for a part of a passage.
+
+    Args:
+        passage: Index of the passage.
+        ids: Token ids.
+        split: Index of the first token of the second segment.
+        first: Index of the first token of the passage's text.
+        offsets: Characters of the text that each of these tokens covers.
+    """
 
     passage: int
     ids: list[int]
-    split: int  # where the second segment begins
+    split: int
     first: int
     offsets: Offsets
 
 
 def assemble(question: Sequence[int], title: Sequence[int], window: Sequence[int]) -> tuple[list[int], int, int]:
-    """Put together one input of the network.
+    """Return an input of the network.
 
     Args:
-        question: Token ids; those beyond `QUESTION_TOKENS` are cut off.
-        title: Token ids; those beyond `TITLE_TOKENS` are cut off.
-        window: Token ids of the part of the text, without limit.
+        question: Token ids, cut after `QUESTION_TOKENS`.
+        title: Token ids, cut after `TITLE_TOKENS`.
+        window: Token ids of the part of the text, which are not cut.
 
     Returns:
-        The ids, the place where the second segment begins, and the place where the window's own tokens begin.
+        The ids, the index of the first token of the second segment, and the index of the first token of the window.
     """
-    asked, head = question[:QUESTION_TOKENS], title[:TITLE_TOKENS]
-    split = len(asked) + 2
-    return [CLS, *asked, SEP, *head, *window, SEP], split, split + len(head)
+    question_ids, title_ids = question[:QUESTION_TOKENS], title[:TITLE_TOKENS]
+    split = len(question_ids) + 2
+    return [CLS, *question_ids, SEP, *title_ids, *window, SEP], split, split + len(title_ids)
 
 
 def title_text(title: str) -> str:
+    """Return a title as it is read before the text, or "" for an empty title."""
     return title.replace("_", " ") + "." if title else ""
 
 
 def sentence_starts(text: str, offsets: Offsets) -> list[int]:
-    """Return the tokens that begin a sentence: the first, and those after a full stop, question or exclamation mark.
+    """Return the tokens that start a sentence: the first token, and each token after a full stop, "?" or "!".
 
     Args:
-        text: The text that was tokenised.
-        offsets: First character and the one after the last, for each of its tokens.
+        text: Text that was tokenised.
+        offsets: Characters of the text that each token covers.
     """
     return [i for i in range(len(offsets)) if i == 0 or text[slice(*offsets[i - 1])] in (".", "?", "!")]
 
 
 def spread(count: int, starts: Sequence[int], budget: int = WINDOW_TOKENS) -> Iterator[tuple[int, int]]:
-    """Cut a text into overlapping windows, each from a sentence's start where there is one.
+    """Yield overlapping windows of a text, which start at sentences if possible.
 
     Args:
-        count: Tokens of the text.
-        starts: Tokens that begin a sentence.
-        budget: Most tokens of a window; must be above the overlap of 48.
+        count: Number of tokens of the text.
+        starts: Tokens that start a sentence.
+        budget: Maximum number of tokens of a window, above the overlap of 48.
 
     Returns:
-        First token of each window and the one after its last; one empty window for an empty text.
+        The first token of each window and the token after its last one. An empty text has one empty window.
     """
-    low = 0
+    first = 0
     while True:
-        high = min(count, low + budget)
-        yield low, high
-        if high == count:
+        stop = min(count, first + budget)
+        yield first, stop
+        if stop == count:
             return
-        fitting = [start for start in starts if low < start <= high - _OVERLAP]
-        low = max(fitting, default=high - _OVERLAP)
+        possible = [start for start in starts if first < start <= stop - _OVERLAP]
+        first = max(possible, default=stop - _OVERLAP)
 
 
 def windows(tokenizer: Tokenizer, question: str, texts: Sequence[tuple[str, str]]) -> list[Window]:
-    """Return the inputs for one question over passages.
+    """Return the inputs of the network for a question and passages.
 
     Args:
-        tokenizer: Makes tokens; it must not truncate.
-        question: The question.
-        texts: Title and text of each passage; windows name a passage by its place here.
+        tokenizer: Tokenizer, which must not truncate.
+        question: Question to answer.
+        texts: Title and text of each passage. Windows refer to a passage by its index.
     """
-    asked = tokenizer.encode(question, add_special_tokens=False).ids
-    made: list[Window] = []
-    for place, (title, text) in enumerate(texts):
-        head = tokenizer.encode(title_text(title), add_special_tokens=False).ids
+    question_ids = tokenizer.encode(question, add_special_tokens=False).ids
+    inputs: list[Window] = []
+    for index, (title, text) in enumerate(texts):
+        title_ids = tokenizer.encode(title_text(title), add_special_tokens=False).ids
         encoded = tokenizer.encode(text, add_special_tokens=False)
         offsets, tokens = encoded.offsets, encoded.ids
-        for low, high in spread(len(tokens), sentence_starts(text, offsets)):
-            ids, split, first = assemble(asked, head, tokens[low:high])
-            made.append(Window(place, ids, split, first, offsets[low:high]))
-    return made
+        for start, stop in spread(len(tokens), sentence_starts(text, offsets)):
+            ids, split, first = assemble(question_ids, title_ids, tokens[start:stop])
+            inputs.append(Window(index, ids, split, first, offsets[start:stop]))
+    return inputs
