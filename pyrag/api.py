@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pyrag._io.loop_thread import Report
 from pyrag._io.redaction import without_secrets
-from pyrag.errors import UsageError
+from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
@@ -29,6 +29,7 @@ from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
 
 if TYPE_CHECKING:
     from pyrag.agents.protocol import Answerer
+    from pyrag.episode.flow.policy import Confirm
     from pyrag.llm.protocol import ChatModel, Message
     from pyrag.runtime.chat import Chat
     from pyrag.runtime.own_program import Budget
@@ -65,10 +66,13 @@ class PyRAG(EngineOwner):
             for `--tools`, may be among them.
         where: Filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`. No question or
             program can retrieve other passages.
+        confirm: Function of a `DependentCall` (`pyrag.extend`), also an asynchronous one. It returns True to allow a
+            call of a tool with effects that depends on retrieved text; otherwise the call ends the question. A
+            synchronous function runs in a thread of its own. With `flow="allow"` it is not asked.
         settings: Any field of `pyrag.Settings`.
 
     Raises:
-        ConfigError: A setting is unknown or invalid.
+        ConfigError: A setting is unknown or invalid, or `confirm` cannot be called.
         DataError: The index cannot be opened.
     """
 
@@ -81,6 +85,7 @@ class PyRAG(EngineOwner):
         answerer: Answerer | None = None,
         tools: Sequence[Callable[..., Any] | str] = (),
         where: Where | None = None,
+        confirm: Confirm | None = None,
         **settings: Any,
     ) -> None:
         functions, specs = functions_and_specs(tools)
@@ -101,13 +106,18 @@ class PyRAG(EngineOwner):
             values["sources"] = tuple(map(str, retriever))
         else:
             own = cast("Retriever | None", retriever)
-        self._start(make_settings(values), OwnParts(own, functions, model, answerer))
+        self._start(make_settings(values), OwnParts(own, functions, model, answerer, _checked(confirm)))
 
     @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """Return an object with loaded settings, for callers such as the command line."""
+    def from_settings(cls, settings: Settings, *, confirm: Confirm | None = None) -> Self:
+        """Return an object with loaded settings, for callers such as the command line.
+
+        Args:
+            settings: The settings.
+            confirm: Function that may allow a call with effects that depends on retrieved text.
+        """
         self = cls.__new__(cls)
-        self._start(settings, OwnParts())
+        self._start(settings, OwnParts(confirm=_checked(confirm)))
         return self
 
     async def aask(
@@ -316,3 +326,10 @@ class PyRAG(EngineOwner):
         async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
+
+
+def _checked(confirm: Confirm | None) -> Confirm | None:
+    """Return a callback. Raises `ConfigError` if it cannot be called."""
+    if confirm is not None and not callable(confirm):
+        raise ConfigError(f"confirm is a function of a call that returns True to allow it, not {confirm!r}")
+    return confirm

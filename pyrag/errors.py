@@ -14,6 +14,7 @@ PyRAGError                    exit code 1
 ├── BadOutputError            a model's text could not be parsed as its agent's reply
 ├── ProgramFailedError        the program still failed after the last repair
 ├── RepeatedEffectError       a program would repeat a call whose effects have already happened
+├── FlowError                 a call with effects depends on retrieved passages, and nobody allowed it
 ├── BudgetExceededError       a limit of calls, tokens or time was reached; the work so far is kept
 └── ReplayError               a recording does not hold a requested exchange
 """
@@ -151,6 +152,20 @@ class RepeatedEffectError(PyRAGError):
     """Error for a call whose effects have already happened."""
 
     kind = "effects"
+
+
+class FlowError(PyRAGError):
+    """Error for a call with effects that depends on retrieved passages and was not allowed.
+
+    `line` is the line of the program, from 1, and `source_line` its text, if a program made the call.
+    """
+
+    kind = "flow"
+
+    def __init__(self, message: str, *, line: int | None = None, source_line: str = "") -> None:
+        super().__init__(message)
+        self.line = line
+        self.source_line = source_line
 
 
 class BudgetExceededError(PyRAGError):

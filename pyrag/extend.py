@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Written,
     )
     from pyrag.episode.episode import Episode
+    from pyrag.episode.flow.policy import DependentCall
     from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
     from pyrag.methods.agent_counts import AgentCounts
     from pyrag.methods.method import Method
@@ -59,6 +60,7 @@ __all__ = [
     "ChatModel",
     "Decomposer",
     "Decomposition",
+    "DependentCall",
     "DocumentReader",
     "DocumentRecord",
     "Embedder",
@@ -130,6 +132,7 @@ _MODULES = {
         "Written",
     ),
     "pyrag.episode.episode": ("Episode",),
+    "pyrag.episode.flow.policy": ("DependentCall",),
     "pyrag.llm.protocol": (
         "ChatModel",
         "Message",

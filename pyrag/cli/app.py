@@ -75,6 +75,7 @@ def ask(
 @app.command()
 @options.with_settings(
     "llm", "plan_llm", *options.SOURCE, "topk", "method", "deadline", "max_calls", "max_cost", "sandbox", "cache",
+    "flow", "search_effects",
 )  # fmt: skip
 def chat(
     settings: Settings,

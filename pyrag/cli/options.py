@@ -24,11 +24,11 @@ SOURCE = ("index", "retriever")
 QUESTION = (
     *ENGINES, "rewrite_llm", "recovery", *SOURCE, "topk", "where", "deadline", "call_timeout", "request", "profile",
     "joint", "synthesis", "whole_question", "max_calls", "sandbox", "prompts", "experience", "concurrency", "cache",
-    "max_cost", "otel", "tools",
+    "max_cost", "otel", "tools", "flow", "search_effects",
 )  # fmt: skip
 SERVED = (
     *ENGINES, "profile", "method", "topk", "where", "deadline", "max_calls", "max_cost", "sandbox", "concurrency",
-    "cache", "otel",
+    "cache", "otel", "flow", "search_effects",
 )  # fmt: skip
 
 # Options of commands that serve questions; they are not settings.

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
 from pyrag.episode.effects import Effects
+from pyrag.episode.flow.policy import Flow
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.memo import Memo, Requests
 from pyrag.episode.recovery import Boost, Ladder
@@ -54,6 +55,7 @@ class Episode:
         more: Primitives added by the method and by tools; each is called with the program's run and the call.
         tools: Names of the tools among `more`, mapped to True if the tool has effects.
         effects: Record of the calls of tools with effects.
+        flow: Policy for calls with effects that depend on passages.
         in_order: Names of primitives; the calls of a program that names one of them run one after the other.
         value_bytes: Maximum size of a value that crosses between a program and its primitives.
         partial: Rows of the last incomplete `each`, as JSON, which become the value if the question fails.
@@ -82,6 +84,7 @@ class Episode:
     more: Mapping[str, Callable[[Any, Call], Awaitable[Any]]] = field(default_factory=dict)
     tools: Mapping[str, bool] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
+    flow: Flow = field(default_factory=Flow)
     in_order: tuple[str, ...] = ()
     value_bytes: int = 1 << 20
     partial: Any = None
@@ -100,6 +103,8 @@ class Episode:
 
     def __post_init__(self) -> None:
         self.memo = self.requests = Memo(self.ledger)
+        if self.flow.guards_searches:  # a recovery's searches depend on the passages that held no answer
+            self.ladder = ()
 
     def ahead(self) -> Episode:
         """Return an episode like this one that leaves no traces, for a program that runs ahead."""
@@ -107,6 +112,7 @@ class Episode:
             self,
             observer=ignore,
             effects=Effects(),
+            flow=self.flow.ahead(),
             programs=[],
             steps=[],
             passages={},
@@ -188,7 +194,13 @@ class Episode:
         return reply, memo
 
     async def fetch(
-        self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
+        self,
+        query: str,
+        topk: int,
+        where: Filter | None = None,
+        step: AskingStep | None = None,
+        *,
+        cleared: bool = False,
     ) -> tuple[list[Passage], bool]:
         """Return the passages that match best, as passages of the question, and True if the search had been made.
 
@@ -197,8 +209,9 @@ class Episode:
             topk: Maximum number of passages.
             where: The program's filter, which narrows the caller's.
             step: Step that searches.
+            cleared: Whether the flow policy allows the search.
         """
-        passages, memo = await self.search(query, topk, where, step)
+        passages, memo = await self.search(query, topk, where, step, cleared=cleared)
         return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
 
     async def search(
@@ -209,6 +222,7 @@ class Episode:
         step: AskingStep | None = None,
         *,
         keep: bool = True,
+        cleared: bool = False,
     ) -> tuple[list[Passage], bool]:
         """Return the passages that match best, best first, and True if the same search had been made before.
 
@@ -218,11 +232,15 @@ class Episode:
             where: The program's filter, which narrows the caller's.
             step: Step that searches.
             keep: Whether the passages stay in the memo.
+            cleared: Whether the flow policy allows the search.
 
         Raises:
+            FlowError: Searches have effects, and this one may depend on passages.
             FilterError: There is a filter but the retriever takes none, or the program's filter names fields or
                 types of values that no passage has.
         """
+        if not cleared and self.flow.guards_searches and self.ledger.recording is None:
+            await self.flow.clear_search(query, tuple(self.passages.values()))
         bound = all_of(self.where, where)
         request = {"query": query, "topk": topk, **({} if bound is None else {"where": str(bound)})}
 
@@ -232,6 +250,7 @@ class Episode:
             return await passages_of(self.retriever, query, topk, where=bound)
 
         passages, memo = await self.ask("retrieve", request, run, list[Passage], step)
+        self.flow.delivered.add("retrieve")
         if not keep:
             self.memo.forget("retrieve", request)
         for note in getattr(passages, "notes", ()):  # also when the search was made ahead of time, or is replayed

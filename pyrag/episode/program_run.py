@@ -16,6 +16,7 @@ from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
 from pyrag.episode.effects import has_effects
 from pyrag.episode.episode import Episode
+from pyrag.episode.flow.guard import SEARCH, guarded_search
 from pyrag.episode.program_values import (
     UNKNOWN_ERROR,
     CallResults,
@@ -69,7 +70,8 @@ class ProgramRun:
         self.refuse_unknown(call, query)
         step = self.start(call, query, topk=topk, where="" if narrowed is None else str(narrowed))
         try:
-            passages, memo = await self.watched(step, self.episode.fetch(query, topk, narrowed, step))
+            fetch = partial(self.episode.fetch, query, topk, narrowed, step, cleared=True)
+            passages, memo = await self.watched(step, guarded_search(self, call, query, fetch))
         except FilterError as error:  # the program's own filter, which its planner can correct
             if narrowed is None:
                 raise
@@ -353,6 +355,7 @@ async def run_program(episode: Episode, program: Program) -> tuple[Outcome, Prog
 
 async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, ProgramRun]:
     episode.effects.begin_program()
+    episode.flow.begin_program(program.source)
     episode.programs.append(program)
     program_run = ProgramRun(episode, len(episode.programs) - 1, first=len(episode.steps))
     episode.observer(ProgramStarted(program_run.index))
@@ -361,12 +364,14 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
         "answer": program_run.answer,
         **{name: partial(work, program_run) for name, work in episode.more.items()},
     }
+    primitives |= episode.flow.delivering(primitives, episode.tools)
     # The sandbox's limit on calls guards against floods; the ledger enforces the budget that users set.
     budget = episode.ledger.budget
     limits = Limits(
         calls=max(100, budget.calls + budget.retrievals + budget.tool_calls), value_bytes=episode.value_bytes
     )
-    in_order = {**episode.tools, **dict.fromkeys(episode.in_order, True)}
+    searches = (SEARCH,) if episode.flow.guards_searches else ()
+    in_order = {**episode.tools, **dict.fromkeys((*episode.in_order, *searches), True)}
     parallel = episode.parallel and not has_effects(program.source, in_order)
     try:
         outcome = await episode.sandbox.run(

@@ -14,13 +14,14 @@ from typing import Any
 import msgspec
 
 from pyrag.episode.episode import Episode
+from pyrag.episode.flow.guard import guarded
 from pyrag.episode.program_run import Primitive, ProgramRun
 from pyrag.episode.program_values import UNKNOWN_ERROR, record
 from pyrag.episode.recovery import ids_of
 from pyrag.episode.requests import TOOL, canonical
 from pyrag.errors import RepeatedEffectError, ReplayError
 from pyrag.tools.calls import ToolReply, call_tool
-from pyrag.tools.tool import Tool
+from pyrag.tools.tool import Tool, names_passages
 from pyrag_sandbox import Call, PrimitiveError, Record, Text
 
 MAX_ARGUMENT_BYTES = 256 * 1024  # all arguments of one call together
@@ -36,6 +37,11 @@ class OfferedTool:
     effects: bool = False
     tool: Tool[..., Any] | None = None
     repeatable: bool = False
+
+    @property
+    def returns_passages(self) -> bool:
+        """True if the tool returns passages or values taken from them; a replay knows by the replies."""
+        return self.tool is not None and names_passages(self.tool)
 
 
 def offered_tools(tools: Iterable[Tool[..., Any]]) -> tuple[OfferedTool, ...]:
@@ -69,8 +75,13 @@ async def _call(offered: OfferedTool, program_run: ProgramRun, call: Call) -> An
     await episode.requests.until_certain()
     step = program_run.start(call, query)
     request = {"args": args, "kwargs": kwargs}
-    work = _with_effects(episode, offered, request, query) if offered.effects else _looked_up(episode, offered, request)
+    if offered.effects:
+        work = _with_effects(program_run, call, offered, request, query)
+    else:
+        work = _looked_up(episode, offered, request)
     reply, memo = await program_run.watched(step, work)
+    if reply.documents or reply.passages or offered.returns_passages:
+        episode.flow.delivered.add(call.name)
     if reply.error:
         program_run.finish(step, error=reply.error, memo=memo)
         raise PrimitiveError(reply.error, reply.error_type)
@@ -92,13 +103,15 @@ async def _looked_up(episode: Episode, offered: OfferedTool, request: dict[str, 
 
 
 async def _with_effects(
-    episode: Episode, offered: OfferedTool, request: dict[str, Any], shown: str
+    program_run: ProgramRun, call: Call, offered: OfferedTool, request: dict[str, Any], shown: str
 ) -> tuple[ToolReply, bool]:
     """Return a tool's reply, and True if it repeats the reply of an earlier program's call.
 
     Raises:
         RepeatedEffectError: The call would repeat an earlier effect.
+        FlowError: The call depends on passages, and is not allowed.
     """
+    episode = program_run.episode
     role = f"{TOOL}{offered.name}"
     key = canonical(role, request)
     refusal: RepeatedEffectError | None = None
@@ -110,13 +123,18 @@ async def _with_effects(
         reply, refusal = None, error  # unless the recording holds the call: then the tool was repeatable
     if reply is not None:
         return reply, True
-    call = episode.effects.begin(offered.name, key, shown)
+
+    async def make() -> ToolReply:
+        made = episode.effects.begin(offered.name, key, shown)
+        made.reply = reply = await episode.ledger.call(role, request, partial(_run, offered, request), ToolReply)
+        if reply.refused:
+            episode.effects.undo(made)
+        return reply
+
     try:
-        call.reply = reply = await episode.ledger.call(role, request, partial(_run, offered, request), ToolReply)
+        reply = await guarded(program_run, call, request["args"], request["kwargs"], make)
     except ReplayError as error:
         raise refusal or error from None
-    if reply.refused:
-        episode.effects.undo(call)
     _warn(episode, reply)
     return reply, False
 

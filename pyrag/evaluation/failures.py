@@ -25,7 +25,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from pyrag.errors import BadOutputError, BudgetExceededError, ProgramFailedError, RepeatedEffectError
+from pyrag.errors import BadOutputError, BudgetExceededError, FlowError, ProgramFailedError, RepeatedEffectError
 from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.metrics import contains_gold, normalise
 from pyrag.evaluation.opera_errors import opera_error
@@ -96,6 +96,8 @@ def _of_error(error: TraceError) -> WrongAnswerCause:
         return WrongAnswerCause("program_error", "bad output")
     if error.kind == RepeatedEffectError.kind:
         return WrongAnswerCause("program_error", "repeated effect")
+    if error.kind == FlowError.kind:
+        return WrongAnswerCause("program_error", "refused effect")
     if error.kind != ProgramFailedError.kind:
         return WrongAnswerCause("service_error", error.kind)
     if error.cause[:1].isupper():  # the type of an exception

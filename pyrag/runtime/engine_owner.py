@@ -18,6 +18,7 @@ from pyrag.settings import Settings
 
 if TYPE_CHECKING:
     from pyrag.agents.protocol import Answerer
+    from pyrag.episode.flow.policy import Confirm
     from pyrag.episode.ledger import Recording
     from pyrag.llm.protocol import ChatModel
     from pyrag.runtime.engines import Engines
@@ -33,6 +34,7 @@ class OwnParts:
     tools: tuple[Callable[..., Any], ...] = ()
     llm: ChatModel | None = None
     answerer: Answerer | None = None
+    confirm: Confirm | None = None
 
 
 def functions_and_specs(
@@ -63,6 +65,7 @@ class EngineOwner:
 
         own = self._objects
         engines = open_engines(self.settings, own.retriever, tools=own.tools, llm=own.llm, answerer=own.answerer)
+        engines.confirm = own.confirm
         return engines, None if engines.recording is None else Recording.load(engines.recording)
 
     def _engines_here(self) -> tuple[Engines, Recording | None]:

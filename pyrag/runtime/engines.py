@@ -28,6 +28,7 @@ from pyrag_sandbox import Sandbox
 
 if TYPE_CHECKING:
     from pyrag._io.http.options import Transport
+    from pyrag.episode.flow.policy import Confirm
     from pyrag.llm.spec import ModelOptions
     from pyrag.tools.tool import Tool
 
@@ -51,6 +52,8 @@ class Engines:
     _paced: list[PacedChat] = field(default_factory=list)
     _shared: dict[str, Any] = field(default_factory=dict)
     tools: tuple[Tool[..., Any], ...] = ()
+    confirm: Confirm | None = None
+    caller_reads: bool = False  # whether the caller is a model that may have read passages
 
     def pace(self) -> str:
         """Return the measured speed of each model as a clause; empty if nothing is known."""

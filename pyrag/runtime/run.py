@@ -13,6 +13,7 @@ import pyrag_runtime
 from pyrag.agents.engine import engine_of
 from pyrag.agents.protocol import Agents, Standalone
 from pyrag.episode.episode import Episode
+from pyrag.episode.flow.policy import READER, Flow
 from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
 from pyrag.episode.recordings import ReplayedDeadlineError
@@ -157,6 +158,7 @@ def _episode(question: str, engines: Engines, settings: Settings, ledger: Ledger
         observer=ledger.observer,
         shared=engines.shared(settings),
         where=None if settings.where is None else parsed(settings.where),
+        flow=Flow(settings.flow, engines.confirm, settings.search_effects, READER if engines.caller_reads else ""),
     )
 
 
@@ -222,6 +224,7 @@ async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None
     if len(standalone.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
         episode.warn("the follow-up was asked as it is: as a question of its own it became too long")
     elif standalone.question != user_message:
+        episode.flow.derive(message.role for message in earlier)
         episode.user_message, episode.question = user_message, standalone.question
         episode.observer(FollowUp(standalone.question))
 
@@ -318,8 +321,8 @@ def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
     if isinstance(failure, SandboxError):
         return TraceError("sandbox", str(failure), ServiceError.exit_code)
     cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
-    line, source_line = (failure.line, failure.source_line) if isinstance(failure, ProgramFailedError) else (None, "")
-    return TraceError(failure.kind, str(failure), failure.exit_code, cause, line, source_line)
+    line, text = getattr(failure, "line", None), getattr(failure, "source_line", "")
+    return TraceError(failure.kind, str(failure), failure.exit_code, cause, line, text)
 
 
 def _waiting_for(episode: Episode) -> str:

@@ -15,7 +15,7 @@ from pyrag.retrieval.filters.language import filter_of
 KEY_VARIABLE = "PYRAG_SERVE_API_KEY"
 DEFAULT_INDEX = "default"
 MIN_KEY = 16  # characters
-_WRITE = "+write"
+_WRITE, _EFFECTS = "+write", "+effects"
 _LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
@@ -28,12 +28,14 @@ class Access:
         owner: Word derived from the caller's key, to which conversations are bound; empty for callers without a key.
         where: Filter of the passages that the caller may see; empty for no filter.
         writes: Whether the caller may add and delete documents of these indexes.
+        effects: Whether programs of the caller's questions may make calls with effects that depend on passages.
     """
 
     indexes: frozenset[str] | None = None
     owner: str = ""
     where: str = ""
     writes: bool = False
+    effects: bool = False
 
     def allows(self, index: str) -> bool:
         return self.indexes is None or index in self.indexes
@@ -138,7 +140,8 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
 
     Args:
         file: File with a key per line, optionally followed by the indexes that it may use and by a filter of their
-            passages, as in `KEY notes,wiki where team = "ops"`, or by `+write`. `#` starts a comment.
+            passages, as in `KEY notes,wiki where team = "ops"`, and before the filter by the rights `+write` and
+            `+effects`. `#` starts a comment.
         environ: Environment variables. `PYRAG_SERVE_API_KEY` may hold one more key, which may use all indexes.
 
     Raises:
@@ -183,8 +186,11 @@ def _key(line: str) -> tuple[bytes, Access]:
     indexes, marked, where = f" {rest}".partition(" where ")
     if len(key) < MIN_KEY:
         raise ConfigError(f"an API key has only {len(key)} characters: use at least {MIN_KEY}")
-    named, writes, rest = indexes.partition(f" {_WRITE}")
-    if (writes and marked) or rest.strip():
+    named, plus, rest = indexes.partition(" +")
+    rights = f"+{rest}".split() if plus else []
+    if unknown := [right for right in rights if right not in (_WRITE, _EFFECTS)]:
+        raise ConfigError(f"an API key's line has {unknown[0]!r} after its rights: the rights are {_WRITE}, {_EFFECTS}")
+    if marked and _WRITE in rights:
         raise ConfigError(f"{_WRITE} ends the line of an API key, and a key with a filter cannot have it")
     names = frozenset(filter(None, (name.strip() for name in named.split(","))))
     digest = _digest(key)
@@ -192,7 +198,8 @@ def _key(line: str) -> tuple[bytes, Access]:
         names or None,
         hashlib.sha256(digest).hexdigest()[:16],
         str(filter_of(where)) if marked else "",
-        bool(writes),
+        _WRITE in rights,
+        _EFFECTS in rights,
     )
 
 

@@ -170,7 +170,8 @@ class QuestionService(SearchService):
             FilterError: The filter cannot be read, or the retriever does not support filters.
         """
         name = self.named(name, access)
-        return self.indexes[name].narrowed(access.scope(name), access.where or None, where)
+        index = self.indexes[name].narrowed(access.scope(name), access.where or None, where)
+        return replace(index, settings=replace(index.settings, flow="allow")) if access.effects else index
 
     def admit(self, count: int) -> None:
         """Refuse questions if the queue has no room for them.

@@ -177,6 +177,14 @@ class Settings:
         metavar="[NAME=]SPEC",
     )
     max_tool_calls: int = setting(50, "Limit of tool calls for a question.")
+    flow: Literal["auto", "strict", "confirm", "allow"] = setting(
+        "auto",
+        "Call with effects that depends on retrieved text: strict refuses it, confirm asks, allow makes it.",
+        default_text="confirm where somebody can be asked, else strict",
+    )
+    search_effects: bool = setting(
+        False, "Treat searches as calls with effects, such as those of a web search.", default_text="off"
+    )
     request: Mapping[str, Any] = field(
         default_factory=dict,
         hash=False,

@@ -104,7 +104,7 @@ def _arguments(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, A
 async def _run(function: Callable[..., Any], values: inspect.BoundArguments, name: str) -> Any:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None)):  # noqa: B004
         return await _guarded(function(*values.args, **values.kwargs))
-    result = await _in_own_thread(lambda: function(*values.args, **values.kwargs), f"pyrag-tool-{name}")
+    result = await in_own_thread(lambda: function(*values.args, **values.kwargs), f"pyrag-tool-{name}")
     return await _guarded(result) if inspect.isawaitable(result) else result
 
 
@@ -122,8 +122,13 @@ async def _guarded(work: Any) -> Any:
         raise _BrokenOffError(f"{type(error).__name__}: {error}") from error
 
 
-async def _in_own_thread(function: Callable[[], Any], name: str) -> Any:
-    """Run a function in a daemon thread, so that one that never ends holds up neither a pool nor the process's exit."""
+async def in_own_thread(function: Callable[[], Any], name: str = "pyrag-callback") -> Any:
+    """Run a function in a daemon thread, so that one that never ends holds up neither a pool nor the process's exit.
+
+    Args:
+        function: Function without arguments.
+        name: Name of the thread.
+    """
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
 

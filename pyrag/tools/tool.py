@@ -217,6 +217,17 @@ def returned_type(tool: Tool[..., Any]) -> Any:
     return _unsourced(signature_of(tool.function, tool.name)[1]["return"])
 
 
+def names_passages(tool: Tool[..., Any]) -> bool:
+    """Return True if the tool's declared result is passages, or a value with its passages."""
+    todo = [signature_of(tool.function, tool.name)[1]["return"]]
+    while todo:
+        annotation = todo.pop()
+        if annotation is Passage or typing.get_origin(annotation) is Sourced:
+            return True
+        todo += typing.get_args(annotation)
+    return False
+
+
 def _unsourced(annotation: Any) -> Any:
     return typing.get_args(annotation)[0] if typing.get_origin(annotation) is Sourced else annotation
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from pyrag.api import PyRAG
+from pyrag.cli.ask.confirm import terminal_confirm
 from pyrag.cli.ask.questions import Form, ask_once
 from pyrag.cli.ask.stdin import question_lines
 from pyrag.cli.output import Sink, tell
@@ -37,7 +38,7 @@ def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
 async def _talk(settings: Settings, sink: Sink, form: Form) -> None:
     if sys.stdin.isatty():
         tell(_HELP)
-    async with PyRAG.from_settings(settings) as rag:
+    async with PyRAG.from_settings(settings, confirm=terminal_confirm(settings)) as rag:
         chat = rag.chat()
         _invite()
         async for line in question_lines(sys.stdin):

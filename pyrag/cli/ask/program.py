@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.api import PyRAG
+from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.questions import Form
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import printable
@@ -44,17 +45,20 @@ def run(
         UsageError: The program or the inputs cannot be read, or an input is malformed or repeated.
     """
     source = _source(file)
+    confirm = None if file == "-" else terminal_confirm(settings)
     values = {**_from_file(inputs_file), **_from_options(inputs)}
     with Sink(trace_file, record_file) as sink:
-        trace = asyncio.run(_run(source, values, settings, keep=sink.wanted))
+        trace = asyncio.run(_run(source, values, settings, confirm, keep=sink.wanted))
         sink.write(trace)
         _print(trace, form, "<stdin>" if file == "-" else file)
     if trace.error:
         sys.exit(trace.error.exit_code)
 
 
-async def _run(source: str, inputs: Mapping[str, Any], settings: Settings, *, keep: bool) -> Trace:
-    async with PyRAG.from_settings(settings) as rag:
+async def _run(
+    source: str, inputs: Mapping[str, Any], settings: Settings, confirm: TerminalConfirm | None, *, keep: bool
+) -> Trace:
+    async with PyRAG.from_settings(settings, confirm=confirm) as rag:
         return await rag.arun(source, inputs, keep=keep)
 
 

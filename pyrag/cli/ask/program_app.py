@@ -19,7 +19,7 @@ def add_run(app: typer.Typer) -> None:
 @options.with_settings(
     "llm", "answer_llm", "rewrite_llm", "recovery", *options.SOURCE, "topk", "where", "deadline", "call_timeout",
     "request", "profile", "max_calls", "max_cost", "sandbox", "prompts", "cache", "embedder", "rerank",
-    "least_evidence", "otel", "tools",
+    "least_evidence", "otel", "tools", "flow", "search_effects",
 )  # fmt: skip
 def _run(
     settings: Settings,

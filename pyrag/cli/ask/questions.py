@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyrag.api import PyRAG
+from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.stdin import question_lines
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import one_line
@@ -46,7 +47,7 @@ def run(question: str, settings: Settings, form: Form, *, trace_file: Path | Non
 
 
 async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int:
-    async with PyRAG.from_settings(settings) as rag:
+    async with PyRAG.from_settings(settings, confirm=terminal_confirm(settings)) as rag:
         trace = await ask_once(rag, rag.aask, question, form, keep=sink.wanted)
         sink.write(trace)
     return trace.error.exit_code if trace.error else 0
@@ -69,6 +70,8 @@ async def ask_once(rag: PyRAG, ask: Callable[..., Awaitable[Trace]], question: s
         from pyrag.cli.views.live import LiveView
 
         with LiveView(rag.engines.agents.name, rag.engines.retriever.name) as view:
+            if isinstance(rag.engines.confirm, TerminalConfirm):
+                rag.engines.confirm.view = view
             trace = await ask(question, observer=view, keep=keep)
         view.finish(trace)
     else:

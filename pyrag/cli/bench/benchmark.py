@@ -172,7 +172,8 @@ async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
 def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str]) -> dict[str, Any]:
     """Return everything that two sessions of one run must agree on."""
     # Without tools, their settings are left out, so that runs of versions that had none can continue.
-    outside = _OUTSIDE if request.settings.tools else (*_OUTSIDE, "tools", "max_tool_calls")
+    outside = _OUTSIDE if request.settings.tools else (*_OUTSIDE, "tools", "max_tool_calls", "flow")
+    outside = outside if request.settings.search_effects else (*outside, "search_effects")
     settings = {key: value for key, value in public(request.settings).items() if key not in outside}
     return {
         "sets": [item.questions.name for item in sets],

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import IO, Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType
@@ -93,6 +94,15 @@ class LiveView:
         self._live.update(under_way(self.state), refresh=not isinstance(event, AgentStarted | AgentFinished | Searched))
         if (news := _news(event)) is not None:
             self._live.console.print(news)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Stop drawing, so that somebody can be asked."""
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start(refresh=True)
 
     def finish(self, trace: Trace) -> None:
         self.console.print(answer_view(trace))

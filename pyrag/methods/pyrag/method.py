@@ -33,7 +33,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         BadOutputError: The planner wrote no program.
         ProgramFailedError: The last repair failed too.
     """
-    if not settings.whole_question:
+    if not settings.whole_question or episode.flow.guards_searches:
         return await _by_programs(episode, settings)
     try:
         result = await _by_programs(episode, settings)

@@ -49,8 +49,8 @@ class SpeculativeExecution:
 
     def search(self, sub_queries: Sequence[str]) -> None:
         """Begin the searches that a program will make word for word."""
-        prefetch_stats = self._episode.prefetch_stats
-        if self._drafting is not None and (prefetch_stats is None or prefetch_stats.pays):
+        prefetch_stats, guarded = self._episode.prefetch_stats, self._episode.flow.guards_searches
+        if self._drafting is not None and not guarded and (prefetch_stats is None or prefetch_stats.pays):
             self._searched = self_contained(sub_queries)
             aside = self._episode.ahead()
             for query in self._searched:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -24,7 +25,7 @@ from pyrag.server.mcp.schemas import (
     SearchArguments,
     SearchResult,
 )
-from pyrag.server.service import AcceptedQuestion, FinishedQuestion, QuestionService, ServedIndex, cancel
+from pyrag.server.service import AcceptedQuestion, FinishedQuestion, QuestionService, ServedIndex, Where, cancel
 from pyrag.server.wire import output_of, progress_of
 from pyrag.trace.model import Passage
 
@@ -42,6 +43,7 @@ class Tools:
     def __init__(self, service: QuestionService) -> None:
         self.service = service
         self._seen: defaultdict[str, OrderedDict[str, Passage]] = defaultdict(OrderedDict)  # by scope
+        self._readers: set[str] = set()  # owners of keys whose assistants have been sent passages or answers
 
     async def ask(self, arguments: AskArguments, access: Access, report: Report) -> AskResult:
         """Answer a question. If the caller is cancelled, cancel the question.
@@ -55,7 +57,7 @@ class Tools:
             ApiError: The question is refused, or could not be answered.
             PyRAGError: A part of pyrag failed.
         """
-        index = self.service.index(arguments.index, access)
+        index = self._index(arguments.index, access)
         accepted = self.service.accept(arguments.question, index, {"deadline": arguments.deadline})
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
@@ -73,7 +75,7 @@ class Tools:
             ApiError: The program is refused or failed; the message names its line and what to write instead.
             PyRAGError: A part of pyrag failed.
         """
-        index = self.service.index(arguments.index, access, arguments.where)
+        index = self._index(arguments.index, access, arguments.where)
         program = OwnProgram(arguments.source, arguments.inputs)
         limits = {"deadline": arguments.deadline, "max_calls": arguments.max_calls}
         accepted = self.service.accept(program.title, index, limits, program=program)
@@ -92,7 +94,7 @@ class Tools:
             ApiError: The index does not exist, or the caller may not use it.
             ServiceError: The retriever failed.
         """
-        index = self.service.index(arguments.index, access)
+        index = self._index(arguments.index, access)
         async with self.service.search_slots:
             matches = await passages_of(index.retriever, arguments.query, arguments.topk)
         self._remember(index, matches)
@@ -110,7 +112,7 @@ class Tools:
             ApiError: There is no such passage, or the index does not exist, or the caller may not use it.
             ServiceError: The index cannot be read.
         """
-        index = self.service.index(arguments.index, access)
+        index = self._index(arguments.index, access)
         fetched = await fetch_passages(index.retriever, [arguments.id])
         passage = self._seen[index.scope].get(arguments.id) if fetched is None else next(iter(fetched), None)
         if passage is None:
@@ -146,6 +148,14 @@ class Tools:
 
             return described | {"kind": "bm25", "passages": len(bundled_passages()), "about": "pyrag's bundled corpus"}
         return described | {"kind": "remote"}
+
+    def _index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
+        """Return an index for a call whose reply the assistant reads: what it asks later may hold passages."""
+        index = self.service.index(name, access, where)
+        if access.owner in self._readers:
+            return replace(index, engines=replace(index.engines, caller_reads=True))
+        self._readers.add(access.owner)
+        return index
 
     def _remember(self, index: ServedIndex, passages: Iterable[Passage]) -> None:
         seen = self._seen[index.scope]

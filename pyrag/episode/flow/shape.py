@@ -1,0 +1,172 @@
+"""Shape of a program for the flow analysis: the helpers that it follows, and the calls that it cannot follow."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator, Set
+from dataclasses import dataclass, field
+
+_NESTED = (ast.Lambda, ast.GeneratorExp, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+SEARCHES = frozenset(("retrieve", "open_document"))
+"""Primitives that always return a list of passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Place in a program at which its course begins to depend on retrieved text.
+
+    Attributes:
+        line: Line of the program, from 1.
+        text: Clause that says what the program does there.
+    """
+
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"line {self.line} {self.text}"
+
+
+@dataclass(slots=True)
+class Shape:
+    """Names and helpers of a program.
+
+    Attributes:
+        sources: Names of primitives whose results depend on passages.
+        effects: Names of primitives with effects.
+        helpers: Functions that are followed into: defined once at the top level, without decorators or `yield`.
+        evidence: Names that only ever hold lists of passages.
+        unfollowed: Use of a primitive with effects that the analysis cannot follow; None if there is no such use.
+    """
+
+    tree: ast.Module
+    sources: frozenset[str]
+    effects: frozenset[str]
+    bound: Counter[str] = field(init=False)
+    helpers: dict[str, ast.FunctionDef] = field(init=False)
+    evidence: frozenset[str] = field(init=False)
+    unfollowed: Cause | None = field(init=False)
+    _used: dict[str, frozenset[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.bound = Counter(name for node in ast.walk(self.tree) for name in _names_bound(node))
+        functions = [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
+        self.helpers = {node.name: node for node in functions if self._is_helper(node)}
+        self._used = {name: names_in(helper) for name, helper in self.helpers.items()}
+        self.evidence = self._evidence()
+        self.unfollowed = self._unfollowed()
+
+    def _is_helper(self, node: ast.FunctionDef) -> bool:
+        if node.decorator_list or self.bound[node.name] > 1:
+            return False
+        return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node))
+
+    def _evidence(self) -> frozenset[str]:
+        """Return the names whose every binding is a list of passages."""
+        values: dict[str, list[ast.expr]] = {}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        values.setdefault(target.id, []).append(node.value)
+        names = {name for name, assigned in values.items() if len(assigned) == self.bound[name]}
+        while True:
+            wrong = {name for name in names if not all(self.is_evidence(value, names) for value in values[name])}
+            if not wrong:
+                return frozenset(names)
+            names -= wrong
+
+    def is_evidence(self, node: ast.expr, names: Set[str] | None = None) -> bool:
+        """Return True for an expression whose value is certainly a list of passages, or a list of such lists.
+
+        Args:
+            node: The expression.
+            names: Names that hold such lists; None for `evidence`.
+        """
+        names = self.evidence if names is None else names
+        match node:
+            case ast.Name(id=name):
+                return name in names
+            case ast.Call(func=ast.Name(id=name)):
+                return name in SEARCHES & self.sources
+            case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)):
+                return self.is_evidence(value, names) and all(map(_is_place, (lower, upper, step)))
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                return self.is_evidence(left, names) and self.is_evidence(right, names)
+            case ast.List(elts=items):
+                return all(self.is_evidence(item, names) for item in items)
+            case ast.ListComp(elt=item):
+                return self.is_evidence(item, names)
+        return False
+
+    def helpers_that_mention(self, names: Set[str]) -> frozenset[str]:
+        """Return the helpers whose code names one of these variables, directly or through other helpers.
+
+        Args:
+            names: Names of variables and primitives.
+        """
+        used = self._used
+        todo = [name for name, inside in used.items() if not names.isdisjoint(inside)]
+        users: dict[str, list[str]] = {}
+        for name, inside in used.items():
+            for callee in inside & used.keys():
+                users.setdefault(callee, []).append(name)
+        reached = set(todo)
+        while todo:
+            further = [name for name in users.get(todo.pop(), ()) if name not in reached]
+            reached.update(further)
+            todo += further
+        return frozenset(reached)
+
+    def _unfollowed(self) -> Cause | None:
+        names = self.effects | self.helpers_that_mention(self.effects)
+        for node in ast.walk(self.tree):
+            if name := next((bound for bound in _names_bound(node) if bound in self.effects | self.sources), ""):
+                return Cause(getattr(node, "lineno", 1), f"binds the name {name}")
+        called = {id(node.func) for node in ast.walk(self.tree) if isinstance(node, ast.Call)}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Name) and node.id in names and id(node) not in called:
+                return Cause(node.lineno, f"uses {node.id} as a value")
+            if isinstance(node, _NESTED) and not self._is_followed(node) and mentions(node, names):
+                return Cause(node.lineno, "makes the call inside a lambda, generator, class or nested function")
+        return None
+
+    def _is_followed(self, node: ast.AST) -> bool:
+        return isinstance(node, ast.FunctionDef) and self.helpers.get(node.name) is node
+
+
+def names_in(node: ast.AST) -> frozenset[str]:
+    """Return the variables that a node names."""
+    return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def mentions(node: ast.AST, names: Set[str]) -> bool:
+    """Return True if a node names one of these variables.
+
+    Args:
+        node: Any part of a program.
+        names: Names of variables.
+    """
+    return not names.isdisjoint(names_in(node))
+
+
+def _is_place(node: ast.expr | None) -> bool:
+    """Return True for a bound of a slice that never fails: missing, or a whole number."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    return node is None or (isinstance(node, ast.Constant) and type(node.value) is int)
+
+
+def _names_bound(node: ast.AST) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            yield name
+        case ast.MatchMapping(rest=str(name)):
+            yield name
+        case ast.alias(name=name, asname=other):
+            yield other or name.partition(".")[0]
