@@ -49,6 +49,7 @@ INLINE_TERMS = 500
 """Most terms of a filter with which a search runs in the event loop; so many add 2 ms to it."""
 
 _ANALYZER = "pyrag"  # the whole name in version 1 of indexes; followed by a language since version 2
+_HEAP = 64_000_000  # bytes that tantivy may use before it starts another segment, each of which slows down a search
 _MAX_TIES = 1000
 _PAGE = 20_000
 _SEVEN = 0x97  # first byte of a list of seven in msgpack
@@ -93,7 +94,10 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
 
     fields = (passage.id, passage.title, passage.text, passage.source, passage.start, passage.end)
     stored = msgspec.msgpack.encode((*fields, passage.metadata) if passage.metadata else fields)
-    made = tantivy.Document(id=passage.id, source=passage.source, stored=stored)
+    made = tantivy.Document()
+    made.add_text("id", passage.id)
+    made.add_text("source", passage.source)
+    made.add_bytes("stored", stored)
     if words:
         body, forms = analysed(f"{passage.title}\n{passage.text}")
         title = body.partition("\n")[0] if "\n" not in passage.title else plain(passage.title)
@@ -130,12 +134,16 @@ class Bm25Index:
     """
 
     def __init__(self, index: tantivy.Index, analyzer: str) -> None:
+        import msgspec
+
         self._analysis = register(index, analyzer)
         index.reload()
         self._schema = index.schema
         self._searcher = index.searcher()
         self._knows_order = analyzer != _ANALYZER
         self.selector = PassageSelector(self._searcher, self._schema)
+        self._decoder = msgspec.msgpack.Decoder(_Stored)
+        self._decoder_with_metadata = msgspec.msgpack.Decoder(_StoredWithMetadata)
 
     def __len__(self) -> int:
         return self._searcher.num_docs
@@ -256,18 +264,16 @@ class Bm25Index:
             limit *= 4
 
     def _passage(self, score: float, address: tantivy.DocAddress) -> Passage:
-        import msgspec
-
-        data = self._searcher.doc(address)["stored"][0]
+        data: Any = self._searcher.doc(address).get_first("stored")
         if data[0] == _SEVEN:
-            key, title, text, source, start, end, metadata = msgspec.msgpack.decode(data, type=_StoredWithMetadata)
+            key, title, text, source, start, end, metadata = self._decoder_with_metadata.decode(data)
             return Passage(key, title, text, score, source, {}, start, end, metadata)
-        key, title, text, source, start, end = msgspec.msgpack.decode(data, type=_Stored)
+        key, title, text, source, start, end = self._decoder.decode(data)
         return Passage(key, title, text, score=score, source=source, start=start, end=end)
 
 
 def _has_ties(hits: Sequence[tuple[float, tantivy.DocAddress]]) -> bool:
-    return any(score == after for (score, _), (after, _) in pairwise(hits))
+    return len({score for score, _ in hits}) < len(hits)
 
 
 def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
@@ -282,7 +288,7 @@ def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
     analyzer = analyzer_of(language)
     index = tantivy.Index(schema(analyzer))
     register(index, analyzer)
-    writer = index.writer(15_000_000, 1)
+    writer = index.writer(_HEAP, 1)
     for passage in passages:
         writer.add_document(document(passage))
     writer.commit()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyrag.retrieval.catalogue.protocol import CatalogueDocument
-from pyrag.retrieval.catalogue.scanned import ScannedCatalogue
+from pyrag.retrieval.catalogue.scanned import held_in_memory
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage
 
@@ -26,7 +26,7 @@ class InMemoryRetriever:
         self._name = name
         scripted = [passage for some in (self._script or {}).values() for passage in some]
         distinct = {passage.id: passage for passage in (*scripted, *(passage for passage, _ in self._passages))}
-        self._catalogue = ScannedCatalogue(lambda _: distinct.values())
+        self._catalogue = held_in_memory(distinct.values())
         self.queries: list[tuple[str, int]] = []
 
     @property

@@ -132,7 +132,8 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
 def _over_several(specs: Sequence[str], options: Options) -> Retriever:
     """Open several sources, each of which follows the generations of its index."""
     from pyrag.retrieval.following import FollowingRetriever
-    from pyrag.retrieval.fusion.retriever import FusedRetriever, FusedSource
+    from pyrag.retrieval.fusion.documents import FusedSource
+    from pyrag.retrieval.fusion.retriever import FusedRetriever
     from pyrag.retrieval.fusion.specs import read_sources
 
     own = replace(options, rerank=None, where=None)

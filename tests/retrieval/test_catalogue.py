@@ -29,6 +29,8 @@ from pyrag.retrieval.http import HttpRetriever
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import OwnRetriever, Retriever
+from pyrag.retrieval.stores import pgvector, qdrant
+from pyrag.retrieval.stores.store import passage_of
 from pyrag.trace.model import Passage
 
 from .postgres import needs_postgres
@@ -186,3 +188,51 @@ async def test_what_a_filter_excludes_is_dropped_from_leaky_catalogues() -> None
     retriever = OwnRetriever(Leaky([Passage("a", "A", "x", metadata={"n": 1}), Passage("b", "B", "x")]))
     assert [one.id for one in await list_documents(retriever, parsed("n = 1"))] == ["a"]
     assert await document_passages(retriever, "b", parsed("n = 1")) == []
+
+
+STORES = pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param(name, marks=needs_postgres if name in POSTGRES else ())
+        for name in ENGINES
+        if name in POSTGRES or "qdrant" in name
+    ],
+)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list to which the stores add the id of each passage that they read."""
+    ids: list[str] = []
+
+    def counting(payload: Any, score: float, part: str) -> Passage:
+        ids.append(payload["id"])
+        return passage_of(payload, score, part)
+
+    for module in (pgvector, qdrant):
+        monkeypatch.setattr(module, "passage_of", counting)
+    return ids
+
+
+@STORES
+async def test_stores_read_only_the_opened_document(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = ["/data/a.md", "/data/a.md", "/data/c.pdf#page=1", "/data/c.pdf#page=2", *["/data/rows.jsonl"] * 20]
+    retriever = await ENGINES[engine](made([(source, {}) for source in sources]), tmp_path)
+    ids = [item.id for item in await list_documents(retriever)]
+    read = counted(monkeypatch)
+    opened = {key: [passage.id for passage in await document_passages(retriever, key)] for key in ids}
+    assert await document_passages(retriever, "unknown") == []
+    await retriever.aclose()
+    assert opened == expected(made([(source, {}) for source in sources]), None)
+    assert len(read) == len(sources)
+
+
+@pytest.mark.parametrize("engine", [name for name in ENGINES if "qdrant" in name])
+async def test_points_without_file_open_as_before(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    passages = made([("/data/a.md", {}), ("/data/sub/b.md", {}), ("/data/a.md", {})])
+    monkeypatch.setattr(qdrant, "FILE", "an earlier version wrote no file")
+    retriever = await ENGINES[engine](passages, tmp_path)
+    opened = [passage.id for passage in await document_passages(retriever, "a.md")]
+    await retriever.aclose()
+    assert opened == ["p2", "p0"]

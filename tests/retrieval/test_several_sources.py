@@ -12,14 +12,18 @@ import pytest
 from pyrag import PyRAG
 from pyrag.errors import ConfigError, FilterError, PyRAGError, ServiceError
 from pyrag.retrieval import open_retriever
+from pyrag.retrieval.catalogue.protocol import NoCatalogueError, count_documents, document_passages, list_documents
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.filters.tree import Filter
+from pyrag.retrieval.fusion.documents import FusedSource
 from pyrag.retrieval.fusion.origin import LEFT_OUT
-from pyrag.retrieval.fusion.retriever import FusedRetriever, FusedSource
+from pyrag.retrieval.fusion.retriever import FusedRetriever
 from pyrag.retrieval.fusion.specs import SourceSpec, read_source, read_sources
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of
 from pyrag.settings import load_settings, make_settings
+from pyrag.testing import CATALOGUE_CHECKS, CatalogueCase
+from pyrag.testing.checks import findings
 from pyrag.trace.model import Passage
 
 MILL = Passage("1", "Mill", "The otter mill was built in 1872.", metadata={"year": 1872})
@@ -193,3 +197,55 @@ def test_each_source_follows_its_index(tmp_path: Path) -> None:
 def test_missing_index_among_sources_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(PyRAGError, match="no index"):
         open_retriever([str(tmp_path / "none"), "http://127.0.0.1:9"])
+
+
+def library() -> FusedRetriever:
+    pages = [Passage(f"n{at}", "Note", f"Part {at} of the note.", source="note.md", start=at) for at in range(3)]
+    records = [Passage(str(at), f"Row {at}", f"row {at}", metadata={"year": 1900 + at}) for at in range(5)]
+    return fused(a=InMemoryRetriever(pages), b=InMemoryRetriever(records), c=InMemoryRetriever([MILL]))
+
+
+async def test_documents_of_all_sources_are_listed_and_opened() -> None:
+    retriever = library()
+    names = ["a:note.md", "b:0", "b:1", "b:2", "b:3", "b:4", "c:1"]
+    assert [item.id for item in await list_documents(retriever)] == names
+    for limit in (1, 2, 3, 7):
+        pages = [await list_documents(retriever, None, offset, limit) for offset in range(0, 9, limit)]
+        assert [item.id for page in pages for item in page] == names
+    assert await count_documents(retriever) == 7
+    opened = await document_passages(retriever, "a:note.md")
+    assert [(passage.id, passage.metadata) for passage in opened] == [(f"a:n{at}", {"origin": "a"}) for at in range(3)]
+    assert await document_passages(retriever, "note.md") == []
+
+
+@pytest.mark.parametrize(
+    ("where", "names"),
+    [
+        ('origin = "c"', ["c:1"]),
+        ("year > 1902", ["b:3", "b:4"]),
+        ('origin = "c" or year = 1901', ["b:1", "c:1"]),
+        ('origin = "nowhere"', []),
+    ],
+)
+async def test_filters_of_documents_hold_over_sources(where: str, names: list[str]) -> None:
+    retriever = library()
+    assert [item.id for item in await list_documents(retriever, parsed(where))] == names
+    assert await count_documents(retriever, parsed(where)) == len(names)
+    for key in ("a:note.md", "b:1", "b:4", "c:1"):
+        assert bool(await document_passages(retriever, key, parsed(where))) == (key in names)
+
+
+async def test_sources_without_documents_are_named_in_the_error() -> None:
+    retriever = fused(a=InMemoryRetriever([MILL]), web=Unfiltered())
+    for request in (count_documents(retriever), list_documents(retriever), document_passages(retriever, "web:1")):
+        with pytest.raises(NoCatalogueError, match="the source web cannot list its documents"):
+            await request
+    assert await count_documents(retriever, parsed('origin != "web"')) == 1
+    assert [passage.id for passage in await document_passages(retriever, "a:1")] == ["a:1"]
+
+
+@pytest.mark.parametrize("where", ['origin = "b"', "year > 1902"])
+async def test_fused_documents_pass_the_conformance_checks(where: str) -> None:
+    results = await findings(CATALOGUE_CHECKS, CatalogueCase(library(), where))
+    assert results
+    assert [result for result in results if result.problem] == []

@@ -9,7 +9,11 @@ from typing import Any
 import pytest
 
 from pyrag.errors import ConfigError
+from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag.retrieval.index import read_info, update_index
+from pyrag.retrieval.indexing.bm25_part import Bm25Part
+from pyrag.retrieval.indexing.dense_part import DensePart
+from pyrag.retrieval.vectors.faiss_index import Layout
 from pyrag.server.config import ServerConfig, read_keys
 from tests.server.live import Live, Reply, live
 
@@ -138,3 +142,27 @@ def test_key_lines_with_rights(tmp_path: Path) -> None:
     file.write_text(f'{WRITER} notes +write where team = "ops"', encoding="utf-8")
     with pytest.raises(ConfigError, match="filter"):
         read_keys(file, {})
+
+
+@pytest.mark.parametrize("words", [False, True], ids=["dense", "hybrid"])
+def test_documents_reach_indexes_with_vectors(tmp_path: Path, words: bool) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/mill.txt").write_text("The otter mill was built in 1872.", encoding="utf-8")
+    dense = DensePart(open_embedder("bundled"), Layout())
+    update_index([tmp_path / "notes"], tmp_path / "ix", parts=(Bm25Part(words=words), dense))
+    dense.close()
+    (tmp_path / "keys").write_text(f"{WRITER} notes +write\n", encoding="utf-8")
+    config = ServerConfig(indexes={"notes": str(tmp_path / "ix")}, keys=read_keys(tmp_path / "keys", {}))
+    weir = {"id": "weir", "text": "The heron weir was repaired in 1950.", "metadata": {"year": 1950}}
+    with running(config) as server:
+        assert found(server, "Who built a factory?")[0]["source"].endswith("mill.txt")
+        assert send(server, "/v1/documents", {"documents": [weir]}).json["passages"] == 2
+        first = found(server, "When was the dam mended?")[0]
+        assert (first["id"], first["metadata"]) == ("weir", {"year": 1950})
+        assert [passage["id"] for passage in found(server, "a dam", where="year = 1950")] == ["weir"]
+        changed = {**weir, "text": "A violin concerto was played at night."}
+        assert send(server, "/v1/documents", {"documents": [changed]}).json["changed"] == 1
+        assert found(server, "classical music")[0]["text"] == changed["text"]
+        assert send(server, "/v1/documents/weir", method="DELETE").json["removed"] == 1
+        assert [passage["source"].rpartition("/")[2] for passage in found(server, "a dam")] == ["mill.txt"]
+    assert read_info(tmp_path / "ix").kind == ("hybrid" if words else "dense")

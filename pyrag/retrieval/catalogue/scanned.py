@@ -1,8 +1,8 @@
-"""Catalogue of passages that can only be read one after the other: in memory, or in a store of vectors."""
+"""Catalogue of passages in memory or in a store of vectors, which have no list of their documents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from pyrag.retrieval.catalogue.grouping import common_folder, document_of, file_of, reading_order
@@ -10,7 +10,11 @@ from pyrag.retrieval.catalogue.protocol import CatalogueDocument
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.trace.model import Passage
 
+DocumentKey = tuple[str, str]
+"""The file that passages belong to and an empty id, or an empty file and the id of a passage."""
+
 Scan = Callable[[Filter | None], Iterable[Passage]]
+Lookup = Callable[[Sequence[DocumentKey], Filter | None], Iterable[Passage]]
 
 
 class ScannedCatalogue:
@@ -18,15 +22,17 @@ class ScannedCatalogue:
 
     Args:
         scan: Returns the passages that a filter passes; more are dropped here.
+        look_up: Returns those passages of some documents; more are dropped here.
     """
 
-    def __init__(self, scan: Scan) -> None:
+    def __init__(self, scan: Scan, look_up: Lookup) -> None:
         self._scan = scan
+        self._look_up = look_up
         self._folder: str | None = None
 
     def count(self, where: Filter | None) -> int:
         """Return the number of documents."""
-        return len({_key(passage) for passage in self._passing(where)})
+        return len({document_key(passage) for passage in _passing(self._scan(where), where)})
 
     def page(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
         """Return a page of the documents: files by name, then records in the order of their files.
@@ -36,9 +42,7 @@ class ScannedCatalogue:
             offset: Number of documents before the page.
             limit: Maximum number of documents in the page.
         """
-        folder, groups = self._root(), dict[tuple[str, str], list[Passage]]()
-        for passage in self._passing(where):
-            groups.setdefault(_key(passage), []).append(passage)
+        folder, groups = self._root(), by_document(_passing(self._scan(where), where))
         ordered = sorted(groups, key=lambda key: (key[0] or groups[key][0].source, reading_order(groups[key][0])))
         return [document_of(groups[key], folder) for key in islice(ordered, offset, offset + limit)]
 
@@ -49,21 +53,49 @@ class ScannedCatalogue:
             document: Id of the document.
             where: Filter of passages.
         """
-        file = f"{self._root()}{document}"
-        names = {("", document), (file, ""), (document, "")}
-        return sorted((passage for passage in self._passing(where) if _key(passage) in names), key=reading_order)
-
-    def _passing(self, where: Filter | None) -> Iterable[Passage]:
-        return (passage for passage in self._scan(where) if where is None or where.matches(passage.metadata))
+        keys = tuple(dict.fromkeys((("", document), (f"{self._root()}{document}", ""), (document, ""))))
+        passages = _passing(self._look_up(keys, where), where)
+        return sorted((passage for passage in passages if document_key(passage) in keys), key=reading_order)
 
     def _root(self) -> str:
         """Return the folder of all files, whatever a filter passes, so that ids do not depend on filters."""
         if self._folder is None:
-            self._folder = common_folder({file for passage in self._scan(None) if (file := _key(passage)[0])})
+            self._folder = common_folder({file for passage in self._scan(None) if (file := document_key(passage)[0])})
         return self._folder
 
 
-def _key(passage: Passage) -> tuple[str, str]:
-    """Return the file that a passage belongs to, or else its id."""
+def held_in_memory(passages: Iterable[Passage]) -> ScannedCatalogue:
+    """Return the catalogue of passages that do not change.
+
+    Args:
+        passages: All passages.
+    """
+    everything = list(passages)
+    groups: Mapping[DocumentKey, list[Passage]] = by_document(everything)
+    return ScannedCatalogue(lambda _: everything, lambda keys, _: [p for key in keys for p in groups.get(key, ())])
+
+
+def by_document(passages: Iterable[Passage]) -> dict[DocumentKey, list[Passage]]:
+    """Return passages by their document.
+
+    Args:
+        passages: Passages of any documents.
+    """
+    groups: dict[DocumentKey, list[Passage]] = {}
+    for passage in passages:
+        groups.setdefault(document_key(passage), []).append(passage)
+    return groups
+
+
+def document_key(passage: Passage) -> DocumentKey:
+    """Return the key of the document that a passage belongs to.
+
+    Args:
+        passage: Any passage.
+    """
     file = file_of(passage.source)
     return (file, "") if file else ("", passage.id)
+
+
+def _passing(passages: Iterable[Passage], where: Filter | None) -> Iterable[Passage]:
+    return (passage for passage in passages if where is None or where.matches(passage.metadata))

@@ -10,36 +10,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from pyrag.errors import FilterError, PyRAGError, ServiceError
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.tree import Filter, value_text
 from pyrag.retrieval.filters.verdict import ABOUT_FILTER, NOTHING_TO_SAY, FilterVerdict
+from pyrag.retrieval.fusion.documents import FusedDocuments, FusedSource, with_origin
 from pyrag.retrieval.fusion.origin import LEFT_OUT, ORIGIN, rest_for
 from pyrag.retrieval.hybrid import fuse
-from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, passages_of, searched_index
+from pyrag.retrieval.protocol import filter_verdict, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 
-@dataclass(frozen=True, slots=True)
-class FusedSource:
-    """A source of a fused retriever.
-
-    Attributes:
-        name: Name in ids, filters and notes.
-        retriever: Its retriever.
-        weight: Share in the order of passages, relative to the other sources.
-        deadline: Seconds after which a search goes on without the source.
-    """
-
-    name: str
-    retriever: Retriever
-    weight: float = 1.0
-    deadline: float = 10.0
-
-
-class FusedRetriever:
+class FusedRetriever(FusedDocuments):
     """A `Retriever` over several sources.
 
     Args:
@@ -96,7 +79,7 @@ class FusedRetriever:
             for name, passages in lists.items()
             if any(ORIGIN in passage.metadata for passage in passages)
         ]
-        named = {name: [_named(passage, name) for passage in passages] for name, passages in lists.items()}
+        named = {name: [with_origin(passage, name) for passage in passages] for name, passages in lists.items()}
         weights = {name: source.weight for name, source in self._sources.items()}
         return Passages(fuse(named, weights)[:topk], notes)
 
@@ -132,23 +115,6 @@ class FusedRetriever:
         sentences = tuple(f"{text} (in {name})" for name, verdict in verdicts.items() for text in verdict.sentences)
         return FilterVerdict(sentences, all(verdict.mismatched for verdict in verdicts.values()))
 
-    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages that have these ids; None if no source can look up ids.
-
-        Args:
-            ids: Ids of passages, each with the name of its source in front.
-        """
-        passages: list[Passage] = []
-        can_look_up = False
-        longest = sorted(self._sources, key=len, reverse=True)
-        owners = {key: next((name for name in longest if key.startswith(f"{name}:")), "") for key in ids}
-        for name, source in self._sources.items():
-            own = [key[len(name) + 1 :] for key, owner in owners.items() if owner == name]
-            fetched = await fetch_passages(source.retriever, own)
-            can_look_up |= fetched is not None
-            passages += [_named(passage, name) for passage in fetched or ()]
-        return passages if can_look_up else None
-
     async def aclose(self) -> None:
         """Close all sources, even if closing one of them fails; then raise the first error."""
         closing = [source.retriever.aclose() for source in self._sources.values()]
@@ -166,7 +132,3 @@ async def _searched(source: FusedSource, query: str, topk: int, where: Filter | 
         return ServiceError(f"it did not answer within {source.deadline:g} seconds", service=source.name)
     except PyRAGError as error:
         return error
-
-
-def _named(passage: Passage, name: str) -> Passage:
-    return replace(passage, id=f"{name}:{passage.id}", metadata={**passage.metadata, ORIGIN: name})

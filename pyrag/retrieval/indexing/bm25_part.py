@@ -172,7 +172,7 @@ class Bm25Writer:
             analyzer = analyzer_of(self._language or ENGLISH)
             index = tantivy.Index(schema(analyzer), path=str(self._folder))
             register(index, analyzer)
-            self._writer = index.writer(_HEAP)
+            self._writer = index.writer(_HEAP, 1)  # reading takes longer, and each thread makes segments of its own
         return self._writer
 
 

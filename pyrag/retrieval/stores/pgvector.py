@@ -24,6 +24,7 @@ import msgspec
 from pyrag._io.redaction import without_secrets
 from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError, install_extra
+from pyrag.retrieval.catalogue.scanned import DocumentKey, document_key
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.filters.tree import Filter
@@ -85,6 +86,10 @@ class PgvectorStore(Store):
                 connection.execute(self._composed(statements.TERMS_INDEX))
                 row = (self._key, msgspec.json.encode(fingerprint).decode())
                 connection.execute(self._composed(statements.REMEMBER), row)
+                connection.execute(self._composed(statements.DOCUMENT_INDEX))
+            elif not self._has_documents(connection):
+                connection.execute(self._composed(statements.DOCUMENT))
+                connection.execute(self._composed(statements.DOCUMENT_INDEX))
         if about is not None:
             refuse_difference(self._spec, about, fingerprint)
 
@@ -160,13 +165,30 @@ class PgvectorStore(Store):
 
     def scan(self, where: Filter | None) -> Iterator[Passage]:
         """Yield all passages that a filter passes, from a cursor of the server's."""
+        return self._scan(statements.SCAN, (), where)
+
+    def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
+        """Yield the passages of documents by an index; of a table without the column, all passages.
+
+        Args:
+            keys: Keys of documents, each a file or the id of a passage.
+            where: Filter of passages. None for no filter.
+        """
+        with self._connection("read") as connection:
+            has_documents = self._has_documents(connection)
+        if not has_documents:
+            return self.scan(where)
+        values = ([_key(passage_id) for file, passage_id in keys if not file], [_key(file) for file, _ in keys if file])
+        return self._scan(statements.SCAN_DOCUMENTS, values, where)
+
+    def _scan(self, scanning: str, values: tuple[object, ...], where: Filter | None) -> Iterator[Passage]:
         condition = condition_of(where)
-        statement = self._composed(statements.SCAN, condition=condition.text)
+        statement = self._composed(scanning, condition=condition.text)
         with self._connection("read") as connection, connection.transaction():
             connection.execute(statements.WITHOUT_LIMIT)
             with connection.cursor(name="pyrag_scan") as cursor:
                 cursor.itersize = _SCANNED
-                cursor.execute(statement, condition.values)
+                cursor.execute(statement, (*values, *condition.values))
                 for (payload,) in cursor:
                     yield passage_of(payload, 0.0, PART)
 
@@ -218,6 +240,9 @@ class PgvectorStore(Store):
                 f"{self._spec} has pgvector {version}: install 0.8 or newer and run ALTER EXTENSION vector UPDATE"
             )
 
+    def _has_documents(self, connection: Any) -> bool:
+        return bool(connection.execute(statements.HAS_DOCUMENT, (".".join(self._table),)).fetchall())
+
     def _about(self, connection: Any) -> Fingerprint | None:
         row = connection.execute(self._composed(statements.ABOUT), (self._key,)).fetchone()
         return None if row is None else msgspec.convert(row[0], Fingerprint)
@@ -236,6 +261,7 @@ class PgvectorStore(Store):
         return sql.SQL(statement).format(
             table=sql.Identifier(*self._table),
             fingerprints=sql.Identifier(*self._names("pyrag_fingerprints")),
+            document_index=sql.Identifier(f"{self._key}_document"),
             terms_index=sql.Identifier(f"{self._key}_terms"),
             graph=sql.Identifier(f"{self._key}_graph"),
             dimension=sql.Literal(dimension),
@@ -262,6 +288,7 @@ def _row(passage: Passage, vector: list[float]) -> tuple[Any, ...]:
         _vector(vector),
         list(terms),
         list(terms.values()),
+        _key(document_key(passage)[0]),
     )
 
 

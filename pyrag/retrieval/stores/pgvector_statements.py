@@ -18,19 +18,26 @@ TABLE = """
         facts jsonb NOT NULL,
         embedding vector({dimension}) NOT NULL,
         terms bigint[] NOT NULL,
-        weights float8[] NOT NULL
+        weights float8[] NOT NULL,
+        document bytea
     )"""
+DOCUMENT = "ALTER TABLE {table} ADD COLUMN IF NOT EXISTS document bytea"  # tables of earlier versions lack it
+DOCUMENT_INDEX = "CREATE INDEX IF NOT EXISTS {document_index} ON {table} (document)"
+HAS_DOCUMENT = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'document'"
 TERMS_INDEX = "CREATE INDEX {terms_index} ON {table} USING gin (terms)"
 GRAPH = "CREATE INDEX IF NOT EXISTS {graph} ON {table} USING hnsw (embedding vector_ip_ops)"
 REMEMBER = "INSERT INTO {fingerprints} (name, fingerprint) VALUES (%s, %s)"
 ABOUT = "SELECT fingerprint FROM {fingerprints} WHERE name = %s"
 SCAN = "SELECT passage FROM {table} WHERE {condition}"
+SCAN_DOCUMENTS = """
+    SELECT passage FROM {table}
+    WHERE (key = ANY(%s) OR document = ANY(%s) OR document IS NULL) AND {condition}"""
 COUNT = "SELECT count(*) FROM {table}"
 DELETE = "DELETE FROM {table} WHERE key = ANY(%s)"
 UPSERT = """
-    INSERT INTO {table} (key, passage, facts, embedding, terms, weights) VALUES (%s, %s, %s, %s, %s, %s)
-    ON CONFLICT (key) DO UPDATE SET (passage, facts, embedding, terms, weights)
-        = (excluded.passage, excluded.facts, excluded.embedding, excluded.terms, excluded.weights)"""
+    INSERT INTO {table} (key, passage, facts, embedding, terms, weights, document) VALUES (%s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (key) DO UPDATE SET (passage, facts, embedding, terms, weights, document)
+        = (excluded.passage, excluded.facts, excluded.embedding, excluded.terms, excluded.weights, excluded.document)"""
 # Settings of a transaction.
 WITHOUT_LIMIT = "SET LOCAL statement_timeout = 0"
 SCAN_ON = "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = 100"

@@ -25,11 +25,21 @@ import msgspec
 from pyrag._io.redaction import without_secrets
 from pyrag._io.specs import parse_spec
 from pyrag.errors import ConfigError
+from pyrag.retrieval.catalogue.scanned import DocumentKey, document_key
 from pyrag.retrieval.dense import PART, DenseQuery
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import best_first
-from pyrag.retrieval.stores.qdrant_engines import Found, LocalEngine, Payload, Point, QdrantEngine, Query, RemoteEngine
+from pyrag.retrieval.stores.qdrant_engines import (
+    FILE,
+    Found,
+    LocalEngine,
+    Payload,
+    Point,
+    QdrantEngine,
+    Query,
+    RemoteEngine,
+)
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
 from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
@@ -131,6 +141,21 @@ class QdrantStore(Store):
                 if _MARK not in payload:
                     yield passage_of(payload, 0.0, PART)
 
+    def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
+        """Yield the passages of documents: of files by an index on the payload, and others by their ids.
+
+        Args:
+            keys: Keys of documents, each a file or the id of a passage.
+            where: Filter of passages. None for no filter.
+        """
+        with self._errors("read"):
+            payloads = [self._engine.payload(_key(passage_id)) for file, passage_id in keys if not file]
+            files = [file for file, _ in keys if file]
+            payloads += self._engine.scan(where, files) if files else ()
+            seen = {payload["id"]: payload for payload in payloads if payload and _MARK not in payload}
+        for payload in seen.values():
+            yield passage_of(payload, 0.0, PART)
+
     def optimise(self) -> None:
         """Build the graph now; a server does so by itself."""
         self._engine.optimise()
@@ -168,7 +193,8 @@ def _point(passage: Passage, vector: list[float]) -> Point:
 
 
 def _payload(passage: Passage) -> Payload:
-    return {**payload_of(passage), **({FACTS: facts_of(passage.metadata)} if passage.metadata else {})}
+    facts = {FACTS: facts_of(passage.metadata)} if passage.metadata else {}
+    return {**payload_of(passage), FILE: document_key(passage)[0], **facts}
 
 
 def _passages(asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:

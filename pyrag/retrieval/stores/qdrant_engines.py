@@ -19,6 +19,7 @@ from pyrag.retrieval.stores.sparse import Sparse
 _K = K + 1  # Qdrant counts ranks from 0
 _DENSE, _SPARSE = "dense", "sparse"
 OPTIMISED = 200_000  # points per optimisation; a million at once would take 6 GB
+FILE = "file"  # of the payload: the document that a passage belongs to, empty for documents of one passage
 _SCANNED = 1_000  # points that a scan fetches at once
 _SEGMENTS = 8  # maximum number of graphs; with Qdrant's default of 2, each optimisation rebuilds all of them
 
@@ -63,7 +64,15 @@ class QdrantEngine(Protocol):
     def upsert(self, points: Sequence[Point]) -> None: ...
     def delete(self, keys: Sequence[str]) -> None: ...
     def search(self, queries: Sequence[Query]) -> list[Found]: ...
-    def scan(self, where: Filter | None) -> Iterator[Payload]: ...
+    def scan(self, where: Filter | None, files: Sequence[str] = ()) -> Iterator[Payload]:
+        """Yield the payloads of all points that the filter passes.
+
+        Args:
+            where: Filter of passages. None for no filter.
+            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+        """
+        ...
+
     def payload(self, key: str) -> Payload | None: ...
     def count(self) -> int: ...
     def optimise(self) -> None: ...
@@ -79,10 +88,10 @@ class RemoteEngine:
         except ImportError as error:
             raise ConfigError(f"Qdrant needs its client: {install_extra('cluster')}") from error
         self._name = collection
-        memory = place == ":memory:"
+        self._in_memory = place == ":memory:"
         self._client: Any = (
             QdrantClient(":memory:")
-            if memory
+            if self._in_memory
             else QdrantClient(url=place, timeout=max(1, round(timeout)), check_compatibility=False)
         )
 
@@ -105,6 +114,8 @@ class RemoteEngine:
                     scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
                 ),
             )
+            if not self._in_memory:
+                self._client.create_payload_index(self._name, FILE, models.PayloadSchemaType.KEYWORD, wait=True)
 
     def upsert(self, points: Sequence[Point]) -> None:
         from qdrant_client import models
@@ -127,7 +138,7 @@ class RemoteEngine:
         from qdrant_client import models
 
         halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
-        passing = None if asked.where is None else QdrantWords(models, models.Range).filter(asked.where)
+        passing = None if asked.where is None else _client_words(models).filter(asked.where)
         how: dict[str, Any] = {**halves[0], "filter": passing}
         if len(halves) == 2:
             limit = max(DEPTH, asked.limit)
@@ -137,11 +148,16 @@ class RemoteEngine:
             }
         return models.QueryRequest(limit=asked.limit, with_payload=True, **how)
 
-    def scan(self, where: Filter | None) -> Iterator[Payload]:
-        """Yield the payloads of all points that the filter passes."""
+    def scan(self, where: Filter | None, files: Sequence[str] = ()) -> Iterator[Payload]:
+        """Yield the payloads of all points that the filter passes.
+
+        Args:
+            where: Filter of passages. None for no filter.
+            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+        """
         from qdrant_client import models
 
-        passing = None if where is None else QdrantWords(models, models.Range).filter(where)
+        passing = _scanned(_client_words(models), where, files)
         offset: Any = None
         while True:
             records, offset = self._client.scroll(
@@ -205,6 +221,7 @@ class LocalEngine:
         )
         self._folder.mkdir(parents=True)
         self._shard = edge.EdgeShard.create(str(self._folder), config)
+        self._shard.update(edge.UpdateOperation.create_field_index(FILE, edge.PayloadSchemaType.Keyword))
 
     def upsert(self, points: Sequence[Point]) -> None:
         edge = self._edge
@@ -224,7 +241,7 @@ class LocalEngine:
     def _request(self, asked: Query) -> Any:
         edge = self._edge
         halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
-        passing = None if asked.where is None else QdrantWords(edge, edge.RangeFloat).filter(asked.where)
+        passing = None if asked.where is None else _edge_words(edge).filter(asked.where)
         if len(halves) == 1:
             return edge.QueryRequest(limit=asked.limit, query=halves[0], filter=passing, with_payload=True)
         limit = max(DEPTH, asked.limit)
@@ -232,9 +249,14 @@ class LocalEngine:
         query = edge.Fusion.Rrf(k=_K, weights=list(asked.weights))
         return edge.QueryRequest(limit=asked.limit, query=query, prefetches=prefetches, with_payload=True)
 
-    def scan(self, where: Filter | None) -> Iterator[Payload]:
-        """Yield the payloads of all points that the filter passes."""
-        passing = None if where is None else QdrantWords(self._edge, self._edge.RangeFloat).filter(where)
+    def scan(self, where: Filter | None, files: Sequence[str] = ()) -> Iterator[Payload]:
+        """Yield the payloads of all points that the filter passes.
+
+        Args:
+            where: Filter of passages. None for no filter.
+            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+        """
+        passing = _scanned(_edge_words(self._edge), where, files)
         offset: Any = None
         while True:
             request = self._edge.ScrollRequest(offset=offset, limit=_SCANNED, filter=passing, with_payload=True)
@@ -260,6 +282,21 @@ class LocalEngine:
             self._shard.flush()
             self._shard.close()
             self._shard = None
+
+
+def _client_words(models: Any) -> QdrantWords:
+    return QdrantWords(models, models.Range, lambda key: models.IsEmptyCondition(is_empty=models.PayloadField(key=key)))
+
+
+def _edge_words(edge: Any) -> QdrantWords:
+    return QdrantWords(edge, edge.RangeFloat, edge.IsEmptyCondition)
+
+
+def _scanned(words: QdrantWords, where: Filter | None, files: Sequence[str]) -> Any:
+    """Return the filter of a scan; points of earlier versions have no `FILE`, and pass."""
+    if not files:
+        return None if where is None else words.filter(where)
+    return words.of_files(where, FILE, files)
 
 
 def _vectors(library: Any, item: Point | Query) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pyrag._io.excerpts import excerpt
 from pyrag._io.threads import in_thread
 from pyrag.errors import ConfigError, ServiceError
 from pyrag.retrieval.catalogue.protocol import CatalogueDocument
-from pyrag.retrieval.catalogue.scanned import ScannedCatalogue
+from pyrag.retrieval.catalogue.scanned import DocumentKey, ScannedCatalogue
 from pyrag.retrieval.dense import DenseQuery
 from pyrag.retrieval.embedders.batching import Batcher
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
@@ -63,6 +63,17 @@ class Store(ABC):
     def scan(self, where: Filter | None) -> Iterator[Passage]:
         """Yield all passages that a filter passes, and perhaps more, in any order."""
 
+    def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
+        """Yield the passages of documents that a filter passes, and perhaps more, in any order.
+
+        A store that can look up documents overrides this: without it, each `open_document` reads all passages.
+
+        Args:
+            keys: Keys of documents, each a file or the id of a passage.
+            where: Filter of passages. None for no filter.
+        """
+        return self.scan(where)
+
     @abstractmethod
     def close(self) -> None:
         """Release connections and files."""
@@ -98,7 +109,7 @@ class StoreRetriever:
         self._embedder = embedder
         self._dense_weight = dense_weight
         self._checked = False
-        self._catalogue = ScannedCatalogue(store.scan)
+        self._catalogue = ScannedCatalogue(store.scan, store.scan_documents)
         self._searches = Batcher(self._search, window=0, max_batch=_AT_ONCE, cached=0)
 
     @property

@@ -22,7 +22,7 @@ _BOUNDARY = "\u200c"  # in Persian, between the parts of a word
 _VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
 _BREVE = "\u0306"  # й is another letter than и
 
-_FOREIGN = re.compile(r"([^\x00-\x7f]+)")
+_FOREIGN = re.compile(rb"\?\?*")  # of a text in ASCII, where it replaces foreign characters
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e0fff]|\u200c(?![\u0600-\u06ff])|(?<![\u0600-\u06ff])\u200c"
@@ -37,12 +37,13 @@ _KINDS = bytes.maketrans(
     b"a" * 26 + b"A" * 26 + b"0" * 10 + b"_" * len(_MARKS),
 )
 """Letters, figures and marks by kind, to see quickly where a text may have a form; `?` may be any other character."""
+_LIKE_LETTERS = bytes.maketrans(b"A0?", b"aaa")
+_LONG_WORD = b"a" * (MAX_LENGTH + 1)
 _FIGURE = ord("0")
-_AFTER_FIGURE = re.compile(rb"0[aA0?]{0,60}_{1,4}[aA0?]")
+_AFTER_FIGURE_OR_GROUP = re.compile(rb"0(?!0)(?:[_ ?]00|[aA0?]{0,60}_{1,4}[aA0?])")
 _BEFORE_FIGURE = re.compile(rb"_(?<=[aA0?]_)_{0,3}[aA?]*0")
 _MAY_BE_GROUP = re.compile(rb"0(?=[_ ?]00)")
-_MAY_BE_HUMP = re.compile(rb"A(?:(?<=aA)|Aaa)")
-_HUMP = re.compile(rb"A(?:(?<=aA)|(?<=AA)(?=aa))")
+_HUMP = re.compile(rb"A(?<=[aA]A)(?:(?<=aA)|(?=aa))")
 _JOINT = re.compile(
     r"[._:/@\\#&=+~%\-,'](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'])|(?<=[0-9].)|(?=[0-9]))"
 )
@@ -79,7 +80,7 @@ def plain(text: str) -> str:
         text: Any text, folded or not.
     """
     text, special = _folded_and_special(text)
-    return _split(text, special, _has_long_words(text))
+    return _split(text, special) if special or _has_long_words(_kinds(text)) else text
 
 
 def analysed(text: str) -> tuple[str, str]:
@@ -89,37 +90,37 @@ def analysed(text: str) -> tuple[str, str]:
         text: Any text.
     """
     text, special = _folded_and_special(text)
-    is_long = _has_long_words(text)
-    return _split(text, special, is_long), _forms(text, special, is_long)
+    kinds = _kinds(text)
+    if special or _has_long_words(kinds):
+        return _split(text, special), _forms(text, kinds, special, everywhere=True)
+    return text, _forms(text, kinds, special, everywhere=False)
 
 
 def _folded_and_special(text: str) -> tuple[str, bool]:
     """Return a folded text, and whether it has a script that glues or joins words, or figures outside of ASCII."""
     if text.isascii():
         return text, False
-    runs = _FOREIGN.split(text)
+    parts: list[str] = []
     special = False
-    for at in range(1, len(runs), 2):
-        runs[at], run_is_special = _folded(runs[at])
+    end = 0
+    for foreign in _FOREIGN.finditer(text.encode("ascii", "replace")):
+        start = foreign.start()
+        run, run_is_special = _folded(text[start : foreign.end()])
         special |= run_is_special
-    return "".join(runs), special
+        parts += (text[end:start], run)
+        end = foreign.end()
+    return "".join([*parts, text[end:]]), special
 
 
-def _split(text: str, special: bool, is_long: bool) -> str:
+def _split(text: str, special: bool) -> str:
     if special:
         text = _RUN.sub(lambda run: f" {' '.join(run[0])} ", text.replace(_BOUNDARY, ""))
-    return _LONG.sub(lambda word: digest_of_word(word[0]), text) if is_long else text
+    return _LONG.sub(lambda word: digest_of_word(word[0]), text)
 
 
-def _has_long_words(text: str) -> bool:
+def _has_long_words(kinds: bytes) -> bool:
     """Return whether a text may hold a word of more than `MAX_LENGTH` characters."""
-    at, end = 0, len(text) - MAX_LENGTH
-    while at < end:
-        space = text.rfind(" ", at, at + MAX_LENGTH + 1)
-        if space < 0:
-            return True
-        at = space + 1
-    return False
+    return len(kinds) > MAX_LENGTH and _LONG_WORD in kinds.translate(_LIKE_LETTERS)
 
 
 def digest_of_word(word: str) -> str:
@@ -133,19 +134,29 @@ def further_forms(text: str, *, camel_case: bool = True) -> str:
         text: Folded text in its original case.
         camel_case: True to add the parts of words in camel case.
     """
-    return _forms(text, _folded_and_special(text)[1], _has_long_words(text), camel_case=camel_case)
-
-
-def _forms(text: str, special: bool, is_long: bool, *, camel_case: bool = True) -> str:
+    special = _folded_and_special(text)[1]
     kinds = _kinds(text)
+    return _forms(text, kinds, special, special or _has_long_words(kinds), camel_case=camel_case)
+
+
+def _forms(text: str, kinds: bytes, special: bool, everywhere: bool, *, camel_case: bool = True) -> str:
+    """Return the further forms of a text's words.
+
+    Args:
+        text: Folded text.
+        kinds: Kinds of its characters.
+        special: True if the text has a script that glues or joins words, or figures outside of ASCII.
+        everywhere: True to look for codes in the whole text, not only where `kinds` shows figures next to marks.
+        camel_case: True to add the parts of words in camel case.
+    """
     parts: list[str] = []
-    if b"0" in kinds:
-        if special or is_long or _AFTER_FIGURE.search(kinds) or _BEFORE_FIGURE.search(kinds):
-            parts += [_whole(code) for code in codes(text) if has_figure(code)]
-        if _MAY_BE_GROUP.search(kinds):
-            parts += _numbers(text, kinds)
-    if camel_case and _MAY_BE_HUMP.search(kinds):
-        for word in humps(text):
+    may_be_group = _AFTER_FIGURE_OR_GROUP.search(kinds)
+    if b"0" in kinds if everywhere else may_be_group or _BEFORE_FIGURE.search(kinds):
+        parts += [_whole(code) for code in codes(text) if has_figure(code)]
+    if may_be_group:
+        parts += _numbers(text, kinds)
+    if camel_case and _HUMP.search(kinds):
+        for word in _humps(text, kinds):
             parts += pieces(word)
     if special:
         parts += _glued_forms(text)
@@ -221,13 +232,17 @@ def _digits(number: re.Match[str]) -> list[str]:
 
 
 def humps(text: str) -> Iterator[str]:
-    """Yield the words in camel case.
+    """Return the words in camel case.
 
     Args:
         text: Folded text.
     """
+    return _humps(text, _kinds(text))
+
+
+def _humps(text: str, kinds: bytes) -> Iterator[str]:
     end = 0
-    for hump in _HUMP.finditer(_kinds(text)):
+    for hump in _HUMP.finditer(kinds):
         if hump.start() >= end and (word := _WORD.search(text, _start_of_word(text, hump.start()))):
             end = word.end()
             yield word[0]
@@ -239,7 +254,7 @@ def pieces(word: str) -> list[str]:
 
 
 def _glued_forms(text: str) -> list[str]:
-    text = " ".join(_FOREIGN.findall(text))
+    text = " ".join(text[run.start() : run.end()] for run in _FOREIGN.finditer(text.encode("ascii", "replace")))
     parts = [pair for run in _RUN.findall(text) for pair in _pairs(run)]
     parts += [word.replace(_BOUNDARY, " ") for word in _PARTED.findall(text)]
     for word in _HANGUL.findall(text):

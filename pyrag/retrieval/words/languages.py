@@ -79,13 +79,14 @@ def detected_language(texts: Iterable[str]) -> str:
         texts: Texts of passages, of which the first 60,000 characters count.
     """
     text = _beginning(texts)
-    letters = {name: len(pattern.findall(text)) for name, pattern in _LETTERS.items()}
+    characters = Counter(text)
+    letters = {name: _total(characters, pattern) for name, pattern in _LETTERS.items()}
     asian = letters["han"] + letters["kana"]
     weights: dict[str, float] = {
         name: letters[name] for name in ("hebrew", "arabic", "thai", "greek", "cyrillic", "latin")
     }
     weights |= {"korean": _DENSE * letters["korean"], "asian": _DENSE * asian}
-    weights[OTHER] = len(_LETTER.findall(text)) - sum(letters.values()) + letters["persian"]
+    weights[OTHER] = _total(characters, _LETTER) - sum(letters.values()) + letters["persian"]
     script = max(weights, key=lambda name: weights[name])
     if not weights[script]:
         return ENGLISH
@@ -94,7 +95,8 @@ def detected_language(texts: Iterable[str]) -> str:
     if script == "arabic":
         return OTHER if letters["persian"] > _MIN_PERSIAN * letters["arabic"] else script
     if script in ("latin", "cyrillic"):
-        return _by_common_words(text, ("russian",) if script == "cyrillic" else None)
+        is_accented = _total(characters, _ACCENTED) > _MIN_ACCENTED * _total(characters, _LETTER)
+        return _by_common_words(text, ("russian",) if script == "cyrillic" else None, is_accented)
     return script
 
 
@@ -109,29 +111,36 @@ def _beginning(texts: Iterable[str]) -> str:
     return "\n".join(parts)
 
 
-def _by_common_words(text: str, languages: tuple[str, ...] | None) -> str:
+def _total(characters: Counter[str], kind: re.Pattern[str]) -> int:
+    """Return how many characters are of a kind."""
+    return sum(count for character, count in characters.items() if kind.match(character))
+
+
+def _by_common_words(text: str, languages: tuple[str, ...] | None, is_accented: bool) -> str:
     counts = Counter(_WORD.findall(text.lower().encode("utf-8", "replace").decode()))
-    words = list(counts)
+    words = sorted(set(counts).difference(_stopping(*WITH_STOP_WORDS).analyze(" ".join(counts))))
+    words += [word for common in _MORE_STOP_WORDS.values() for word in common.split()]
     shares = {
-        language: sum(counts[word] for word in _common_words(language, tuple(words))) / counts.total()
+        language: sum(counts[word] for word in _common_words(language, words)) / counts.total()
         for language in languages or (*(name for name in WITH_STOP_WORDS if name != "russian"), *_MORE_STOP_WORDS)
     }
     best = max(shares, key=lambda language: (shares[language], language == ENGLISH))
     if shares[best] >= _MIN_COMMON:
         return best
-    accented = len(_ACCENTED.findall(text)) > _MIN_ACCENTED * len(_LETTER.findall(text))
-    return OTHER if languages or (accented and shares[ENGLISH] < _MIN_ENGLISH) else ENGLISH
+    return OTHER if languages or (is_accented and shares[ENGLISH] < _MIN_ENGLISH) else ENGLISH
 
 
 @cache
-def _stopping(language: str) -> tantivy.TextAnalyzer:
+def _stopping(*languages: str) -> tantivy.TextAnalyzer:
     import tantivy
 
     builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace())
-    return builder.filter(tantivy.Filter.stopword(language)).build()
+    for language in languages:
+        builder = builder.filter(tantivy.Filter.stopword(language))
+    return builder.build()
 
 
-def _common_words(language: str, words: tuple[str, ...]) -> set[str]:
+def _common_words(language: str, words: Iterable[str]) -> set[str]:
     if language in _MORE_STOP_WORDS:
         return set(words).intersection(_MORE_STOP_WORDS[language].split())
     return set(words).difference(_stopping(language).analyze(" ".join(words)))
