@@ -128,6 +128,7 @@ class PyRAG(EngineOwner):
         observer: Observer = ignore,
         keep: bool = False,
         earlier: Sequence[Message] = (),
+        resume: str | Path | None = None,
     ) -> Trace:
         """Answer one question in the running event loop. A failure is in `Trace.error`.
 
@@ -137,12 +138,14 @@ class PyRAG(EngineOwner):
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
+            resume: File with the requests and replies so far, by which the same call goes on after its process was
+                killed or met a limit; deleted when it is complete.
 
         Raises:
             UsageError: The question is empty, too long or not a text.
             FilterError: The filter cannot be parsed.
         """
-        return await self._answer(question, where, observer, keep, earlier=earlier)
+        return await self._answer(question, where, observer, keep, earlier=earlier, resume=resume)
 
     async def _answer(
         self,
@@ -152,16 +155,29 @@ class PyRAG(EngineOwner):
         keep: bool,
         number: int = 0,
         earlier: Sequence[Message] = (),
+        resume: str | Path | None = None,
     ) -> Trace:
+        from pyrag.runtime.journal import finish, resumable
         from pyrag.runtime.run import answer_question, with_filter
 
         check_observer(observer)
         settings = with_filter(self.settings, where)
         engines, recording = self._engines_here()
         observer = of_question(observer, question, number)
-        return await answer_question(
-            question, engines, settings, observer=observer, recording=recording, keep=keep, earlier=earlier
-        )
+        request = {"question": question, "earlier": [[message.role, message.content] for message in earlier]}
+        with resumable(resume, request, settings, engines.retriever) as journal:
+            trace = await answer_question(
+                question,
+                engines,
+                settings,
+                observer=observer,
+                recording=recording,
+                keep=keep,
+                journal=journal,
+                earlier=earlier,
+            )
+            finish(journal, trace)
+        return trace
 
     def ask(
         self,
@@ -171,6 +187,7 @@ class PyRAG(EngineOwner):
         observer: Observer = ignore,
         keep: bool = False,
         earlier: Sequence[Message] = (),
+        resume: str | Path | None = None,
     ) -> Trace:
         """Answer one question in synchronous code of any thread, even if an event loop runs in it.
 
@@ -182,6 +199,8 @@ class PyRAG(EngineOwner):
             observer: Called with each event, in the calling thread.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
+            resume: File with the requests and replies so far, by which the same call goes on after its process was
+                killed or met a limit; deleted when it is complete.
 
         Raises:
             UsageError: The question is empty, too long or not a text.
@@ -192,7 +211,7 @@ class PyRAG(EngineOwner):
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
             watching = ignore if observer is ignore else report
-            return self.aask(question, where=where, observer=watching, keep=keep, earlier=earlier)
+            return self.aask(question, where=where, observer=watching, keep=keep, earlier=earlier, resume=resume)
 
         return self._loop_thread().run(start, observer)
 
@@ -206,6 +225,7 @@ class PyRAG(EngineOwner):
         tools: Sequence[Callable[..., Any]] = (),
         observer: Observer = ignore,
         keep: bool = False,
+        resume: str | Path | None = None,
     ) -> Trace:
         """Run a program of your own in the running event loop.
 
@@ -217,6 +237,8 @@ class PyRAG(EngineOwner):
             tools: Typed functions that the program may call besides the object's own tools.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+            resume: File with the requests and replies so far, by which the same call goes on after its process was
+                killed or met a limit; deleted when it is complete.
 
         Returns:
             The trace, as `run` returns it.
@@ -231,7 +253,7 @@ class PyRAG(EngineOwner):
         engines, recording = self._engines_here()
         return await run_source(
             source, inputs, engines, self.settings, where=where, budget=budget, tools=tools, observer=observer,
-            recording=recording, keep=keep,
+            recording=recording, keep=keep, resume=resume,
         )  # fmt: skip
 
     def run(
@@ -244,6 +266,7 @@ class PyRAG(EngineOwner):
         tools: Sequence[Callable[..., Any]] = (),
         observer: Observer = ignore,
         keep: bool = False,
+        resume: str | Path | None = None,
     ) -> Trace:
         """Run a program of your own: same sandbox, recovery, filters and trace as for a question, and no planner.
 
@@ -255,6 +278,8 @@ class PyRAG(EngineOwner):
             tools: Typed functions that the program may call besides the object's own tools.
             observer: Called with each event, in the calling thread.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+            resume: File with the requests and replies so far, by which the same call goes on after its process was
+                killed or met a limit; deleted when it is complete.
 
         Returns:
             The trace. `value` is the value of `final_answer` as JSON, `item_citations` the citations of each of its
@@ -268,7 +293,16 @@ class PyRAG(EngineOwner):
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
             watching = ignore if observer is ignore else report
-            return self.arun(source, inputs, where=where, budget=budget, tools=tools, observer=watching, keep=keep)
+            return self.arun(
+                source,
+                inputs,
+                where=where,
+                budget=budget,
+                tools=tools,
+                observer=watching,
+                keep=keep,
+                resume=resume,
+            )
 
         return self._loop_thread().run(start, observer)
 

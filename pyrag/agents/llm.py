@@ -17,6 +17,7 @@ from pathlib import Path
 from pyrag._io.lines import lines_of
 from pyrag.agents.context_window import WindowedAnswerer, WindowedRewriter
 from pyrag.agents.conversation import Conversation
+from pyrag.agents.corpus.overview import CorpusOverview, describe
 from pyrag.agents.parsing.answers import ParsedAnswer, is_evasive, parse_answer, salvage_answer
 from pyrag.agents.parsing.draft import DraftReader, OnDraft, ignore_draft
 from pyrag.agents.parsing.program_queries import program_queries
@@ -55,11 +56,17 @@ class LLMDecomposer:
     prompts: Prompts
     sampling: Sampling = Sampling()
     retries: int = RETRIES
+    corpus: bool = False  # whether programs may call the functions over the whole corpus
+
+    def with_corpus(self, _: CorpusOverview) -> LLMDecomposer:
+        """Return this decomposer with rules for questions over all documents."""
+        return replace(self, corpus=True)
 
     async def decompose(self, question: str) -> Decomposition:
         """Return the sub-queries of a question, or the question itself as a fallback."""
         render = self.prompts.render
-        system, user = render("decompose.system"), render("decompose.user", question=question)
+        system = self.prompts.render_decomposer(corpus=self.corpus)
+        user = render("decompose.user", question=question)
         sampling = _listed(self.sampling) if asks_for(SUB_QUERIES, system + user) else self.sampling
         talk = Conversation(self.model, sampling, system, user, request=question)
 
@@ -85,6 +92,7 @@ class LLMPlanner:
         on_draft: Called with the finished statements of each program while it is written.
         on_text: Called with all lines of each program while it is written.
         tools: Description of further functions that programs may call.
+        corpus: Overview of the documents, if programs may call the functions over the whole corpus.
         retries: Maximum number of further replies after a syntax error.
     """
 
@@ -94,6 +102,7 @@ class LLMPlanner:
     on_draft: OnDraft | None = None
     on_text: OnDraft = ignore_draft
     tools: str = ""
+    corpus: str = ""
     retries: int = RETRIES
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
@@ -109,6 +118,10 @@ class LLMPlanner:
     def with_tools(self, tools: str) -> LLMPlanner:
         """Return this planner with a description of functions that its programs may call."""
         return replace(self, tools=tools)
+
+    def with_corpus(self, overview: CorpusOverview) -> LLMPlanner:
+        """Return this planner with an overview of the documents, over which its programs may call functions."""
+        return replace(self, corpus=describe(overview))
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a program that compiles.
@@ -168,7 +181,7 @@ class LLMPlanner:
         self, system: str, user: str, request: str | None = None, *, shorter: str = "", question: str
     ) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
-        system_message = self.prompts.render_planner(system, self.tools)
+        system_message = self.prompts.render_planner(system, self.tools, self.corpus)
         return Conversation(
             self.model, self.sampling, system_message, user, watch, request, shorter=shorter, question=question
         )

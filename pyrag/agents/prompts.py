@@ -106,17 +106,33 @@ class Prompts:
         """
         return _filled(self._texts[template], {"tools": "", **values})
 
-    def render_planner(self, template: str, tools: str = "") -> str:
+    def render_planner(self, template: str, tools: str = "", corpus: str = "") -> str:
         """Return a system message of the Plan agent.
 
         Args:
             template: Name of the template.
             tools: Description of further functions that programs may call; appended if a user's template has no
                 place for it.
+            corpus: Overview of the documents, if programs may call the functions over the whole corpus; added before
+                the tools.
         """
         text = self._texts[template]
-        offered = "\n\n" + _filled(self._text_of(self._folder, "plan.tools"), {"tools": tools}) if tools else ""
+        parts = [self._filled_part("plan.corpus", {"overview": corpus})] if corpus else []
+        parts += [self._filled_part("plan.tools", {"tools": tools})] if tools else []
+        offered = "".join(f"\n\n{part}" for part in parts)
         return _filled(text, {"tools": offered}) + (offered if _TOOLS not in text else "")
+
+    def render_decomposer(self, *, corpus: bool = False) -> str:
+        """Return the system message of the Decompose agent.
+
+        Args:
+            corpus: Whether programs may call the functions over the whole corpus.
+        """
+        text = self._texts["decompose.system"]
+        return f"{text}\n\n{self._text_of(self._folder, 'decompose.corpus')}" if corpus else text
+
+    def _filled_part(self, template: str, values: Mapping[str, str]) -> str:
+        return _filled(self._text_of(self._folder, template), values)
 
     def render_method(
         self, template: str, values: Mapping[str, str], optional: Collection[str] = ()

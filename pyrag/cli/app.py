@@ -63,13 +63,17 @@ def ask(
     record: Annotated[
         Path | None, typer.Option(help="File to append all requests and replies to, for --llm replay:FILE.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
 ) -> None:
     """Answer a question."""
     from pyrag.cli.ask.questions import Form, run
 
     form = Form(as_json=json, quiet=quiet)
-    run(question, settings, form, trace_file=trace, record_file=record)
+    run(question, settings, form, trace_file=trace, record_file=record, resume_file=resume)
 
 
 @app.command()

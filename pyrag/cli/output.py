@@ -45,8 +45,8 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 
 def _value_of(trace: Trace) -> dict[str, Any]:
-    """Return the fields that only the result of a user's own program has."""
-    if trace.method != "program":
+    """Return the fields that only the result of a user's own program, or of one over all documents, has."""
+    if trace.method != "program" and trace.value is None and not trace.coverage:
         return {}
     output = trace.programs[-1].output if trace.programs else ""
     return {

@@ -56,6 +56,7 @@ class Episode:
         tools: Names of the tools among `more`, mapped to True if the tool has effects.
         effects: Record of the calls of tools with effects.
         flow: Policy for calls with effects that depend on passages.
+        hideable: Names of primitives that a program hides by binding them.
         in_order: Names of primitives; the calls of a program that names one of them run one after the other.
         value_bytes: Maximum size of a value that crosses between a program and its primitives.
         partial: Rows of the last incomplete `each`, as JSON, which become the value if the question fails.
@@ -85,6 +86,7 @@ class Episode:
     tools: Mapping[str, bool] = field(default_factory=dict)
     effects: Effects = field(default_factory=Effects)
     flow: Flow = field(default_factory=Flow)
+    hideable: frozenset[str] = frozenset()
     in_order: tuple[str, ...] = ()
     value_bytes: int = 1 << 20
     partial: Any = None
@@ -107,12 +109,18 @@ class Episode:
             self.ladder = ()
 
     def ahead(self) -> Episode:
-        """Return an episode like this one that leaves no traces, for a program that runs ahead."""
+        """Return an episode like this one that leaves no traces, for a program that runs ahead.
+
+        It lacks the primitives over the whole corpus, whose calls may be many.
+        """
         aside = replace(
             self,
             observer=ignore,
             effects=Effects(),
             flow=self.flow.ahead(),
+            more={name: work for name, work in self.more.items() if name not in self.hideable},
+            hideable=frozenset(),
+            in_order=(),
             programs=[],
             steps=[],
             passages={},

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyrag.agents.parsing.answers import is_unknown
+from pyrag.episode.corpus.exhaustive import READERS, corpus_faults
 from pyrag.episode.decomposition_checks import decomposition_faults
 
 RESULT = "final_answer"
@@ -69,6 +70,7 @@ def check_plan(
     problems = [
         *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
+        *_whole_corpus(facts, question),
         *_decomposition(facts, sub_queries, tools, question),
         *_unused_results(facts),
         *_result_without_steps(facts),
@@ -170,8 +172,13 @@ def _no_result(facts: _Facts) -> Iterator[Problem]:
         yield Problem(f"the program never sets {RESULT}: assign the answer to it at the end", fatal=True)
 
 
+def _whole_corpus(facts: _Facts, question: str) -> Iterator[Problem]:
+    called = {call.func.id for call in facts.calls if isinstance(call.func, ast.Name)}
+    yield from map(Problem, corpus_faults(question, called, facts.primitives))
+
+
 def _decomposition(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[str], question: str) -> Iterator[Problem]:
-    if any(map(facts.calls_of, tools)):
+    if any(map(facts.calls_of, (*tools, *READERS & facts.primitives))):
         return
     values = _assigned(facts.nodes)
     searches = facts.calls_of("retrieve")

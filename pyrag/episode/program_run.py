@@ -14,6 +14,7 @@ from typing import Any
 
 from pyrag.agents.protocol import Answerer, Reading, Written
 from pyrag.agents.reply_room import written_answer
+from pyrag.episode.corpus.names import bound_names
 from pyrag.episode.effects import has_effects
 from pyrag.episode.episode import Episode
 from pyrag.episode.flow.guard import SEARCH, guarded_search
@@ -359,10 +360,11 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     episode.programs.append(program)
     program_run = ProgramRun(episode, len(episode.programs) - 1, first=len(episode.steps))
     episode.observer(ProgramStarted(program_run.index))
+    hidden = episode.hideable & bound_names(program.source) if episode.hideable else frozenset()
     primitives: dict[str, Callable[[Call], Awaitable[Any]]] = {
         "retrieve": program_run.retrieve,
         "answer": program_run.answer,
-        **{name: partial(work, program_run) for name, work in episode.more.items()},
+        **{name: partial(work, program_run) for name, work in episode.more.items() if name not in hidden},
     }
     primitives |= episode.flow.delivering(primitives, episode.tools)
     # The sandbox's limit on calls guards against floods; the ledger enforces the budget that users set.
@@ -370,8 +372,8 @@ async def _run_once(episode: Episode, program: Program) -> tuple[Outcome, Progra
     limits = Limits(
         calls=max(100, budget.calls + budget.retrievals + budget.tool_calls), value_bytes=episode.value_bytes
     )
-    searches = (SEARCH,) if episode.flow.guards_searches else ()
-    in_order = {**episode.tools, **dict.fromkeys((*episode.in_order, *searches), True)}
+    searches = {SEARCH} if episode.flow.guards_searches else set()
+    in_order = {**episode.tools, **dict.fromkeys((set(episode.in_order) | searches) - hidden, True)}
     parallel = episode.parallel and not has_effects(program.source, in_order)
     try:
         outcome = await episode.sandbox.run(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -203,6 +204,11 @@ class CallResults:
         """
         self._calls.update({id(value): (call, value) for value in values})
         return values
+
+    def rows_of(self, calls: Collection[int]) -> list[Record]:
+        """Return the rows that these calls of `each` returned."""
+        returned = [value for call, value in self._calls.values() if call in calls and isinstance(value, Record)]
+        return [record for record in returned if "item" in record.fields]
 
     def call_of(self, value: object) -> int | None:
         """Return the id of the call that returned this object; None for other objects."""

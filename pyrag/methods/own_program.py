@@ -77,7 +77,7 @@ async def _run(own: OwnProgram, episode: Episode, settings: Settings) -> Result:
     """
     program = Program(own.source, planner="caller", origin="caller")
     episode.inputs = own.inputs
-    offer_corpus(episode, settings.max_in_flight, own.source)
+    offer_corpus(episode, settings.max_in_flight)
     _check_names(episode)
     episode.observer(Planned(program))
     if (fault := syntax_fault(own.source)) is None:

@@ -10,13 +10,14 @@ from typing import Any
 from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun, run_program
-from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer
+from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer, plain
 from pyrag.errors import ProgramFailedError
-from pyrag.methods.value_sources import ItemSources
+from pyrag.methods.value_sources import ItemSources, item_sources
 from pyrag.trace.events import Planned
 from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
 from pyrag_sandbox import Outcome, ProgramError, Record, Text
 
+_LISTED = "; "  # between rows and documents
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -25,7 +26,7 @@ class Result:
     """Final answer and the steps that it depends on.
 
     Attributes:
-        value: Value of a caller's own program, as JSON.
+        value: Value of a caller's own program, or of a planned one over all documents, as JSON.
         items: Sources of each item of that value, if it is a list or a dict.
         cites_searches: Whether searches whose passages no answer among `steps` read count as cited.
     """
@@ -99,10 +100,23 @@ def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
     A text that contains "unknown" is an unknown answer if it depends on one.
     """
     sources = outcome.provenance.get(RESULT, ())
+    steps = tuple(program_run.step_ids(sources))
+    if program_run.episode.hideable and not isinstance(outcome.value, str | Text | None):
+        answer = answer_of(outcome.value) if outcome.value or outcome.value == 0 else _NONE
+        items = item_sources(outcome, program_run, program_run.source)
+        _warn_of_unknown(program_run)
+        return Result(answer, steps, plain(outcome.value), items, cites_searches=True)
     answer = answer_of(outcome.value)
     if isinstance(outcome.value, str) and holds_unknown(outcome.value) and program_run.is_unknown(sources):
         answer = Answer(UNKNOWN, known=False)
-    return Result(answer, tuple(program_run.step_ids(sources)))
+    return Result(answer, steps)
+
+
+def _warn_of_unknown(program_run: ProgramRun) -> None:
+    """Warn of documents without an answer, which a number or a list does not show."""
+    for step in program_run.episode.steps[program_run.first :]:
+        if step.coverage is not None and step.coverage.complete and step.coverage.unknown:
+            program_run.episode.warn(f"{step.query!r}: {step.coverage}")
 
 
 def _failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
@@ -141,6 +155,7 @@ def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool
 
 
 _NOT_KNOWN = Answer(UNKNOWN, known=False)
+_NONE = Answer("none")  # of all documents
 _ANSWER_KEYS = ("final_answer", "final answer", "answer", "result", "value", "text", "output", "response")
 _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
@@ -168,8 +183,18 @@ def answer_of(value: Any) -> Answer:
         case Mapping():
             return _of_dict(value)
         case Record():
-            raise NoAnswerError("final_answer is a document: ask answer(query, docs) for the answer in it")
+            return _of_record(value)
     return Answer(str(value))
+
+
+def _of_record(record: Record) -> Answer:
+    """Return the value of a row of `each`, or the title of a document of the corpus. Raises `NoAnswerError`."""
+    match record.fields:
+        case {"item": _, "value": value}:
+            return answer_of(value)
+        case {"title": title, "passages": _}:
+            return Answer(str(title))
+    raise NoAnswerError("final_answer is a document: ask answer(query, docs) for the answer in it")
 
 
 def _of_several(values: Sequence[Any]) -> Answer:
@@ -177,6 +202,8 @@ def _of_several(values: Sequence[Any]) -> Answer:
 
     A confidence, a flag or None beside a single text is not part of the answer.
     """
+    if values and all(isinstance(value, Record) for value in values):
+        return Answer(_LISTED.join(map(_named, values)))
     texts = [value for value in values if isinstance(value, str | Text)]
     if len(texts) == 1 and all(value is texts[0] or _is_remark(value) for value in values):
         return answer_of(texts[0])
@@ -184,6 +211,14 @@ def _of_several(values: Sequence[Any]) -> Answer:
     if not answers or not all(answer.known for answer in answers):
         return _NOT_KNOWN
     return Answer(", ".join(answer.text for answer in answers))
+
+
+def _named(record: Record) -> str:
+    """Return a row of `each` as its item with its value, and a document as its title. Raises `NoAnswerError`."""
+    answer = answer_of(record)
+    if "item" not in record.fields or isinstance(record.fields["value"], bool):
+        return str(record.fields.get("item", answer.text))
+    return f"{record.fields['item']}: {answer.text}"
 
 
 def _is_remark(value: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun
-from pyrag.episode.program_values import is_passage, plain
+from pyrag.episode.program_values import CallResults, is_passage, plain
 from pyrag.trace.plain import jsonable
 from pyrag_helpers import HELPERS
 from pyrag_sandbox import Outcome, Record, Text
@@ -30,8 +30,9 @@ class ItemSources:
 def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict[str, ItemSources]:
     """Return the sources of each item of a program's final value.
 
-    Answers and passages name their calls themselves. An item derived from them (a number, an f-string) has the calls of
-    its own expression if the last statement lists the items, otherwise every call behind the whole value.
+    Answers and passages name their calls themselves, and values of a row of `each` have the row's citations, beside its
+    name too. Any other derived item (a number, an f-string) has the calls of its own expression if the last statement
+    lists the items, otherwise every call behind the whole value.
 
     Args:
         outcome: Outcome of the run, with a value.
@@ -49,16 +50,19 @@ def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict
     exact = outcome.items if len(outcome.items) == len(pairs) else None
     written = {} if exact else _expressions(source, value)
     dependencies = {call.id: call.depends_on for call in outcome.calls}
+    rows = _RowNames.of(outcome, program_run)
     plain_names = {*outcome.provenance, *program_run.episode.inputs, *HELPERS, *vars(builtins)}
     sources: dict[str, ItemSources] = {}
     for position, (key, item) in enumerate(pairs):
         leaves = list(_leaves(item))
-        passages = tuple(passage for leaf in leaves for passage in _held(leaf))
-        if exact is not None and not passages:
+        passages = tuple(passage for leaf in leaves for passage in _held(leaf, rows, program_run.results))
+        if not passages and (row := rows.row_of(key if isinstance(value, dict) else None, item)) is not None:
+            passages, calls = tuple(row.fields["citations"]), set[int]()
+        elif exact is not None and not passages:
             calls = set(exact[position])
         elif leaves:
             own = [program_run.results.call_of(leaf) for leaf in leaves if isinstance(leaf, Text)]
-            calls = _closure(own, dependencies)
+            calls = _closure([call for call in own if call not in rows.calls], dependencies)
         else:
             calls = _calls_of_derived(outcome, plain_names, written.get(key))
         sources[item_key(key)] = ItemSources(tuple(program_run.step_ids(sorted(calls))), passages)
@@ -86,6 +90,56 @@ def _calls_of_derived(outcome: Outcome, plain_names: set[str], expression: ast.e
     return set(outcome.provenance.get(RESULT, ()))
 
 
+@dataclass(frozen=True, slots=True)
+class _RowNames:
+    """Rows of `each` by their items' names and documents, without names of several rows.
+
+    Attributes:
+        calls: Ids of the calls of `each`.
+    """
+
+    calls: frozenset[int]
+    rows: Mapping[str, Record]
+
+    @classmethod
+    def of(cls, outcome: Outcome, program_run: ProgramRun) -> _RowNames:
+        calls = frozenset(call.id for call in outcome.calls if call.name == "each")
+        rows: dict[str, Record] = {}
+        several: set[str] = set()
+        for row in program_run.results.rows_of(calls) if calls else ():
+            for name in {str(row.fields["item"]), str(row.fields.get("document") or row.fields["item"])}:
+                several |= {name} & rows.keys()
+                rows[name] = row
+        return cls(calls, {name: row for name, row in rows.items() if name not in several})
+
+    def row_of(self, key: Any, item: Any) -> Record | None:
+        """Return the row of an item that holds nothing but a row's name, document and value; None for other items.
+
+        Args:
+            key: Key of the item in a dict; None in a list.
+            item: The item.
+        """
+        if not self.rows:
+            return None
+        parts = [*([] if key is None else [key]), *_scalars(plain(item))]
+        named = {id(row): row for part in parts if isinstance(part, str) and (row := self.rows.get(part)) is not None}
+        if len(named) != 1:
+            return None
+        (row,) = named.values()
+        own = [row.fields["item"], row.fields.get("document"), *_scalars(plain(row.fields["value"]))]
+        return row if all(part in own for part in parts) else None
+
+
+def _scalars(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _scalars(item)
+    else:
+        yield value
+
+
 def _leaves(value: Any) -> Iterator[Any]:
     if isinstance(value, dict):
         value = list(value.values())
@@ -96,10 +150,10 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _held(leaf: Text | Record) -> tuple[str, ...]:
-    """Return the id of a passage, or of the passages that a row of `each` cites."""
-    if not isinstance(leaf, Record):
-        return ()
+def _held(leaf: Text | Record, rows: _RowNames, results: CallResults) -> tuple[str, ...]:
+    """Return the id of a passage, or of the passages that a row of `each` or its value cites."""
+    if isinstance(leaf, Text):
+        return tuple(leaf.fields.get("citations", ())) if results.call_of(leaf) in rows.calls else ()
     return (str(leaf.fields["id"]),) if is_passage(leaf) else tuple(leaf.fields.get("citations", ()))
 
 

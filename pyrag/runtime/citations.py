@@ -34,13 +34,19 @@ def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False)
 def citations_of(steps: list[Step], result: Result) -> tuple[tuple[Citation, ...], dict[str, tuple[int, ...]]]:
     """Return the citations of a result, and the numbers of the citations of each item of its value.
 
+    A value whose items all name their passages is cited by those only.
+
     Args:
         steps: All steps of the question.
         result: The result, with the sources of its items.
     """
     if result.answer.text == UNKNOWN:
         return (), dict.fromkeys(result.items, ())
-    cited = {citation.passage: citation for citation in cite(steps, result.steps, searches=result.cites_searches)}
+    rests_on_items = any(item.passages for item in result.items.values()) and not any(
+        item.steps for item in result.items.values()
+    )
+    whole = () if rests_on_items else cite(steps, result.steps, searches=result.cites_searches)
+    cited = {citation.passage: citation for citation in whole}
     passages: dict[str, list[str]] = {}
     for key, item in result.items.items():
         own = cite(steps, item.steps, searches=result.cites_searches)

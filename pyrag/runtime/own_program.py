@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pyrag.errors import UsageError, nearest
 from pyrag.methods.own_program import MAX_CALLS, NAME, OwnProgram
+from pyrag.runtime.journal import finish, resumable
 from pyrag.runtime.run import answer_question, with_filter
 from pyrag.settings import Settings
 from pyrag.trace.events import Observer, check_observer, ignore
 
 if TYPE_CHECKING:
-    from pyrag.episode.ledger import Recording
+    from pathlib import Path
+
+    from pyrag.episode.ledger import Journal, Recording
     from pyrag.runtime.engines import Engines
     from pyrag.trace.model import Trace
 
@@ -76,6 +79,7 @@ async def run_own_program(
     observer: Observer = ignore,
     recording: Recording | None = None,
     keep: bool = False,
+    journal: Journal | None = None,
 ) -> Trace:
     """Run a caller's program. Every failure is in `Trace.error`.
 
@@ -86,9 +90,17 @@ async def run_own_program(
         observer: Called with each event.
         recording: Exchanges that answer the program's requests in place of the engines.
         keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+        journal: Exchanges that an earlier process had for this program, to which new ones are added.
     """
     return await answer_question(
-        program.title, engines, settings, observer=observer, recording=recording, keep=keep, method=program.method
+        program.title,
+        engines,
+        settings,
+        observer=observer,
+        recording=recording,
+        keep=keep,
+        journal=journal,
+        method=program.method,
     )
 
 
@@ -104,11 +116,12 @@ async def run_source(
     observer: Observer = ignore,
     recording: Recording | None = None,
     keep: bool = False,
+    resume: str | Path | None = None,
 ) -> Trace:
     """Check a program and its limits, and run it.
 
     Args:
-        source: See `pyrag.PyRAG.run`, also for `inputs`, `where`, `budget`, `tools`, `observer` and `keep`.
+        source: See `pyrag.PyRAG.run`, also for `inputs`, `where`, `budget`, `tools`, `observer`, `keep` and `resume`.
         engines: Agents, retriever and sandbox.
         settings: Settings, whose limits hold where the budget has none.
         recording: Exchanges that answer the program's requests in place of the engines.
@@ -121,9 +134,19 @@ async def run_source(
     check_observer(observer)
     program = OwnProgram(source, inputs or {})
     limited = with_filter(settings_of(settings, budget), where)
-    return await run_own_program(
-        program, with_tools(engines, tools), limited, observer=observer, recording=recording, keep=keep
-    )
+    request = {"source": program.source, "inputs": program.inputs}
+    with resumable(resume, request, limited, engines.retriever) as journal:
+        trace = await run_own_program(
+            program,
+            with_tools(engines, tools),
+            limited,
+            observer=observer,
+            recording=recording,
+            keep=keep,
+            journal=journal,
+        )
+        finish(journal, trace)
+    return trace
 
 
 def with_tools(engines: Engines, tools: Sequence[Callable[..., Any]]) -> Engines:

@@ -169,6 +169,8 @@ async def _result(
     ledger = episode.ledger
     _warn_of_language(episode, settings)
     _offer_tools(episode, engines, method)
+    if settings.corpus and not method.calls_tools:
+        episode.warn(f"the method {method.name} only searches, and does not read all documents: use pyrag")
     result, error = Result(Answer(UNKNOWN, known=False)), None
     try:
         # The seconds of a journal are already spent.

@@ -166,7 +166,7 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
         "engine": trace.engine,
         "index": index,
     }
-    if trace.method == OWN_PROGRAM:
+    if trace.method == OWN_PROGRAM or trace.value is not None or trace.coverage:
         shown |= {
             "value": trace.value,
             "item_citations": trace.item_citations,

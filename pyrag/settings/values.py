@@ -25,6 +25,7 @@ _ABOVE_ZERO = (
 PROFILES: Mapping[str, Mapping[str, Any]] = {
     "paper": {},
     "fast": {"joint": True, "synthesis": "needed", "prompts": "fast", "topk": 4},
+    "corpus": {"corpus": True, "max_calls": 2_000, "deadline": 900.0},
     "paper-release": {
         "prompts": "paper",
         "structured": False,
@@ -38,16 +39,19 @@ PROFILES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Settings of each profile, which settings given individually override. `fast` makes the fewest calls, with the
-shortest prompts and replies. `paper-release` has the values of the code that PyRAG's authors released (docs/papers.md
-names its files); its limits only stop a program that never ends."""
+shortest prompts and replies. `corpus` has room to ask many documents one question each. `paper-release` has the values
+of the code that PyRAG's authors released (docs/papers.md names its files); its limits only stop a program that never
+ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings with their defaults, which are the paper's numbers if it states them."""
 
-    profile: Literal["paper", "fast", "paper-release"] = setting(
-        "paper", "Profile: paper, fast (few calls, short prompts) or paper-release; other options override it."
+    profile: Literal["paper", "fast", "corpus", "paper-release"] = setting(
+        "paper",
+        "Profile: paper, fast (few calls, short prompts), corpus (questions over all documents) or paper-release; "
+        "other options override it.",
     )
     llm: str = setting(
         "embedded",
@@ -94,6 +98,11 @@ class Settings:
         default_text="the method's own",
     )
     joint: bool = setting(False, "Write sub-queries and program in one model call.", default_text="off")
+    corpus: bool = setting(
+        False,
+        "Let planned programs list, count and ask all documents, not only search them.",
+        default_text="off",
+    )
     synthesis: Literal["always", "needed"] = setting(
         "always", "Compose the final answer in a call of its own: always, or needed (else the last answer)."
     )

@@ -60,3 +60,19 @@ def test_traces_show_what_each_call_did(pyrag: Run, index: str) -> None:
     assert shown.returncode == 0
     assert "documents" in shown.stdout
     assert "3 of 3 documents answered, 0 unknown" in shown.stdout
+
+
+def test_recorded_question_over_all_documents_replays(pyrag: Run, index: str) -> None:
+    ask = ("ask", "For each firm, who founded it?", "--json")
+    first = json.loads(pyrag(*ask, "--index", index, "--profile", "corpus", "--record", "calls.jsonl").stdout)
+    assert {row["item"]: row["value"] for row in first["value"]} == {
+        "Acme": "Ann Lee", "Blix": "Bo Chan", "Corvo": "Cy Diaz",
+    }  # fmt: skip
+    again = json.loads(pyrag(*ask, "--llm", "replay:calls.jsonl").stdout)
+    assert (again["value"], again["coverage"]) == (first["value"], first["coverage"])
+
+
+def test_coverage_is_printed_beside_an_answer(pyrag: Run, index: str) -> None:
+    done = pyrag("ask", "Which documents mention Acme?", "--index", index, "--profile", "corpus")
+    assert done.stdout == "Acme\n"
+    assert "pyrag: 4 of 4 documents answered, 0 unknown" in done.stderr

@@ -20,8 +20,8 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.reports.summary import summarise
 from pyrag.evaluation.runs.batch import QuestionJob, run_jobs, unwritable
 from pyrag.evaluation.runs.folder import make_folder, open_run, read_run
-from pyrag.evaluation.runs.journal import FileJournal
 from pyrag.evaluation.scoring import ResultRow, score
+from pyrag.runtime.journal import FileJournal
 from pyrag.trace.codec import from_json
 from pyrag.trace.model import Answer, Trace, TraceError, Usage
 

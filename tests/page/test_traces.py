@@ -14,7 +14,7 @@ from pyrag.trace.html import to_frame, to_html
 from pyrag.trace.model import Answer, Trace
 from pyrag.trace.verdict import judged
 from tests.page.conftest import Open, Site, Watch, ask
-from tests.page.traces import QUESTION, repaired
+from tests.page.traces import QUESTION, enumerated, repaired
 
 PHASES = ["waiting", "planning", "running", "repairing", "done"]
 FIRST = "When did Fenway Park open?"
@@ -209,3 +209,17 @@ def test_notebook_frame_shows_the_trace(open_page: Open, tmp_path: Path) -> None
     frame.locator(".answer").wait_for()
     frame.locator("button.node").first.click()
     assert frame.locator("dialog .facts").is_visible()
+
+
+def test_coverage_stands_beside_the_answer_and_its_step(open_page: Open, site: Site, tmp_path: Path) -> None:
+    page = open_page(site.url)
+    open_files(page, written(tmp_path, enumerated()))
+    page.wait_for_selector(".run[data-phase=done] .coverage")
+    sentence = "412 of 415 documents answered, 2 unknown, 1 not reached (the budget of 414 model calls is spent)"
+    assert page.locator(".coverage").all_text_contents() == [f"{sentence}: When was it founded?"]
+    assert page.locator(".items dd").all_inner_texts() == ["Mill 1: 1788 1", "Mill 2"]
+    page.get_by_role("button", name="each").first.click()
+    sheet = page.locator(".sheet").inner_text()
+    assert sentence in sheet
+    assert "Mill 7, Mill 9" in sheet
+    assert "Mill 12" in sheet

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pyrag.trace.model import Answer, Attempt, Citation, Passage, Program, Step, Trace, Usage
+from dataclasses import replace
+
+from pyrag.trace.model import Answer, Attempt, Citation, Coverage, Passage, Program, Step, Trace, Usage
 
 QUESTION = "Which of the two mills on the Ouse was founded first, and who founded it?"
 SOUTH = "When was the South Mill founded?"
@@ -88,4 +90,28 @@ def repaired() -> Trace:
         },
         usage=Usage(7, 4, 5230, 611, 6.84, 2, 0.0021, 1460),
         warnings=("one of the passages was cut to fit the model's window",),
+    )
+
+
+def enumerated() -> Trace:
+    """Return the trace of a question over all documents, of which some have no answer."""
+    coverage = Coverage(
+        415, 412, unknown=2, missing=1, what="documents", reason="the budget of 414 model calls is spent",
+        unknown_items=("Mill 7", "Mill 9"), missing_items=("Mill 12",),
+    )  # fmt: skip
+    rows = ({"item": "Mill 1", "document": "north", "value": "1788", "known": True}, {"item": "Mill 2", "value": True})
+    steps = (
+        Step(0, "documents", "all documents", 1, output="415 documents", seconds=0.01),
+        Step(1, "each", "When was it founded?", 2, mode="each", passages=("north",), coverage=coverage, seconds=3.1),
+    )
+    trace = repaired()
+    return replace(
+        trace,
+        answer=Answer("Mill 1: 1788; Mill 2", citations=("north",)),
+        programs=(Program("docs = documents()\nfinal_answer = each(docs, 'When was it founded?')\n", "planner"),),
+        steps=steps,
+        citations=(Citation(1, "north", 1),),
+        warnings=(),
+        value=[dict(row) for row in rows],
+        item_citations={"0": (1,), "1": ()},
     )

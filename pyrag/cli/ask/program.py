@@ -29,6 +29,7 @@ def run(
     *,
     trace_file: Path | None,
     record_file: Path | None,
+    resume_file: Path | None = None,
 ) -> None:
     """Run a program and print its value; exit with the error's code if it failed.
 
@@ -40,6 +41,7 @@ def run(
         form: Form of the printed value.
         trace_file: File for the trace, as one JSON line. None writes no file.
         record_file: File to append the recorded exchanges to. None records nothing.
+        resume_file: File by which a run that was killed or met a limit goes on. None keeps no such file.
 
     Raises:
         UsageError: The program or the inputs cannot be read, or an input is malformed or repeated.
@@ -48,7 +50,7 @@ def run(
     confirm = None if file == "-" else terminal_confirm(settings)
     values = {**_from_file(inputs_file), **_from_options(inputs)}
     with Sink(trace_file, record_file) as sink:
-        trace = asyncio.run(_run(source, values, settings, confirm, keep=sink.wanted))
+        trace = asyncio.run(_run(source, values, settings, confirm, sink.wanted, resume_file))
         sink.write(trace)
         _print(trace, form, "<stdin>" if file == "-" else file)
     if trace.error:
@@ -56,10 +58,15 @@ def run(
 
 
 async def _run(
-    source: str, inputs: Mapping[str, Any], settings: Settings, confirm: TerminalConfirm | None, *, keep: bool
+    source: str,
+    inputs: Mapping[str, Any],
+    settings: Settings,
+    confirm: TerminalConfirm | None,
+    keep: bool,
+    resume_file: Path | None,
 ) -> Trace:
     async with PyRAG.from_settings(settings, confirm=confirm) as rag:
-        return await rag.arun(source, inputs, keep=keep)
+        return await rag.arun(source, inputs, keep=keep, resume=resume_file)
 
 
 def _source(file: str) -> str:

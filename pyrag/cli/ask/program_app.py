@@ -34,6 +34,10 @@ def _run(
     record: Annotated[
         Path | None, typer.Option(help="File to append all requests and replies to, for --llm replay:FILE.")
     ] = None,
+    resume: Annotated[
+        Path | None,
+        typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the value only, without remarks.")] = False,
 ) -> None:
     """Run a program of your own over retrieve() and answer(). It sets final_answer."""
@@ -41,4 +45,4 @@ def _run(
     from pyrag.cli.ask.questions import Form
 
     form = Form(as_json=json, quiet=quiet)
-    run(file, inputs or (), inputs_file, settings, form, trace_file=trace, record_file=record)
+    run(file, inputs or (), inputs_file, settings, form, trace_file=trace, record_file=record, resume_file=resume)

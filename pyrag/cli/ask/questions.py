@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from pyrag.api import PyRAG
@@ -17,6 +18,7 @@ from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import one_line
 from pyrag.cli.views.verdict import remark
 from pyrag.cli.views.words import counted
+from pyrag.errors import UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 
@@ -29,7 +31,15 @@ class Form:
     quiet: bool = False
 
 
-def run(question: str, settings: Settings, form: Form, *, trace_file: Path | None, record_file: Path | None) -> None:
+def run(
+    question: str,
+    settings: Settings,
+    form: Form,
+    *,
+    trace_file: Path | None,
+    record_file: Path | None,
+    resume_file: Path | None = None,
+) -> None:
     """Answer and print; exit with the code of the last failure, if any.
 
     Args:
@@ -38,17 +48,23 @@ def run(question: str, settings: Settings, form: Form, *, trace_file: Path | Non
         form: Form in which answers are printed.
         trace_file: File for the traces, one JSON line each. None writes no file.
         record_file: File to append the recorded exchanges to. None records nothing.
+        resume_file: File by which a question that was killed or met a limit goes on. None keeps no such file.
+
+    Raises:
+        UsageError: The questions of stdin cannot be resumed.
     """
+    if question == "-" and resume_file is not None:
+        raise UsageError("--resume is for one question, not for the lines of stdin: name the question")
     with Sink(trace_file, record_file) as sink:
-        work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form)
+        work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form, resume_file)
         code = asyncio.run(work)
     if code:
         sys.exit(code)
 
 
-async def _one(question: str, settings: Settings, sink: Sink, form: Form) -> int:
+async def _one(question: str, settings: Settings, sink: Sink, form: Form, resume_file: Path | None) -> int:
     async with PyRAG.from_settings(settings, confirm=terminal_confirm(settings)) as rag:
-        trace = await ask_once(rag, rag.aask, question, form, keep=sink.wanted)
+        trace = await ask_once(rag, partial(rag.aask, resume=resume_file), question, form, keep=sink.wanted)
         sink.write(trace)
     return trace.error.exit_code if trace.error else 0
 
@@ -126,7 +142,8 @@ async def _many(settings: Settings, sink: Sink, form: Form) -> int:
 def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
-    A known answer that is not weak leaves stderr empty. In a batch, a failed question prints an empty line, so that
+    A known answer that is not weak leaves stderr empty, unless it rests on many documents, of which the coverage is
+    printed. In a batch, a failed question prints an empty line, so that
     the lines of answers match the lines of questions.
     """
     if form.as_json:
@@ -137,19 +154,20 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
         print("" if has_failed else one_line(trace.answer.text), flush=True)
     messages = [trace.error.message] if trace.error else []
     if not form.quiet:
-        messages += [*_shown_warnings(trace), *filter(None, [remark(trace)])]
+        messages += [*map(str, trace.coverage), *_shown_warnings(trace), *filter(None, [remark(trace)])]
     for message in messages:
         tell(message if line is None else f"line {line}: {message}")
 
 
 def _shown_warnings(trace: Trace) -> list[str]:
-    """Return the warnings about the question's language and about its filter."""
+    """Return the warnings about the question's language, about its filter, and about documents that were not read."""
     from pyrag.agents.engine import OTHER_LANGUAGE
+    from pyrag.episode.corpus.exhaustive import FAULT
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
     from pyrag.retrieval.fusion.origin import LEFT_OUT
 
     return [
         warning
         for warning in trace.warnings
-        if OTHER_LANGUAGE in warning or LEFT_OUT in warning or warning.startswith(ABOUT_FILTER)
+        if any(part in warning for part in (OTHER_LANGUAGE, LEFT_OUT, FAULT)) or warning.startswith(ABOUT_FILTER)
     ]

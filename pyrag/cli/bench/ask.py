@@ -12,9 +12,10 @@ from pyrag._io.processes import settle_collector
 from pyrag.episode.ledger import Recording
 from pyrag.errors import PyRAGError
 from pyrag.evaluation.runs.batch import QuestionJob
-from pyrag.evaluation.runs.journal import FileJournal, journal_path
+from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.scoring import asked
 from pyrag.runtime.engines import open_engines
+from pyrag.runtime.journal import FileJournal
 from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace

@@ -18,6 +18,8 @@ from pyrag.trace.verdict import is_embedded
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 
+_MAX_CITATIONS = 20  # that an answer shows
+
 
 def open_step_view(step: StepState) -> Text:
     """Return one line for a step without a result."""
@@ -97,7 +99,7 @@ def answer_view(trace: Trace) -> Group:
     if trace.error:
         lines.append(Text(f"✗ {trace.error.message}", style="bold red"))
     if not trace.error or trace.answer.known or trace.citations:
-        numbers = "".join(f" [{citation.number}]" for citation in trace.citations)
+        numbers = "".join(f" [{citation.number}]" for citation in trace.citations[:_MAX_CITATIONS])
         style = "bold green" if trace.answer.known and not is_weak(trace) else "bold yellow"
         label = "Answer: " if not trace.error else "Partial answer: "
         sure = confidence(trace) if trace.answer.known else None
@@ -106,13 +108,16 @@ def answer_view(trace: Trace) -> Group:
         lines.append(Text.assemble(("\n" + label, "bold"), *answer))
     if sentence := remark(trace):
         lines.append(Text(f"! {sentence}", style="yellow"))
-    for citation in trace.citations:
+    lines += [Text(str(coverage), style="dim") for coverage in trace.coverage]
+    for citation in trace.citations[:_MAX_CITATIONS]:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""
         facts = f"  {shorten(field_words(passage.metadata), 120)}" if passage.metadata else ""
         body = f": {evidence_of(citation, trace)}{where}{facts}"
         head = (f"[{citation.number}] ", "cyan"), (passage.title or passage.id, "bold")
         lines.append(_indented(Text.assemble(*head, body)))
+    if (more := len(trace.citations) - _MAX_CITATIONS) > 0:
+        lines.append(_indented(Text(f"and {more:,} more: see them with --json or --trace FILE", style="dim")))
     return Group(*lines, cost_line(trace))
 
 

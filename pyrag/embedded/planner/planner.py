@@ -12,8 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.embedded.asking import plain_question
+from pyrag.embedded.planner.corpus.program import corpus_program, corpus_queries
+from pyrag.embedded.planner.corpus.reading import asks_for_count, read_corpus_question
 from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_difference, parse_verdict
 from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
@@ -22,6 +25,7 @@ from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, p
 from pyrag.embedded.planner.meaning import Chain, Meaning, RelationStep, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.question_readings import other_readings
+from pyrag.episode.corpus.exhaustive import FAULT
 from pyrag.errors import BadOutputError
 
 _MAX_CHARACTERS = 1000  # longer texts are no questions that the rules know
@@ -29,6 +33,9 @@ _ONE_STEP = "no rule reads this question with confidence, so it is asked in one 
 _CLAIM = re.compile(r"\W*is (?:this|it) true\b", re.IGNORECASE)
 _COMPARED = (
     "rules cannot weigh a claim, they only compare it with what single passages say: ask with a language model (--llm)"
+)
+_JUDGED = (
+    "a small reader judged each document by a yes/no question: check the rows, or ask with a language model (--llm)"
 )
 _LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
 _MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried again
@@ -119,10 +126,19 @@ def read_question(question: str) -> Meaning:
     return parse(question)
 
 
+@dataclass(frozen=True, slots=True)
 class EmbeddedDecomposer:
     """The sub-queries of the planner's own reading."""
 
+    overview: CorpusOverview | None = None
+
+    def with_corpus(self, overview: CorpusOverview) -> EmbeddedDecomposer:
+        """Return this decomposer for questions over all documents as well."""
+        return EmbeddedDecomposer(overview)
+
     async def decompose(self, question: str) -> Decomposition:
+        if self.overview and (corpus := read_corpus_question(question, self.overview)):
+            return Decomposition(corpus_queries(corpus) or (question,))
         question = plain_question(question)
         meaning = read_question(question)
         note = note_of(question, meaning)
@@ -131,13 +147,25 @@ class EmbeddedDecomposer:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Programs by rules, whose searches ask for `topk` passages."""
+    """Programs by rules, whose searches ask for `topk` passages.
+
+    With an `overview` of the documents, questions over all of them become programs that enumerate.
+    """
 
     topk: int = TOPK
+    overview: CorpusOverview | None = None
 
     def with_topk(self, topk: int) -> EmbeddedPlanner:
         """Return this planner with another number of passages for each search."""
         return replace(self, topk=topk)
+
+    def with_corpus(self, overview: CorpusOverview) -> EmbeddedPlanner:
+        """Return this planner with an overview of the documents."""
+        return replace(self, overview=overview)
+
+    def needs_corpus(self, question: str) -> bool:
+        """Return True for a question that no search can answer: how many documents there are."""
+        return asks_for_count(question)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return the rules' own reading; where there is none, a step for each sub-query that someone else wrote.
@@ -146,6 +174,10 @@ class EmbeddedPlanner:
             question: The question as it was asked.
             sub_queries: Those of a decomposer, used where there are two or more.
         """
+        if self.overview and (corpus := read_corpus_question(question, self.overview)):
+            source = corpus_program(corpus)
+            note = _JUDGED if any(fact.is_judged for fact in corpus.selection.facts) else ""
+            return Plan(source, sub_queries=corpus_queries(corpus) or (question,), raw=(source,), note=note)
         question = plain_question(question)
         meaning = read_question(question)
         if isinstance(meaning, Whole) and sub_queries and len(sub_queries) > 1:
@@ -165,6 +197,10 @@ class EmbeddedPlanner:
         Raises:
             BadOutputError: there is none left.
         """
+        if self.overview and read_corpus_question(question, self.overview):
+            raise BadOutputError(f"the embedded planner has one program for a question over all documents: {error}")
+        if FAULT in error:  # an opinion, and these rules know no better program
+            return Plan(source, sub_queries=tuple(sub_queries), raw=(source,))
         programs = list(dict.fromkeys(_programs(plain_question(question), self.topk)))
         position = programs.index(source) if source in programs else -1
         if position + 1 >= len(programs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -215,17 +215,24 @@ class FanOut:
             return Row(UNKNOWN, False, note=str(error))
 
     async def _of_document(self, item: CorpusItem, question: str) -> Row:
-        """Answer from a document's passages, one section after the other until the answer is known."""
+        """Answer from a document's passages, one section after the other until the answer is known.
+
+        A "no" of one section may be a "yes" of another, so it only stands after the last.
+        """
         section, row = 1, Row(UNKNOWN, False)
         while True:
             part, _ = await opened(self.episode, item.document, section, keep=False)
             if part.problem:  # the index changed meanwhile
                 return Row(UNKNOWN, False, note=part.problem)
             last = await self._read(question, part.passages)
-            row = Row(last.text, last.known, last.citations, last.confidence, last.note, usage=row.usage + last.usage)
-            if row.known or section >= part.sections:
+            usage = row.usage + last.usage
+            row = replace(row if row.known and not last.known else last, usage=usage)
+            if (row.known and not self._denies(row)) or section >= part.sections:
                 return row
             section += 1
+
+    def _denies(self, row: Row) -> bool:
+        return self.desk.returns is not None and self.desk.returns.name == "bool" and row.text == "false"
 
     async def _of_search(self, question: str) -> Row:
         """Answer from a search, and recover an unknown answer as `answer` does."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,13 +32,12 @@ _NARROW = "narrow with where, as in documents(where='kind = \"contract\"'), or g
 Left = dict[str, int | float | None]
 
 
-def offer_corpus(episode: Episode, in_flight: int, source: str) -> None:
-    """Let the program of an episode see its whole corpus. Tools, inputs and the program's own names go first.
+def offer_corpus(episode: Episode, in_flight: int) -> None:
+    """Let the programs of an episode see its whole corpus. Tools, inputs and a program's own names go first.
 
     Args:
         episode: The question under way.
         in_flight: Maximum number of model calls under way, which their limiter enforces.
-        source: The program. A primitive whose name it binds, and never calls, is not offered.
     """
     width = _AHEAD * in_flight
     slots = asyncio.Semaphore(width)
@@ -50,28 +48,11 @@ def offer_corpus(episode: Episode, in_flight: int, source: str) -> None:
         "each": partial(each, slots, width),
         "budget": _Budget().left,
     }
-    own = {*episode.inputs, *bound_names(source)}
-    offered = {name: work for name, work in primitives.items() if name not in own}
+    offered = {name: work for name, work in primitives.items() if name not in episode.inputs}
     episode.more = {**offered, **episode.more, "answer": _answer}
-    episode.in_order = tuple(offered.keys() & {"budget"} - episode.tools.keys())
+    episode.hideable = frozenset(offered.keys() - episode.tools.keys())
+    episode.in_order = tuple(episode.hideable & {"budget"})
     episode.value_bytes = VALUE_BYTES
-
-
-def bound_names(source: str) -> set[str]:
-    """Return the names that a program binds and never calls; empty if it does not parse."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
-    bound: set[str] = set()
-    called: set[str] = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
-                bound.add(name)
-            case ast.Call(func=ast.Name(id=name)):
-                called.add(name)
-    return bound - called
 
 
 async def _documents(program_run: ProgramRun, call: Call) -> list[Record]:

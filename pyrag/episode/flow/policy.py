@@ -25,6 +25,7 @@ NOT_CONFIRMED = "it was not confirmed"
 
 _MAX_NAMED = 3  # passages that a message names
 _REPAIRED = "its program was written after passages had been retrieved, so its author may have read them"
+_OVERVIEW = "its program was written by a planner that was told titles and metadata of the documents"
 _CONVERSATION = "its program answers a question that was derived from earlier answers"
 READER = "it was asked for by an assistant that has read passages or answers before"
 """Reason why a model's question or program depends on passages."""
@@ -101,6 +102,10 @@ class Flow:
         """Note that the question was derived from messages with these roles, such as `assistant`."""
         if not {"user", "system"}.issuperset(roles):
             self.author = self.author or _CONVERSATION
+
+    def describe_documents(self) -> None:
+        """Note that the planner is told titles and metadata of the documents."""
+        self.author = self.author or _OVERVIEW
 
     def begin_program(self, source: str) -> None:
         """Note a program that is about to run; its author has seen nothing if nothing has been delivered."""

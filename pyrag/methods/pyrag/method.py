@@ -13,6 +13,7 @@ from pyrag.episode.recovery import Boost, calls_of_step, merge
 from pyrag.errors import BadOutputError, ProgramFailedError
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result, answer_whole_question
+from pyrag.methods.pyrag.corpus_plans import offer_all_documents
 from pyrag.methods.pyrag.last_answer import without_synthesis
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
@@ -51,6 +52,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 
 async def _by_programs(episode: Episode, settings: Settings) -> Result:
     """Return the result of the planner's programs."""
+    await offer_all_documents(episode, settings)
     async with SpeculativeExecution(episode, on=settings.stream) as ahead:
         revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)

@@ -20,6 +20,7 @@ from typing import Protocol
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.asking import plain_question
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
+from pyrag.embedded.reader.mentions import mention_of
 from pyrag.embedded.reader.neural.decode import MarkedSpan, trim
 from pyrag.embedded.reader.neural.doubts import WEAK, doubt
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
@@ -94,6 +95,8 @@ class NeuralAnswerer:
         """
         if passages is None:
             return read_lexically(query, None, self.eagerness)
+        if (mention := mention_of(query, passages)) is not None:
+            return mention
         analysis = analyse(plain_question(query))
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:

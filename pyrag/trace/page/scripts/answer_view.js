@@ -3,7 +3,9 @@
 import { View, h } from "./elements.js";
 import { evidenceFor, evidenceIn, markedAnswers } from "./evidence.js";
 import { sentence } from "./reducer.js";
-import { shortened } from "./words.js";
+import { covered, shortened } from "./words.js";
+
+const MAX_MARKS = 20; // beside an answer; all sources are listed below it
 
 // Given: state, cite(citation).
 export class AnswerView extends View {
@@ -14,7 +16,7 @@ export class AnswerView extends View {
     const body = [];
     if (error) body.push(h("p", { class: "problem", key: "error" }, error.message || "The question failed."));
     if (answer && (!error || answer.known)) {
-      const numbers = citations.map((citation) => [
+      const numbers = citations.slice(0, MAX_MARKS).map((citation) => [
         " ",
         h(
           "button",
@@ -41,6 +43,11 @@ export class AnswerView extends View {
         body.push(h("p", { class: "note", key: "confidence" }, `Confidence ${answer.confidence.toFixed(2)}`));
       }
     }
+    for (const step of trace?.steps ?? [])
+      if (step.coverage)
+        body.push(
+          h("p", { class: "note coverage", key: `coverage ${step.id}` }, `${covered(step.coverage)}: ${step.query}`),
+        );
     for (const message of state.warnings)
       body.push(h("p", { class: "warning", key: `warning ${message}` }, sentence(message)));
     if (citations.length)
@@ -78,7 +85,7 @@ export class AnswerView extends View {
         "div",
         { key, class: "item" },
         h("dt", null, isList ? String(Number(key) + 1) : key),
-        h("dd", null, typeof item === "string" ? item : JSON.stringify(item), marks(key)),
+        h("dd", null, itemText(item), marks(key)),
       ),
     );
     return h("dl", { key: "answer", class: "answer items" }, rows);
@@ -110,6 +117,17 @@ export class AnswerView extends View {
       ),
     );
   }
+}
+
+// A row of each() is its item with its value, a document is its title.
+function itemText(item) {
+  if (typeof item === "string") return item;
+  if (typeof item !== "object" || item === null) return JSON.stringify(item);
+  if ("item" in item && "value" in item) {
+    const value = typeof item.value === "string" ? item.value : JSON.stringify(item.value);
+    return item.value === true ? String(item.item) : `${item.item}: ${value}`;
+  }
+  return "title" in item && "passages" in item ? String(item.title) : JSON.stringify(item);
 }
 
 const holdsItems = (value) => typeof value === "object" && value !== null && Object.keys(value).length > 0;

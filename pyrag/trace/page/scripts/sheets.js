@@ -88,6 +88,8 @@ export function stepSheet(step, trace) {
   ];
   if (step.attempts.length > 1 || step.recoveries?.length)
     body.push(h("h3", null, "Attempts"), h("ol", { class: "attempts" }, attemptsOf(step)));
+  for (const [name, items, count] of leftOut(step.coverage))
+    body.push(h("h3", null, `${name} (${count.toLocaleString("en")})`), h("p", { class: "passage" }, items));
   if (step.output) body.push(h("h3", null, "Output"), h("p", { class: "passage" }, step.output));
   const answers = step.answer?.known ? [step.answer.text] : [];
   if (step.passages.length)
@@ -96,6 +98,16 @@ export function stepSheet(step, trace) {
       step.passages.map((id, index) => passageDetails(id, index, step, answers, trace)),
     );
   return { title: `${step.primitive}`, lead: `Step ${step.id + 1}`, body };
+}
+
+// The items of each() without an answer: heading, names, number.
+function leftOut(coverage) {
+  if (!coverage) return [];
+  const named = (names, count) => names.join(", ") + (count > names.length ? ", …" : "");
+  return [
+    ["Unknown", named(coverage.unknownItems, coverage.unknown), coverage.unknown],
+    ["Not reached", named(coverage.missingItems, coverage.missing), coverage.missing],
+  ].filter(([, , count]) => count);
 }
 
 function attemptsOf(step) {

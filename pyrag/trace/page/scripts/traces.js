@@ -59,6 +59,23 @@ export function readStep(value) {
     memo: one.memo === true,
     error: plain(one.error),
     rationale: plain(one.rationale),
+    coverage: readCoverage(one.coverage),
+  };
+}
+
+// How many items a call of each() answered, or null.
+function readCoverage(value) {
+  if (typeof value !== "object" || value === null) return null;
+  const { total, answered, unknown, missing } = value;
+  return {
+    total: number(total),
+    answered: number(answered),
+    unknown: number(unknown),
+    missing: number(missing),
+    what: plain(value.what) || "items",
+    reason: plain(value.reason),
+    unknownItems: texts(value.unknown_items),
+    missingItems: texts(value.missing_items),
   };
 }
 
@@ -96,7 +113,7 @@ export function readTrace(value) {
     answer: readAnswer(one.answer) ?? { text: "", known: false, citations: [], confidence: null },
     weak: typeof one.weak === "boolean" ? one.weak : isWeak(readAnswer(one.answer)), // older traces have no verdict
     remark: plain(one.remark),
-    value: one.method === "program" ? (one.value ?? null) : undefined,
+    value: one.method === "program" ? (one.value ?? null) : (one.value ?? undefined),
     itemCitations: new Map(Object.entries(object(one.item_citations)).map(([key, of]) => [key, list(of).map(number)])),
     method: plain(one.method),
     engine: plain(one.engine),

@@ -45,8 +45,17 @@ export function moment(created) {
 
 export const triesOf = (step) => Math.max(step.attempts.length, step.recoveries ? step.recoveries.length + 1 : 1);
 
+// "412 of 415 documents answered, 3 unknown", as pyrag/trace/model.py words it.
+export function covered(coverage) {
+  const { total, answered, unknown, missing, what, reason } = coverage;
+  const figure = (count) => count.toLocaleString("en");
+  const text = `${figure(answered)} of ${figure(total)} ${what} answered, ${figure(unknown)} unknown`;
+  return missing ? `${text}, ${figure(missing)} not reached${reason ? ` (${reason})` : ""}` : text;
+}
+
 export function result(step) {
   if (step.error) return shortened(step.error, 160);
+  if (step.coverage) return covered(step.coverage);
   if (step.answer) return step.answer.known ? shortened(step.answer.text, 160) : "unknown";
   if (step.output) return shortened(step.output, 160);
   return step.ended === null ? "" : counted(step.passages.length, "passage");

@@ -1,0 +1,1 @@
+"""Overview of a corpus, by which planners write programs over all documents."""

@@ -1,0 +1,166 @@
+"""Words of a question that stand for documents, and for values and fields of their metadata."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pyrag.agents.corpus.overview import CorpusOverview, FieldOverview, Scalar
+from pyrag.retrieval.filters.tree import Comparison, Containment, Filter, all_of, any_of
+
+GENERIC = frozenset(("document", "doc", "file", "record", "entry", "item"))
+"""Words for documents of any kind."""
+
+_MAX_WORDS = 4  # of a value that a question may name
+_MIN_TITLES = 3
+_TIMES = frozenset(("year", "date", "dated", "day", "published", "created"))  # fields that date a document
+_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
+_ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words by which a question names documents, fields and values."""
+
+    overview: CorpusOverview
+
+    @cached_property
+    def values(self) -> dict[str, list[tuple[FieldOverview, Scalar]]]:
+        """Fields and values by the value's words in lower case."""
+        values: dict[str, list[tuple[FieldOverview, Scalar]]] = {}
+        for field in self.overview.fields:
+            for value, _ in field.values:
+                if not isinstance(value, bool) and len(words := plain_words(str(value)).split()) <= _MAX_WORDS:
+                    values.setdefault(" ".join(words), []).append((field, value))
+        return values
+
+    @cached_property
+    def fields(self) -> dict[str, FieldOverview]:
+        """Fields by their names' words in lower case."""
+        return {plain_words(field.name): field for field in self.overview.fields}
+
+    @cached_property
+    def _title_words(self) -> frozenset[str]:
+        """Words of at least `_MIN_TITLES` titles, and of folders, in the singular."""
+        titles = Counter(word for title in self.overview.titles for word in set(_words(title)))
+        folders = {word for name, _ in self.overview.folders for word in _words(name)}
+        return frozenset(folders.union(word for word, count in titles.items() if count >= _MIN_TITLES))
+
+    def kind(self, phrase: str) -> tuple[str, Filter | None, str] | None:
+        """Return the noun, filter and word of titles for a phrase that names documents; None if it names none.
+
+        Args:
+            phrase: Noun in the singular or plural, of one or more words.
+        """
+        plain = plain_words(phrase)
+        noun = singular(plain)
+        if noun in GENERIC:
+            return noun, None, ""
+        for name in dict.fromkeys((plain, noun)):
+            where = self.having(name) or self._spelled(name)
+            if where is not None:
+                return noun, where, ""
+        if noun != plain and noun in self._title_words:
+            return noun, None, noun
+        return None
+
+    def _spelled(self, noun: str) -> Filter | None:
+        """Return the filter of values whose singular is a noun, such as "contracts" for "contract"."""
+        return next((self.having(value) for value in self.values if singular(value) == noun), None)
+
+    def having(self, text: str, field: str = "") -> Filter | None:
+        """Return the filter of documents with a value; None if no document has it.
+
+        Args:
+            text: The value's words.
+            field: Name of the field; empty for the field that has the value most often.
+        """
+        plain = plain_words(text)
+        pairs = [pair for pair in self.values.get(plain, ()) if not field or pair[0].name == field]
+        if not pairs:
+            return self._flag(plain) if not field else None
+        best = max((each for each, _ in pairs), key=lambda each: each.documents)
+        return any_of(*(equal(each, value) for each, value in pairs if each.name == best.name))
+
+    def _flag(self, plain: str) -> Filter | None:
+        """Return the filter of a field of truths, such as "signed", "unsigned" and "not signed"."""
+        for name, field in self.fields.items():
+            if field.values and all(isinstance(value, bool) for value, _ in field.values):
+                if plain == name:
+                    return Comparison(field.name, "=", True)
+                if plain in (f"not {name}", f"un{name}", f"non {name}"):
+                    return Comparison(field.name, "=", False)
+        return None
+
+    def period(self, start: str, end: str) -> Filter | None:
+        """Return the filter of documents from a period of years, by a field of years or dates; None without one.
+
+        Args:
+            start: First year; empty for none.
+            end: Last year; empty for none.
+        """
+        named = [field for field in self.overview.fields if plain_words(field.name) in _TIMES]
+        parts = [where for field in named if (where := _within(field, start, end)) is not None]
+        if not parts:
+            others = sorted(self.overview.fields, key=lambda field: -field.documents)
+            parts = [where for field in others if (where := _within(field, start, end)) is not None][:1]
+        return any_of(*parts) if parts else None
+
+
+def _within(field: FieldOverview, start: str, end: str) -> Filter | None:
+    """Return the filter of documents whose field of years or dates is in a period; None for a field of another kind."""
+    if field.is_number and all(_YEAR.fullmatch(str(value)) for value, _ in field.values):
+        bounds: list[Filter] = [Comparison(field.name, ">=", int(start))] if start else []
+        return all_of(*bounds, *([Comparison(field.name, "<=", int(end))] if end else []))
+    if field.values and all(isinstance(value, str) and _ISO.fullmatch(value) for value, _ in field.values):
+        bounds = [Comparison(field.name, ">=", start)] if start else []
+        return all_of(*bounds, *([Comparison(field.name, "<", str(int(end) + 1))] if end else []))
+    return None
+
+
+def equal(field: FieldOverview, value: Scalar) -> Filter:
+    """Return the filter of documents whose field has a value.
+
+    Args:
+        field: The field.
+        value: One of its values, or any other value.
+    """
+    return Containment(field.name, value) if field.listed else Comparison(field.name, "=", value)
+
+
+def plain_words(text: str) -> str:
+    """Return the words of a text in lower case, with blanks in place of underscores and hyphens."""
+    return " ".join(re.sub(r"[_\-/]+", " ", text.casefold()).split())
+
+
+def _words(text: str) -> list[str]:
+    return [singular(word) for word in re.findall(r"\w+", plain_words(text))]
+
+
+def singular(noun: str) -> str:
+    """Return the singular of an English noun or phrase in lower case."""
+    for ending, other in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
+        if noun.endswith(ending) and len(noun) > len(ending) + 1:
+            return noun.removesuffix(ending) + other
+    return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and len(noun) > 3 else noun
+
+
+def is_plural(phrase: str) -> bool:
+    """Return True if the last word of a phrase is a plural."""
+    plain = plain_words(phrase)
+    return singular(plain) != plain
+
+
+def noun_phrases(words: Sequence[str], limit: int = 6) -> Iterator[tuple[int, int]]:
+    """Yield start and end of the phrases that may name documents: early ones first, of those long ones first.
+
+    Args:
+        words: Words of a question after its opening.
+        limit: Number of words among which a phrase begins.
+    """
+    for start in range(min(limit, len(words))):
+        for end in range(min(start + _MAX_WORDS, len(words)), start, -1):
+            yield start, end

@@ -1,0 +1,74 @@
+"""Check that a program reads all documents if its question asks for all of them.
+
+The wording of the question decides, so the check is an opinion: the planner sees it once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+
+READERS = frozenset(("documents", "count", "each"))
+"""Primitives that reach all documents."""
+
+FAULT = (
+    "the question asks about all documents, and the program reads only the best matches of a search: use count() for "
+    "their number, documents() to list them and each() to ask all of them; if the question asks for one thing that a "
+    "search finds, write the same program again"
+)
+"""Message for the planner of a program that only searches."""
+
+_UNITS = (
+    "years|months|weeks|days|hours|minutes|seconds|times|people|inhabitants|residents|goals|points|votes|copies|miles|"
+    "kilomet(?:er|re)s|met(?:er|re)s|feet|dollars|euros|children|sons|daughters|siblings|brothers|sisters"
+)
+_NOUNS = rf"(?:(?!(?:{_UNITS})\b)[\w'’-]+ ){{0,4}}?(?!(?:{_UNITS})\b)[\w’'-]+s"
+_OF = "(?:of (?:the|our|all|these|those) )?"
+_PLURAL_VERB = (
+    "(?:are|were|is|have|had|do we|do you|do not|don't|will|per|there|"
+    "mention|contain|include|refer|name|use|lack|cost|expire|end|say|state|"
+    "concern|cover|cite|describe|discuss|talk|require|allow|belong|come|exist|fall|match|with|without|that|whose|in|"
+    "from|of|by|about)"
+)
+_WORDINGS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:how many|the (?:total )?number of) {_OF}{_NOUNS} {_PLURAL_VERB}\b",
+        rf"\bhow many {_OF}{_NOUNS}\W*$",
+        r"\b(?:list|name|show|give|find|enumerate|collect|get|summari[sz]e|return|tell me)\b"
+        r".{0,20}\b(?:all|every|each)\b",
+        rf"^\W*(?:please )?(?:list|enumerate) (?:the |our )?{_NOUNS}\b",
+        r"\b(?:for|of|in|from|across|by|over) (?:each|every|all)\b",
+        rf"^\W*(?:what|which) (?:of (?:the|our|all) )?{_NOUNS} {_PLURAL_VERB}\b",
+        rf"^\W*(?:what|which|who) (?:one )?of (?:the|our|all(?: the)?) {_NOUNS}\b",
+        r"^\W*(?:what|which) (?:[\w-]+ ){1,3}(?:has|have|had|is|was) the "
+        r"(?:highest|lowest|largest|smallest|longest|shortest|most|fewest|least|latest|earliest|newest|oldest)\b",
+    )
+)
+_CHOICE = re.compile(
+    r"\b(?:two|following|these (?:two|three))\b|^(?:which|what|who)\b[^?]*[,:][^?]*\bor\b", re.IGNORECASE
+)
+
+
+@lru_cache(maxsize=256)
+def asks_for_all(question: str) -> bool:
+    """Return True if the wording of a question asks about all documents: their number, a list, or the extreme of all.
+
+    Args:
+        question: The question. One that offers a choice between a few things does not ask about all.
+    """
+    text = " ".join(question.split())[:1_000]
+    return any(pattern.search(text) for pattern in _WORDINGS) and not _CHOICE.search(text)
+
+
+def corpus_faults(question: str, called: Collection[str], primitives: Collection[str]) -> Iterator[str]:
+    """Yield a fault if the question asks for all documents and the program reaches only the best matches.
+
+    Args:
+        question: The user's question.
+        called: Names of the primitives that the program calls.
+        primitives: Names of all primitives; without those over the whole corpus there is no fault.
+    """
+    if READERS.issubset(primitives) and READERS.isdisjoint(called) and asks_for_all(question):
+        yield FAULT
