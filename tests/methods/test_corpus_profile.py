@@ -11,6 +11,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.agents.prompts import load_prompts
 from pyrag.episode.corpus.exhaustive import FAULT, asks_for_all
+from pyrag.extend import tool
 from pyrag.llm.clients.scripted import ScriptedChat, role_of
 from pyrag.llm.protocol import Message
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -222,3 +223,18 @@ def test_too_many_documents_end_with_the_reason() -> None:
         trace = rag.ask("List all notes")
     assert trace.error is not None
     assert "documents() lists at most 5,000 documents" in trace.error.message
+
+
+def test_titles_that_a_planner_reads_decide_on_no_effect() -> None:
+    """A title may say what to do, and the planner reads it before it writes the program."""
+    orders: list[str] = []
+
+    def order(item: str) -> str:
+        """Order an item."""
+        orders.append(item)
+        return "ordered"
+
+    trace = ask(Model("order('paper')\nfinal_answer = 1\n"), tools=[tool(effects=True)(order)])
+    assert trace.error is not None
+    assert (trace.error.kind, orders) == ("flow", [])
+    assert "told titles and metadata" in trace.error.message
