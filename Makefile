@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 TORCH ?= torch==2.13.0
-# What tests/conftest.py and pytest's settings in pyproject.toml need; tests/test_targets.py compares the rest with imports.
+# What tests/conftest.py and pytest's settings in pyproject.toml need; tests/repository/test_targets.py compares the rest with imports.
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
@@ -122,7 +122,7 @@ lint: $(VENV)/.dev ## run ruff, mypy --strict, and the tests of imports, documen
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q tests/test_imports.py tests/test_docs.py tests/test_house.py
+	$(BIN)/python -m pytest -q tests/test_imports.py tests/repository/test_docs.py tests/test_house.py
 
 $(VENV)-docs/.done: pyproject.toml Makefile tools/docs_requirements.txt
 	test -x $(VENV)-docs/bin/python || $(PYTHON) -m venv $(VENV)-docs

@@ -22,9 +22,9 @@ from pyrag.embedded.reader.neural.network import Calibration
 from pyrag.retrieval.hybrid import fuse
 from pyrag.retrieval.rerank import READER_DEPTH
 from pyrag.trace.model import Passage
-from recipes.reader.layout import Asked
+from recipes.reader.layout import GoldQuestion
 from recipes.reader.measuring import Reading as Study
-from recipes.reader.measuring import found_in, held_out, measured, outcome, passage
+from recipes.reader.measuring import candidates_in, held_out, measured, outcome, passage
 from recipes.reader.score_statistics import auroc
 from recipes.reader.search import Bm25
 
@@ -32,32 +32,34 @@ DEPTHS = (1, 3, 5)
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5)
 
 
-def rerank(reader: NeuralAnswerer, asked: Sequence[Asked], index: Bm25) -> dict[str, list[float]]:
+def rerank(reader: NeuralAnswerer, questions: Sequence[GoldQuestion], index: Bm25) -> dict[str, list[float]]:
     """Return the recall in percent at each of `DEPTHS`, by order."""
     orders: dict[str, list[list[str]]] = {"bm25": [], "reader": [], "both": []}
-    for each in asked:
+    for each in questions:
         passages = [passage(text) for text in index.search(each.question, READER_DEPTH)]
         scores = reader.evidence(each.question, passages)
         by_reader = [passages[at] for at in sorted(range(len(passages)), key=lambda at: (-scores[at], at))]
         both = fuse({"bm25": passages, "reader": by_reader}, {"bm25": 1.0, "reader": 1.0})
         for name, order in (("bm25", passages), ("reader", by_reader), ("both", both)):
             orders[name].append([ranked.id for ranked in order])
-    return {name: [recall(lists, asked, depth) for depth in DEPTHS] for name, lists in orders.items()}
+    return {name: [recall(lists, questions, depth) for depth in DEPTHS] for name, lists in orders.items()}
 
 
-def recall(lists: Sequence[Sequence[str]], asked: Sequence[Asked], depth: int) -> float:
-    hits = sum(each.text.id in ids[:depth] for ids, each in zip(lists, asked, strict=True))
-    return 100 * hits / max(len(asked), 1)
+def recall(lists: Sequence[Sequence[str]], questions: Sequence[GoldQuestion], depth: int) -> float:
+    hits = sum(each.text.id in ids[:depth] for ids, each in zip(lists, questions, strict=True))
+    return 100 * hits / max(len(questions), 1)
 
 
-def check(reader: NeuralAnswerer, asked: Sequence[Asked], index: Bm25, *, gold: bool) -> list[tuple[float, bool]]:
+def check(
+    reader: NeuralAnswerer, questions: Sequence[GoldQuestion], index: Bm25, *, gold: bool
+) -> list[tuple[float, bool]]:
     """Return for each question the evidence, and whether the best span is correct."""
     results: list[tuple[float, bool]] = []
     calibration: Calibration = reader.model.calibration
-    for each in asked:
+    for each in questions:
         texts = [text for text in index.search(each.question, 8) if gold or text.id != each.text.id][:5]
         passages: list[Passage] = [passage(text) for text in texts]
-        study = Study(each, tuple(texts), tuple(found_in(reader.model, each.question, texts)))
+        study = Study(each, tuple(texts), tuple(candidates_in(reader.model, each.question, texts)))
         right = gold and bool(outcome(study, calibration).em)
         results.append((max(reader.evidence(each.question, passages), default=0.0), right))
     return results
@@ -78,11 +80,11 @@ def main() -> None:
     reader = NeuralAnswerer()
     sets = measured(options.data) if options.measured else held_out(options.data, 0)
     for name, every, index in sets:
-        asked = every[: options.limit]
-        for order, figures in rerank(reader, asked, index).items():
+        questions = every[: options.limit]
+        for order, figures in rerank(reader, questions, index).items():
             shown = ", ".join(f"{share:.1f}" for share in figures)
-            print(f"{name} (n={len(asked)}) rerank {order}: {shown}", flush=True)
-        with_gold, without_gold = (check(reader, asked, index, gold=gold) for gold in (True, False))
+            print(f"{name} (n={len(questions)}) rerank {order}: {shown}", flush=True)
+        with_gold, without_gold = (check(reader, questions, index, gold=gold) for gold in (True, False))
         wrong = [evidence for evidence, right in (*with_gold, *without_gold) if not right]
         print(f"{name} check: AUROC right/wrong {auroc([e for e, right in with_gold if right], wrong):.3f}")
         for threshold in THRESHOLDS:

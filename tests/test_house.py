@@ -32,10 +32,7 @@ FINISHED = (
     "pyrag/agents/",
     "pyrag/api.py",
     "pyrag/cli/",
-    "pyrag/embedded/asking.py",
-    "pyrag/embedded/follow_up.py",
-    "pyrag/embedded/reader/",
-    "pyrag/embedded/relations/",
+    "pyrag/embedded/",
     "pyrag/episode/",
     "pyrag/errors.py",
     "pyrag/evaluation/",
@@ -62,6 +59,7 @@ FINISHED = (
     "pyrag/tools/",
     "pyrag/trace/",
     "pyrag_helpers/",
+    "recipes/",
     "rl/pyrag_rl/__init__.py",
     "rl/pyrag_rl/config.py",
     "rl/pyrag_rl/cpu_smoke/",
@@ -98,10 +96,7 @@ NOUN_OR_VERB = frozenset([
     "Reviews", "Samples", "Measures", "Notes", "Lists", "Blocks", "Builds", "Claims", "Exports",
 ])  # fmt: skip
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
-# Names that other programs see: fields of the trace, of events and of results, a setting's short form, a function.
-PUBLIC_NAMES = frozenset([
-    ("pyrag/runtime/engines.py", "least"),  # an argument of the embedded engine
-])  # fmt: skip
+# Names that other programs see: fields of the trace, of events and of results.
 FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/run.py", "pyrag/evaluation/")
 PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
 TURNS = re.compile(
@@ -271,9 +266,7 @@ def name_of_data(node: ast.AST) -> str:
 def is_public(path: str, node: ast.AST) -> bool:
     """Return True for names that other programs see."""
     name = name_of_data(node)
-    if (path, name) in PUBLIC_NAMES or (isinstance(node, ast.Attribute) and name in PUBLIC_FIELDS):
-        return True
-    return name in PUBLIC_FIELDS and path.startswith(FIELD_OWNERS)
+    return name in PUBLIC_FIELDS and (isinstance(node, ast.Attribute) or path.startswith(FIELD_OWNERS))
 
 
 def test_names_of_data_say_what_they_hold() -> None:

@@ -1,8 +1,8 @@
 """The embedded engine: agents that need no server and no download.
 
-A rule-based semantic parser writes the programs; a small trained network that comes with the package picks the short
-answers, beside patterns of known relations. It is the default, deterministic on one machine, good for trying pyrag out
-and for small corpora; a language model reads better.
+A rule-based parser writes the programs. A small trained network, which comes with the package, and patterns of known
+relations read the short answers. This is the default engine: deterministic on one machine, and good for trying pyrag
+out and for small corpora. A language model reads better.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pyrag.agents.protocol import Agents, RoleEngines
 from pyrag.errors import ConfigError
 
 
-def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | None = None) -> Agents:
+def embedded_agents(name: str = "embedded", *, folder: str = "", min_evidence: float | None = None) -> Agents:
     """Return the agents of the embedded engine.
 
     Args:
-        name: The engine as traces and reports call it.
-        folder: Folder of another reader, as `make reader` and `pyrag train` write it; empty for the bundled one.
-        least: Minimum evidence for an answer, from 0 to 1, if it is below the reader's own threshold.
+        name: Name of the engine in traces and reports.
+        folder: Folder of a reader that `make reader` or `pyrag train` wrote. Empty for the bundled reader.
+        min_evidence: Minimum evidence of a known answer, in [0, 1]. Ignored unless it is below the reader's threshold.
 
     Raises:
         ConfigError: The folder holds no reader, or a package is missing.
@@ -29,7 +29,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
     from pyrag.embedded.follow_up import EmbeddedFollowUp
     from pyrag.embedded.planner.planner import EmbeddedDecomposer, EmbeddedPlanner
     from pyrag.embedded.reader.neural.answerer import NeuralAnswerer
-    from pyrag.embedded.reader.neural.network import NETWORK
+    from pyrag.embedded.reader.neural.network import MODEL_FOLDER, NETWORK
     from pyrag.embedded.rewriter import EmbeddedRewriter
     from pyrag.embedded.rules import EmbeddedRules
 
@@ -38,7 +38,7 @@ def embedded_agents(name: str = "embedded", *, folder: str = "", least: float | 
         raise ConfigError("there is no engine embedded:lexical any more: use embedded, which holds the same patterns")
     if folder and not (Path(folder) / NETWORK).is_file():
         raise ConfigError(f"there is no {NETWORK} in {folder}: name a folder that make reader or pyrag train wrote")
-    answerer = NeuralAnswerer(Path(folder), min_evidence=least) if folder else NeuralAnswerer(min_evidence=least)
+    answerer = NeuralAnswerer(Path(folder) if folder else MODEL_FOLDER, min_evidence=min_evidence)
     engine = RuleEngine(answerer, EmbeddedDecomposer(), EmbeddedRewriter(), EmbeddedRules())
     return Agents(
         name,

@@ -12,11 +12,11 @@ NAME = "embedded"
 
 
 def open_agents(rest: str, settings: Settings) -> Agents:
-    """Return the agents of a spec.
+    """Return the embedded engine's agents.
 
     Args:
         rest: Folder of another reader. Empty for the bundled reader.
-        settings: Settings, of which the minimum evidence is used.
+        settings: Settings of the run. Only the minimum evidence is used.
 
     Raises:
         ConfigError: The folder holds no reader.
@@ -24,11 +24,15 @@ def open_agents(rest: str, settings: Settings) -> Agents:
     from pyrag.embedded import embedded_agents
 
     name = f"{NAME}:{rest}" if rest else NAME
-    return embedded_agents(name, folder=rest, least=settings.least_evidence)
+    return embedded_agents(name, folder=rest, min_evidence=settings.least_evidence)
 
 
 def about(rest: str) -> str:
-    """Return a description of the engine for the REST of its spec."""
+    """Return a one-line description of the engine.
+
+    Args:
+        rest: Folder of another reader. Empty for the bundled reader.
+    """
     reader = "reader of one's own" if rest else "small trained reader"
     return f"rules and a {reader}, no language model"
 
@@ -48,7 +52,7 @@ def open_reader() -> EvidenceReader:
 
 
 def check_answers(answerer: Answerer, limit: float) -> Answerer:
-    """Return an answerer whose answers count as unknown if the reader sees too little evidence.
+    """Return an answerer that reports answers with too little evidence as unknown.
 
     Args:
         answerer: Answerer to check.

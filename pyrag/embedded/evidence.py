@@ -1,8 +1,8 @@
-"""A second opinion beside a language model: its answer stands only where the small reader sees evidence.
+"""Check of a language model's answers by the small reader.
 
-A language model answers from passages that do not answer, out of what it remembers. The reader scores how likely one of
-the passages answers the query; below `least` the answer counts as unknown, so that the recovery ladder is climbed, and
-the trace says why. Questions that are decided by comparing (yes/no, either-or) are not checked: no span answers them.
+A language model may answer from what it remembers although the passages hold no answer. The reader rates how likely one
+of the passages answers the query. If the rating is below `min_evidence`, the answer counts as unknown: the method then
+searches again, and the trace says why. Yes/no and either-or questions are not checked, because no span answers them.
 """
 
 from __future__ import annotations
@@ -21,32 +21,42 @@ from pyrag.trace.model import NOT_BELIEVED, UNKNOWN, Passage
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswerer:
-    """An `Answerer` whose known answers need evidence of at least `least`, in [0, 1]."""
+    """`Answerer` that reports answers with too little evidence as unknown.
+
+    Args:
+        answerer: Answerer to check.
+        min_evidence: Minimum evidence of a known answer, in [0, 1].
+        reader: Reader that rates the evidence.
+    """
 
     answerer: Answerer
-    least: float
+    min_evidence: float
     reader: NeuralAnswerer = field(default_factory=NeuralAnswerer)
 
     def returning(self, returns: Returns) -> CheckedAnswerer:
-        """Return this answerer for values of a type."""
+        """Return a checked answerer for values of a type."""
         return replace(self, answerer=typed_answerer(self.answerer, returns))
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the inner answerer's reading, as unknown where the passages' evidence is below `least`.
+        """Return the inner answerer's reading, changed to unknown if the passages hold too little evidence.
 
         Args:
-            query: What is asked.
-            passages: The evidence; without any, nothing is checked.
+            query: Question to answer.
+            passages: Passages to answer from. Without passages, nothing is checked.
 
         Returns:
-            The reading; one that is not believed has the evidence, in [0, 1], as its confidence.
+            The reading. If it was changed to unknown, its confidence is the evidence, in [0, 1].
         """
         reading = await self.answerer.answer(query, passages)
         if not (reading.known and passages) or analyse(query).kind in COMPUTED:
             return reading
-        found = max(await asyncio.to_thread(self.reader.evidence, query, passages))
-        if found >= self.least:
+        evidence = max(await asyncio.to_thread(self.reader.evidence, query, passages))
+        if evidence >= self.min_evidence:
             return reading
-        why = f"{NOT_BELIEVED}: {reading.text!r}; the passages' evidence is {found:.2f}, below {self.least:g}"
-        why = f"{why} ({reading.rationale})" if reading.rationale else why
-        return replace(reading, text=UNKNOWN, known=False, citations=(), rationale=why, confidence=round(found, 4))
+        reason = (
+            f"{NOT_BELIEVED}: {reading.text!r}; the passages' evidence is {evidence:.2f}, below {self.min_evidence:g}"
+        )
+        reason = f"{reason} ({reading.rationale})" if reading.rationale else reason
+        return replace(
+            reading, text=UNKNOWN, known=False, citations=(), rationale=reason, confidence=round(evidence, 4)
+        )

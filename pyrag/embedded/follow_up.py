@@ -69,7 +69,7 @@ class _Known:
         return self.answer if of_thing else self.subject
 
     def after(self, question: str) -> _Known:
-        """Return the names after a further question."""
+        """Return the known names after another question."""
         return _Known(question, next(reversed(list(_names(question))), self.subject)[:_MAX_NAME])
 
 

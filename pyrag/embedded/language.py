@@ -1,9 +1,9 @@
-"""A guess whether a question is English, for the engine that reads nothing else. In doubt it is.
+"""Detection of questions that are not English, for the engine that only reads English.
 
-Questions in English nearly always open with a word, or hold words, that no other language has; names and titles of
-other languages stand in them too, so foreign words count only where they outnumber the English ones. Of 153,065
-questions of the data sets, this takes none for another language. Left out: which language it is, and questions without
-a single common word.
+English questions nearly always open with a word, or hold words, that no other language has. Names and titles of other
+languages occur in them, so a question only counts as foreign if its foreign words outnumber its English ones. In doubt
+it counts as English. The module does not say which other language a question is in, and it cannot judge questions
+without common words.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ _LATIN_ADDITIONS = range(0x1E00, 0x1F00)
 
 
 def is_english(question: str) -> bool:
-    """True if a question seems to be English, or gives no sign of any language."""
+    """Return whether a question seems to be English, or shows no sign of any language."""
     words = _WORD.findall(_QUOTED.sub(" ", question))
     if not words:
         return True
     if words[0].lower() in _OPENERS:
         return True
-    first = words[0] if words[0].isupper() else words[0].lower()  # NATO is no word of Italian
+    first = words[0] if words[0].isupper() else words[0].lower()  # "NATO" is an acronym, not the Italian "nato"
     common = [word for word in (first, *words[1:]) if not word[0].isupper()]
     english = sum(word in _ENGLISH for word in common)
     if _foreign_letters(words) > 0.5:
         return english > 0
-    other = sum(word in _other_words() for word in common)
-    return other <= english or other == _within_names(words)
+    foreign = sum(word in _other_words() for word in common)
+    return foreign <= english or foreign == _within_names(words)
 
 
 def _within_names(words: list[str]) -> int:
-    """Foreign words between capitalised ones: Leonardo da Vinci."""
+    """Count foreign words between two capitalised words, as in "Leonardo da Vinci"."""
     triples = zip(words, words[1:], words[2:], strict=False)
-    return sum(one in _other_words() and before[0].isupper() and after[0].isupper() for before, one, after in triples)
+    return sum(word in _other_words() and before[0].isupper() and after[0].isupper() for before, word, after in triples)
 
 
 def _foreign_letters(words: list[str]) -> float:
-    """The share of letters that are not Latin ones."""
+    """Return the share of letters that are not Latin, from 0 to 1."""
     codes = [ord(letter) for word in words for letter in word]
     return sum(code > _MAX_LATIN and code not in _LATIN_ADDITIONS for code in codes) / len(codes)
 
 
 @cache
 def _other_words() -> frozenset[str]:
+    """Return common words of other languages."""
     lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())

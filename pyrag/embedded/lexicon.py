@@ -1,18 +1,18 @@
-"""Closed lists the embedded engine needs: countries and their adjectives, states, months, numbers, roles.
+"""Closed word lists of the embedded engine: countries and their adjectives, states, months, numbers, roles.
 
-Facts of language, not of the world: nothing here answers a question by itself.
+The lists hold facts about the English language. No list answers a question by itself.
 """
 
 from __future__ import annotations
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a block of text."""
+    """Return the set of words in a text."""
     return frozenset(text.split())
 
 
 def names_of(text: str) -> frozenset[str]:
-    """The names of a block of text in which semicolons part them."""
+    """Return the set of names in a text that separates them by "; "."""
     return frozenset(" ".join(text.split()).split("; "))
 
 

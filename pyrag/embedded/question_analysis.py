@@ -1,7 +1,7 @@
-"""Analysis of a question: the relation it asks for, the entity it asks about, and the kind of answer.
+"""Analysis of a question: the relation and entity it asks about, and the kind of its answer.
 
-Reads the question only. The wordings of relations are those of `pyrag.embedded.relations`; here are the words around
-the subject, and the kinds of answer that nouns ask for.
+The wordings of relations are in `pyrag.embedded.relations`. This module adds the words that surround the entity, and
+the kinds of answer that nouns ask for. It reads only the question, no passages.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -24,12 +24,25 @@ _SHAPE = re.compile(
 )
 _GIVEN = re.compile(r"\s*+given:?", re.I)
 _QUESTION = re.compile(r"answer the question:?", re.I)
-_MAX_CHARACTERS = 2_000  # characters of a question; what patterns take may grow with the square of it
+_MAX_CHARACTERS = 2_000  # of a question, since the time that patterns take may grow with its square
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnalysis:
-    """The analysis of one question. `relation` is "" and `subject` "" where no known wording fits."""
+    """Analysis of one question.
+
+    Args:
+        question: The question, tidied and shortened.
+        relation: Name of the relation that it asks for. Empty if no known wording fits.
+        kind: Kind of the answer, such as "person", "date", "choice" or "yesno".
+        subject: Entity that it asks about. Empty if no known wording fits.
+        wh: Question word in small letters, such as "who" or "how many". Empty if it has none.
+        head: Noun after "which", "what" or "whose", in small letters. Empty if it has none.
+        options: The two alternatives of an either-or question, else empty.
+        year_only: True if the answer is a year, not a full date.
+        shape: What the question asks for: the doer ("subject"), the thing done ("object"), what something is ("be"), or
+            "other".
+    """
 
     question: str
     relation: str
@@ -39,26 +52,29 @@ class QuestionAnalysis:
     head: str = ""
     options: tuple[str, ...] = ()
     year_only: bool = False
-    shape: str = (
-        "other"  # what the question is after: the doer ("subject"), the thing done ("object"), what it is ("be")
-    )
+    shape: str = "other"
 
     @property
     def folded(self) -> str:
+        """The question as `fold` compares it."""
         return fold(self.question)
 
 
 def split_aggregation(query: str) -> tuple[str, str]:
-    """Facts and question of "Given: … Answer the question: …"; no facts where the query has another form."""
-    given = _GIVEN.match(query)
-    asked = _QUESTION.search(query, given.end()) if given else None
-    if given is None or asked is None:
+    """Return facts and question of "Given: … Answer the question: …".
+
+    The facts are empty if the query has another form.
+    """
+    facts_mark = _GIVEN.match(query)
+    question_mark = _QUESTION.search(query, facts_mark.end()) if facts_mark else None
+    if facts_mark is None or question_mark is None:
         return "", query.strip()
-    facts = query[given.end() : asked.start()].strip()
-    return facts.removesuffix(".").strip(), query[asked.end() :].strip()
+    facts = query[facts_mark.end() : question_mark.start()].strip()
+    return facts.removesuffix(".").strip(), query[question_mark.end() :].strip()
 
 
 def analyse(question: str) -> QuestionAnalysis:
+    """Return the analysis of a question, which may also have the form "X >> relation"."""
     question = tidy(question)[:_MAX_CHARACTERS]
     subject, arrow, relation_text = question.rpartition(">>")
     asked = relation_text.strip() if arrow else question
@@ -86,6 +102,7 @@ def analyse(question: str) -> QuestionAnalysis:
 
 
 def _shape(question: str) -> str:
+    """Return the shape of a question: "subject", "object", "be" or "other"."""
     match = _SHAPE.search(question)
     word = match.group(1).lower() if match else ""
     if word in ("do", "does", "did"):
@@ -96,12 +113,13 @@ def _shape(question: str) -> str:
 
 
 def _mask(question: str) -> str:
-    """The question with quoted and capitalised words blanked, so that a title is not read as a relation."""
-    blank = re.sub(r"[\"“][^\"”]+[\"”]", lambda found: "X" * len(found.group()), question)
-    return re.sub(rf"(?<=\s)[{UPPER_CLASS}][\w'’.-]*\w(?<!['’]s)", lambda found: "X" * len(found.group()), blank)
+    """Return the question with quoted and capitalised words blanked, so that no title is read as a relation."""
+    blank = re.sub(r"[\"“][^\"”]+[\"”]", lambda match: "X" * len(match.group()), question)
+    return re.sub(rf"(?<=\s)[{UPPER_CLASS}][\w'’.-]*\w(?<!['’]s)", lambda match: "X" * len(match.group()), blank)
 
 
 def _relation(text: str) -> tuple[str, str, re.Match[str] | None]:
+    """Return the first relation whose wording occurs in a text: its name, the kind of its answer, and the match."""
     for name, kind, pattern in _ASKED:
         match = pattern.search(text)
         if match:
@@ -110,18 +128,21 @@ def _relation(text: str) -> tuple[str, str, re.Match[str] | None]:
 
 
 def _wh_word(question: str) -> str:
-    found = re.search(
+    """Return the question word in small letters; empty if there is none."""
+    match = re.search(
         r"\b(who|whom|whose|what|which|when|where|why|how many|how much|how long|how old|how|name)\b", question, re.I
     )
-    return found.group(1).lower() if found else ""
+    return match.group(1).lower() if match else ""
 
 
 def _head_noun(question: str) -> str:
+    """Return the noun after "which", "what" or "whose"; empty if there is none."""
     match = _HEAD.search(question)
     return match.group(1).split()[-1].lower() if match and match.group(1) else ""
 
 
 def _plain_kind(wh: str, head: str, question: str) -> str:
+    """Return the kind of answer that the question word or a noun asks for, without regard to relations."""
     if wh in ("who", "whom", "whose"):
         return "person"
     if wh == "when":
@@ -132,8 +153,10 @@ def _plain_kind(wh: str, head: str, question: str) -> str:
         return "number"
     if wh in ("why", "how"):
         return "clause"
-    named = re.search(r"\b(?:what|which) (?:is|was|are|were) the (?:name of the )?((?:[\w-]+ )?[\w-]+)", question, re.I)
-    for word in (head, *(named.group(1).lower().split() if named else ())):
+    head_phrase = re.search(
+        r"\b(?:what|which) (?:is|was|are|were) the (?:name of the )?((?:[\w-]+ )?[\w-]+)", question, re.I
+    )
+    for word in (head, *(head_phrase.group(1).lower().split() if head_phrase else ())):
         singular = word.removesuffix("s") if word not in _KIND_OF_HEAD else word
         if singular in _KIND_OF_HEAD:
             return _KIND_OF_HEAD[singular]
@@ -141,7 +164,7 @@ def _plain_kind(wh: str, head: str, question: str) -> str:
 
 
 def choice_options(question: str) -> tuple[str, ...]:
-    """The two things offered by "…, A or B?"; none where the question offers no choice."""
+    """Return the two alternatives of "…, A or B?"; empty if the question offers none."""
     if not re.search(r"\bor\b|\bbetween\b", question, re.I):
         return ()
     for pattern in _CHOICE:
@@ -153,7 +176,11 @@ def choice_options(question: str) -> tuple[str, ...]:
 
 
 def _subject(question: str, match: re.Match[str] | None) -> str:
-    """The entity asked about: the question less its wh-words and the words of the relation, longest side."""
+    """Return the entity that a question asks about.
+
+    It is the text that remains without question words and the words of the relation. If text remains on both sides of
+    them, the side with more capitals wins.
+    """
     if match is None:
         return ""
     words = re.sub(r"[\"“”]", " ", question).strip()
@@ -164,12 +191,12 @@ def _subject(question: str, match: re.Match[str] | None) -> str:
     if inner:
         pieces = [words[: inner.start()], words[inner.end() :]]
     stripped = [_TAIL.sub("", _LEAD.sub("", piece)).strip(" ?,.") for piece in pieces]
-    best = max(stripped, key=lambda text: (sum(word[:1].isupper() for word in text.split()), len(text)))
-    best = _CUT.sub("", best) if _CUT.sub("", best)[:1].isupper() else best
-    return re.sub(r"['’]s?$", "", _PLACE_OF.sub("", best)).strip()
+    longest = max(stripped, key=lambda text: (sum(word[:1].isupper() for word in text.split()), len(text)))
+    longest = _CUT.sub("", longest) if _CUT.sub("", longest)[:1].isupper() else longest
+    return re.sub(r"['’]s?$", "", _PLACE_OF.sub("", longest)).strip()
 
 
-# What follows a name without being part of it: "X as a student", "X active in Y", "X king of Y".
+# Words that follow a name without being part of it: "X as a student", "X active in Y", "X king of Y".
 _CUT = re.compile(
     r"\s+(?:as an? [a-z].*|(?:both )?(?:active|alive|in office|in power|on the throne|king|queen|emperor|empress"
     r"|president|prime minister|chancellor|pope|governor|mayor|reign|rule)\b.*)$"
@@ -200,7 +227,7 @@ _KIND_OF_HEAD: dict[str, str] = {
         film movie song album book novel show series game title play work single magazine newspaper poem
     """), "work"),
 }  # fmt: skip
-# Words around the subject, in small letters only: a capital belongs to a name. The question's own first letter is lowered.
+# Words around the subject, in small letters only, since a capital belongs to a name. `_subject` lowers the first letter.
 _LEAD = re.compile(
     r"^(?:(?:who|whom|whose|what|which|when|where|how|why|is|was|are|were|did|does|do|has|had|have|the|a|an|in|at|on|by|of|for|to|from|during|"
     r"name of|name|and|also|that|it|so|as|with|main|original|first|film|movie|song|album|band|book|novel|work|works|located|known|come|single|play|opera|"
@@ -209,7 +236,7 @@ _LEAD = re.compile(
     r"edited|photographed|presented|distributed|developed|invented|discovered|owns|owned|started|formed|established|starred|stars|taught|editor|painter|presenter|teacher|student|"
     r"doctoral|academic|advis[eo]r|supervisor|supervised|mentored|tutored|advised|taught|under|whom|teacher|mentor|tutor|river|stream|runs?|flows?|passes|through|along|past|reign|high|tall|long|currency|money|used|pay|pays|people|today|now|currently|chairman|chairperson|president|ceo|university|school|college|degree|genre|type|kind|style|doctorates|position|record label|label|kind of|type of)\b[\s,]*|['’]s\s+|[\s,?.:;]+)+"
 )
-_TAIL = re.compile(  # one mark at a time: a run of n could be taken in 2^n ways
+_TAIL = re.compile(  # one mark at a time: a run of n marks could otherwise match in 2^n ways
     r"(?:[\s,?.:;]|['’]s?$|\b(?:born|die|died|located|situated|in|at|on|by|from|of|to|who|whom|what|which|when|where|is|was|are|were|educated|named after|named for|based|"
     r"did|does|do|it|come|for|a|the|with|has|had|been|released|published|founded|established|formed|name|pass away|passed away|buried|member|hold|held|attend|attended|"
     r"work|works|worked|belong|originate|play|plays|played|win|won|receive|received|produced|made|film|movie|song|study|studied|graduate|graduated|created|started|active|reign|ruled?|run|flow|stand|used|lie|marry|married|speak|use)\b['’]?)+$"
@@ -239,16 +266,16 @@ _KIND_OF_WORD = {"who": "person", "whom": "person", "when": "date", "where": "pl
 
 
 def asked_for(question: str) -> str:
-    """Return the kind of the answer in a word; empty if the question does not tell.
+    """Return the kind of answer in a word; empty if the question does not name one.
 
-    It is the noun after "which" or "what"; for other question words, their meaning.
+    The word is the noun after "which" or "what", or a noun for other question words, such as "person" for "who".
     """
     analysis = analyse(question)
     if analysis.kind == "yesno":
         return YES_NO
     if analysis.wh not in ("what", "which"):
         return _KIND_OF_WORD.get(analysis.wh, "")
-    named = analysis.head and re.search(
+    is_named = analysis.head and re.search(
         rf"\b{analysis.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{analysis.head}\b", question, re.IGNORECASE
     )
-    return analysis.head if named else ""
+    return analysis.head if is_named else ""

@@ -1,7 +1,8 @@
-"""The embedded rewriter: other search words for a question, by rules.
+"""Query rewriting by rules.
 
-A question that found nothing is searched for by its subject alone (titles are where pages differ most), with the words
-that its relation goes by, and without the words that only ask; whichever of these was not tried yet.
+If a search found nothing, the rewriter tries the subject as the query (pages differ mainly in their titles), the words
+that usually go with the relation, and the question without words that only ask. It returns the first query that was not
+tried yet.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pyrag.trace.model import Passage
 _NAMES = re.compile(r"[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|in|on|to))* [A-Z0-9][\w'’.-]*)*")
 
 
-# The reader had other names for these, so their words were never searched for; what they would find is unmeasured.
+# Relations whose words are not used for searching.
 _NOT_SEARCHED = frozenset(
     (
         "country of citizenship",
@@ -47,20 +48,22 @@ _NOT_SEARCHED = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRewriter:
+    """`Rewriter` by rules."""
+
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
-        """Return the likeliest search query that was not tried yet.
+        """Return the most promising search query that was not tried yet.
 
         Args:
-            query: What is asked.
-            tried: The queries searched for so far; case, accents and the order of words make no difference.
-            passages: Those that were found; their titles tell whether the subject's own page is among them.
-            missing: Not used: the rules do not read it.
+            query: Question to search for.
+            tried: Search queries so far. Case, accents and the order of words make no difference.
+            passages: Passages found so far. Their titles show whether the subject's own page is among them.
+            missing: Ignored.
 
         Raises:
-            BadOutputError: all that the rules know was tried.
+            BadOutputError: All queries that the rules know were tried.
         """
         query = plain_question(query)
-        seen = {_words(one) for one in tried}
+        seen = {_words(earlier) for earlier in tried}
         for strategy, keywords, text in _candidates(query, passages):
             if _words(text) and _words(text) not in seen:
                 return Rewritten(text, keywords, strategy)
@@ -68,25 +71,27 @@ class EmbeddedRewriter:
 
 
 def _words(text: str) -> frozenset[str]:
+    """Return the words of a query in the form in which queries are compared."""
     return frozenset(fold(text).split())
 
 
 def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """(strategy, keywords, query), the likeliest first."""
+    """Yield strategy, keywords and query of each rewriting, most promising first."""
     analysis = analyse(query)
     subject = analysis.subject or " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
-    titled = any(fold(subject) in fold(one.title) for one in passages)
+    has_page = any(fold(subject) in fold(passage.title) for passage in passages)
     relation = BY_NAME.get(analysis.relation)
     if relation is None or not relation.query or relation.name in _NOT_SEARCHED:
         relation = None
     by_title = ("search for the subject's own page", (), subject)
     by_words = (("use the words that go with the relation", *_keyworded(subject, relation)),) if relation else ()
-    yield from (*by_words, by_title) if titled else (by_title, *by_words)
+    yield from (*by_words, by_title) if has_page else (by_title, *by_words)
     yield "leave out the words that only ask", (), search_terms(query)
     yield "search for the names alone", (), " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
 
 
 def _keyworded(subject: str, relation: Relation) -> tuple[tuple[str, ...], str]:
+    """Return the words that usually go with a relation, and the query that searches for a subject with them."""
     usual = relation.query.replace("{x}", "").split()
     words = tuple(dict.fromkeys([*usual, *relation.verbs[:2], *relation.nouns[:2]]))
     return words, f"{subject} {' '.join(words)}"

@@ -1,4 +1,4 @@
-"""The planner's rules, for methods that plan by goals. Their modules are imported at their first use."""
+"""The planner's rules for methods that plan by goals."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from pyrag.agents.goals.rules import QuestionReading
 
 
 class EmbeddedRules:
-    """The planner's rules, for methods that plan by goals."""
+    """The planner's rules, whose modules load at their first use."""
 
     def readings(self, question: str) -> Iterator[QuestionReading]:
-        """Yield the planner's readings of a question as goals, the question as its only goal last."""
+        """Yield the planner's readings of a question as goals; the last has the question as its only goal."""
         from pyrag.embedded.planner.goals import readings_of
 
         return readings_of(question)
 
     def asked_for(self, question: str) -> str:
-        """Return the kind of answer that a question asks for, in a word; empty if the question does not tell."""
+        """Return the kind of answer that a question asks for, in a word; empty if the question does not name one."""
         from pyrag.embedded.question_analysis import asked_for
 
         return asked_for(question)
 
     def answer_kind(self, query: str) -> str:
-        """Return the class of a query's answer."""
+        """Return the kind of a query's answer, such as "person", "date", "choice" or "yesno"."""
         from pyrag.embedded.question_analysis import analyse
 
         return analyse(query).kind
 
     def without_facts(self, query: str) -> str:
-        """Return the question of a query that also holds the facts to answer from."""
+        """Return the question in a query of the form "Given: … Answer the question: …"."""
         from pyrag.embedded.question_analysis import split_aggregation
 
         return split_aggregation(query)[1]

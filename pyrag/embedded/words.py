@@ -1,7 +1,7 @@
 """Text for the embedded reader: tidied passages, tokens with offsets, sentences, light stems.
 
-Knows nothing of questions or answers. Tokens are kept as parallel tuples because a reading looks at some thousand of
-them within a few milliseconds.
+The module knows nothing of questions or answers. Tokens are kept as parallel tuples because one question reads some
+thousand of them within a few milliseconds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,11 @@ _SUFFIXES = (
 
 @lru_cache(maxsize=1 << 15)
 def stem(word: str) -> str:
-    """A rough stem: enough that "directs", "directed" and "directing" meet. `word` is in lower case."""
+    """Return a rough stem, the same for "directs", "directed" and "directing".
+
+    Args:
+        word: Word in small letters.
+    """
     word = word.removesuffix("'s").removesuffix("’s").strip("'’")
     irregular = _IRREGULAR.get(word) or _IRREGULAR.get(word.removesuffix("s"))  # "directors" as "director"
     if irregular:
@@ -70,7 +74,17 @@ def stem(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence of a passage: its tokens, their lower case, their stems ("" for stop words and punctuation)."""
+    """Sentence of a passage, with its tokens in parallel tuples.
+
+    Args:
+        text: The sentence, tidied.
+        index: Its number in the passage, from 0.
+        words: Tokens as written.
+        lowers: Tokens in small letters.
+        stems: Stems of the tokens. Empty for stop words and punctuation.
+        starts: Position of each token's first character.
+        ends: Position behind each token's last character.
+    """
 
     text: str
     index: int
@@ -81,23 +95,23 @@ class Sentence:
     ends: tuple[int, ...]
 
     def span(self, first: int, stop: int) -> str:
-        """Return the text from one token to another, as it stands in the sentence.
+        """Return the text from one token to another, as written in the sentence.
 
         Args:
             first: Number of the first token, from 0.
-            stop: One past the last token; the text is empty if it is not above `first`.
+            stop: Number behind the last token. The text is empty unless it is above `first`.
         """
         return self.text[self.starts[first] : self.ends[stop - 1]] if stop > first else ""
 
 
 @lru_cache(maxsize=1 << 15)
 def content_stem(lower: str) -> str:
-    """The stem, or "" for a stop word or punctuation."""
+    """Return the stem of a token in small letters; empty for a stop word or punctuation."""
     return "" if lower in STOPWORDS or not any(char.isalnum() for char in lower) else stem(lower)
 
 
 def sentence(text: str, index: int = 0) -> Sentence:
-    """Tokenise one sentence.
+    """Return a sentence split into tokens.
 
     Args:
         text: The sentence, tidied.
@@ -118,14 +132,14 @@ def sentence(text: str, index: int = 0) -> Sentence:
 
 
 def sentences(text: str) -> list[Sentence]:
-    """The sentences of a passage, tidied and tokenised."""
+    """Return the sentences of a passage, tidied and split into tokens."""
     clean = tidy(text)
     return [sentence(clean[start:stop].strip(), index) for index, (start, stop) in enumerate(split_sentences(clean))]
 
 
 @lru_cache(maxsize=1 << 14)
 def fold(text: str) -> str:
-    """Lower case, no accents or punctuation, single blanks: the form in which names are compared."""
+    """Return a text in small letters, without accents and punctuation, so that names can be compared."""
     if not text.isascii():
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return " ".join(re.findall(r"\w+", text.lower()))

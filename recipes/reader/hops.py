@@ -1,7 +1,7 @@
-"""Stage 2: sub-questions of multi-hop questions, silver facts, and passages that seem to answer but do not.
+"""Examples of stage 2: sub-questions of multi-hop questions, silver facts, and passages that only seem to answer.
 
-From the training splits of 2Wiki, MuSiQue and HotpotQA only. A part of their questions is held out with the passages
-they rest on; it measures, sets the threshold and calibrates confidence.
+They come from the training splits of 2Wiki, MuSiQue and HotpotQA. A part of the questions is held out, with the
+passages that they need, to measure the reader, set its threshold and calibrate its confidence.
 """
 
 # ruff: noqa: S311  seeds must repeat
@@ -15,22 +15,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from recipes.reader.facts import OF_PEOPLE, OF_WORKS, facts, kind_of
-from recipes.reader.layout import Asked, Corpus, Row, Text, corpus, rows
+from recipes.reader.layout import Corpus, GoldQuestion, Row, Text, corpus, rows
 from recipes.reader.search import Bm25
 from recipes.reader.squad import Lookalikes, Squad
-from recipes.reader.squad import one as squad_examples
+from recipes.reader.squad import examples_of as squad_examples
 from recipes.reader.windows import Example, ExampleEncoder, occurrence
-from recipes.reader.wordings import asked, silent, wordings
+from recipes.reader.wordings import draw_questions, is_silent, wordings
 
 SETS = ("2wikimultihopqa", "musique", "hotpotqa")
 HELD_OUT = 0.18  # of the questions of each set
 BUDGETS = (96, 128, 160, 200)
-_RARE = 120  # silver facts of a relation below which each is asked in more wordings
+_RARE = 120  # a relation with fewer silver facts gets two questions per fact
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One question for training. `span` is None where its passage does not hold the answer."""
+    """Question for training.
+
+    Args:
+        question: The question.
+        answer: Its answer. Empty if the passage is silent on it.
+        text: Passage to read.
+        span: Positions of the answer's first character and after its last. None if the passage lacks the answer.
+        negatives: Number of examples to make with other passages, which do not answer the question.
+    """
 
     question: str
     answer: str
@@ -41,27 +49,33 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """All of stage 2 but for its SQuAD part."""
+    """Data of stage 2, without its SQuAD part.
+
+    Args:
+        train: Questions for training.
+        held_out: Questions that are held out.
+        texts: Passages by data set.
+    """
 
     train: tuple[Hop, ...]
-    held_out: tuple[Asked, ...]
-    texts: dict[str, Corpus]  # by set
+    held_out: tuple[GoldQuestion, ...]
+    texts: dict[str, Corpus]
 
 
 def load(folder: Path, seed: int) -> Hops:
-    """Read the three sets, hold a part of their questions out and make questions for training of all else.
+    """Read the three sets, hold a part of their questions out, and make questions for training of the others.
 
     Args:
-        folder: Holds one folder per set, named as in `SETS`.
-        seed: Decides which questions are held out, and the wordings drawn.
+        folder: Folder with one folder per set, named as in `SETS`.
+        seed: Seed that decides which questions are held out and which wordings are drawn.
 
     Raises:
-        DataError: a file is missing or broken, or a question rests on a passage that is not there.
+        DataError: A file is missing or broken, or a passage that a question needs is missing.
     """
     rng = random.Random(seed)
     texts = {name: corpus(folder / name / "train_corpus.jsonl.gz") for name in SETS}
     train: list[Hop] = []
-    kept: list[Asked] = []
+    held_out: list[GoldQuestion] = []
     barred: set[str] = set()  # titles whose passages answer held-out questions
     for name in SETS:
         questions = rows(folder / name / "train_questions.jsonl.gz")
@@ -69,17 +83,17 @@ def load(folder: Path, seed: int) -> Hops:
         cut = int(len(questions) * HELD_OUT)
         for row in questions[:cut]:
             barred |= {texts[name][each].title for each in row.supporting}
-            kept += held(name, row, texts[name], rng)
+            held_out += sub_questions(name, row, texts[name], rng)
         for row in questions[cut:]:
             train += _hops(name, row, texts[name], rng)
     usable = [text for each in texts.values() for text in each.values() if text.title not in barred]
     train = [hop for hop in train if hop.text.title not in barred]
     train += [*_silver(usable, rng), *_silent(usable, rng)]
-    return Hops(tuple(train), tuple(kept), texts)
+    return Hops(tuple(train), tuple(held_out), texts)
 
 
 def _steps(row: Row) -> Iterator[tuple[str, str, str]]:
-    """MuSiQue's steps with the references filled in: question, answer, id of the passage."""
+    """Yield question, answer and passage id of each step of a MuSiQue question, with references replaced by answers."""
     answers = [step.first_answer for step in row.decomposition]
     for step, answer in zip(row.decomposition, answers, strict=True):
         text = re.sub(r"#(\d)", lambda match: answers[int(match.group(1)) - 1], step.question)
@@ -88,7 +102,7 @@ def _steps(row: Row) -> Iterator[tuple[str, str, str]]:
 
 
 def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
-    """2Wiki's triples with the page of each subject."""
+    """Yield 2Wiki's triples, each with the page of its subject."""
     for subject, relation, value in row.evidences or ():
         pages = [texts[each] for each in row.supporting]
         page = next((p for p in pages if p.title == subject), None)
@@ -97,35 +111,33 @@ def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
             yield subject, relation, value, page
 
 
-def held(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Asked]:
-    """Yield the sub-questions of a question to hold out; HotpotQA has none.
+def sub_questions(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[GoldQuestion]:
+    """Yield the sub-questions of a question that is held out. HotpotQA has none.
 
     Args:
-        name: The set, as in `SETS`.
-        row: The question with its decomposition or triples.
+        name: Name of the data set, as in `SETS`.
+        row: Question with its decomposition or triples.
         texts: Passages of the set.
         rng: Draws one of the two plainest wordings of 2Wiki's relations.
     """
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
-            yield Asked(rng.choice(wordings(relation)[:2]).format(subject), (value,), page, "2wiki")
+            yield GoldQuestion(rng.choice(wordings(relation)[:2]).format(subject), (value,), page, "2wiki")
     elif name == "musique":
         for question, answer, gold in _steps(row):
             subject, arrow, relation = (part.strip() for part in question.partition(">>"))
             wording = wordings(relation)[0].format(subject) if arrow else question
-            yield Asked(wording, (answer,), texts[gold], "musique >>" if arrow else "musique")
+            yield GoldQuestion(wording, (answer,), texts[gold], "musique >>" if arrow else "musique")
 
 
 def _from_arrow(question: str, rng: random.Random, count: int) -> list[str]:
-    """Wordings of MuSiQue's "X >> relation"."""
+    """Return wordings of MuSiQue's "X >> relation"."""
     subject, _, relation = (part.strip() for part in question.partition(">>"))
-    return asked(relation, subject, rng, count)
+    return draw_questions(relation, subject, rng, count)
 
 
 def _subject(text: Text, rng: random.Random) -> str:
-    """Return the wording by which a question names the passage's subject: its title, at times with its kind: "the
-    film Alpha".
-    """
+    """Return a name of the passage's subject: its title, or sometimes its kind and title, as in "the film Alpha"."""
     kind = kind_of(text) == "work" and re.search(
         r"\b(?:is|was) [^.]*?\b(film|song|single|album|novel|book|band|series|magazine)\b", text.text
     )
@@ -135,9 +147,10 @@ def _subject(text: Text, rng: random.Random) -> str:
 
 
 def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Hop]:
+    """Yield the training questions that a question of a data set gives."""
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
-            for question in asked(relation, subject, rng, 3):
+            for question in draw_questions(relation, subject, rng, 3):
                 yield Hop(question, value, page, occurrence(page.text, value, question), rng.choice((1, 1, 2)))
     elif name == "musique":
         for question, answer, gold in _steps(row):
@@ -151,7 +164,7 @@ def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Ho
 
 
 def _whole(row: Row, gold: list[Text], rng: random.Random) -> Iterator[Hop]:
-    """HotpotQA's questions as they are, over the passage with the answer and over both passages joined."""
+    """Yield a HotpotQA question over each passage that holds the answer, and over both passages joined."""
     answer = row.answers[0].rstrip(".")
     both = Text("+".join(each.id for each in gold), "", " ".join(each.text for each in gold))
     for text in (*gold, both, both):
@@ -161,43 +174,45 @@ def _whole(row: Row, gold: list[Text], rng: random.Random) -> Iterator[Hop]:
 
 
 def _silver(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
-    """Facts found by patterns; those of rare relations are asked twice."""
-    found = [(text, fact) for text in texts for fact in facts(text)]
+    """Yield questions for the facts that patterns find, two per fact of a rare relation."""
+    texts_and_facts = [(text, fact) for text in texts for fact in facts(text)]
     counts: dict[str, int] = {}
-    for _, fact in found:
+    for _, fact in texts_and_facts:
         counts[fact.relation] = counts.get(fact.relation, 0) + 1
-    for text, fact in found:
+    for text, fact in texts_and_facts:
         answer = text.text[fact.start : fact.end]
-        for question in asked(fact.relation, _subject(text, rng), rng, 2 if counts[fact.relation] < _RARE else 1):
+        for question in draw_questions(
+            fact.relation, _subject(text, rng), rng, 2 if counts[fact.relation] < _RARE else 1
+        ):
             yield Hop(question, answer, text, (fact.start, fact.end), rng.choice((1, 1, 2)))
 
 
 def _silent(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
-    """Questions about a passage's own subject on which the passage is silent."""
+    """Yield questions about the subjects of passages that the passages do not answer."""
     for text in texts:
         kind = kind_of(text)
         fitting = OF_PEOPLE if kind == "person" else OF_WORKS if kind == "work" else frozenset()
-        quiet = sorted(relation for relation in fitting if silent(relation, text.text))
+        quiet = sorted(relation for relation in fitting if is_silent(relation, text.text))
         if quiet:
-            yield Hop(asked(rng.choice(quiet), _subject(text, rng), rng)[0], "", text, None, 0)
+            yield Hop(draw_questions(rng.choice(quiet), _subject(text, rng), rng)[0], "", text, None, 0)
 
 
 def examples(
     hops: Hops, squad: Squad, encoder: ExampleEncoder, seed: int, share: float, limit: int | None = None
 ) -> list[Example]:
-    """Make stage 2 in training order, SQuAD mixed in with windows of other lengths than in stage 1.
+    """Return the examples of stage 2 in training order, mixed with SQuAD's.
 
     Args:
-        hops: The questions for training, and the passages to find negatives in.
-        squad: Source of SQuAD's part.
-        encoder: Cuts windows and labels tokens.
-        seed: Decides negatives, windows and order.
-        share: SQuAD's share of all examples; at least 0, below 1.
-        limit: Examples to return at most; None for all.
+        hops: Questions for training, and passages to find negatives in.
+        squad: Questions of SQuAD.
+        encoder: Encoder that cuts windows and labels tokens.
+        seed: Seed of negatives, windows and order.
+        share: SQuAD's share of all examples, at least 0 and below 1.
+        limit: Maximum number of examples. None for all.
     """
     rng = random.Random(seed)
     index = Bm25(text for each in hops.texts.values() for text in each.values())
-    made = [example for hop in hops.train for example in _one(hop, index, encoder, rng)]
+    made = [example for hop in hops.train for example in _examples_of(hop, index, encoder, rng)]
     wanted = int(len(made) * share / (1 - share))
     near: dict[str, Lookalikes] = {}
     replay: list[Example] = []
@@ -211,15 +226,16 @@ def examples(
 
 
 def _replay(
-    each: Asked, near: dict[str, Lookalikes], squad: Squad, encoder: ExampleEncoder, rng: random.Random
+    question: GoldQuestion, near: dict[str, Lookalikes], squad: Squad, encoder: ExampleEncoder, rng: random.Random
 ) -> list[Example]:
-    title = each.text.title
+    """Return the examples of a SQuAD question, with other window lengths than in stage 1."""
+    title = question.text.title
     near[title] = near.get(title) or Lookalikes(squad.articles[title])
-    return list(squad_examples(each, near[title], encoder, rng, BUDGETS))
+    return list(squad_examples(question, near[title], encoder, rng, BUDGETS))
 
 
-def _one(hop: Hop, index: Bm25, encoder: ExampleEncoder, rng: random.Random) -> Iterator[Example]:
-    """The question over its own passage and over others that BM25 finds for it."""
+def _examples_of(hop: Hop, index: Bm25, encoder: ExampleEncoder, rng: random.Random) -> Iterator[Example]:
+    """Yield a question's examples: over its own passage, and over others that BM25 finds for it."""
     chosen: Sequence[tuple[Text, tuple[int, int] | None]] = [(hop.text, hop.span)] if hop.span or not hop.answer else []
     others: list[Text] = []
     if hop.negatives:
@@ -231,4 +247,5 @@ def _one(hop: Hop, index: Bm25, encoder: ExampleEncoder, rng: random.Random) -> 
 
 
 def _answerless(text: Text, hop: Hop) -> bool:
+    """Return whether a passage is not the question's own and lacks its answer."""
     return text.title != hop.text.title and hop.answer.lower() not in f"{text.title} {text.text}".lower()

@@ -1,4 +1,4 @@
-"""Reading the data sets: folders with `*_questions.jsonl.gz` and `*_corpus.jsonl.gz` in the common layout."""
+"""Data sets in the common layout: folders with `*_questions.jsonl.gz` and `*_corpus.jsonl.gz`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrag.evaluation.datasets.layout import Question, numbered_lines, read_ques
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A passage of a corpus."""
+    """Passage of a corpus."""
 
     id: str
     title: str
@@ -20,8 +20,15 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question, its answers and the passage they are in; `group` names the set and form of one to measure on."""
+class GoldQuestion:
+    """Question with its answers and the passage that holds them.
+
+    Args:
+        question: The question.
+        answers: Its correct answers.
+        text: Passage that holds an answer.
+        group: Name of the data set and form that the question is measured under. Empty if it is not measured.
+    """
 
     question: str
     answers: tuple[str, ...]
@@ -31,67 +38,76 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Row(Question):
-    """A question with 2Wiki's triples: subject, relation, value."""
+    """Question of a data set, with 2Wiki's triples of subject, relation and value."""
 
     evidences: tuple[tuple[str, str, str], ...] | None = None
 
 
 class Corpus(dict[str, Text]):
-    """Passages by id. Raises `DataError` for one that is not there."""
+    """Passages by id.
+
+    Raises:
+        DataError: No passage has the id.
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
 
-    def __missing__(self, wanted: str) -> Text:
+    def __missing__(self, passage_id: str) -> Text:
         raise DataError(
-            f"{self._path} lacks the passage {wanted}, which a question rests on: fetch questions and corpus again"
+            f"{self._path} lacks the passage {passage_id}, which a question rests on: fetch questions and corpus again"
         )
 
 
 def missing(folder: Path, names: Sequence[str]) -> str:
-    """Say in one sentence which set the folder lacks.
+    """Return a message for the first set that a folder lacks; empty if it has all.
 
     Args:
-        folder: Holds one folder per set.
-        names: Sets that must be there.
-
-    Returns:
-        The sentence, about the first set missing; empty if none is.
+        folder: Folder with one folder per set.
+        names: Sets that are needed.
     """
     lacks = next((name for name in names if not (folder / name).is_dir()), None)
     return f"{folder} has no set {lacks}: name the folder with {', '.join(names)}" if lacks else ""
 
 
 def rows(path: Path) -> list[Row]:
-    """The questions of a file. Raises `DataError`."""
+    """Return the questions of a file.
+
+    Raises:
+        DataError: The file is missing or broken.
+    """
     return list(read_questions_as(Row, path))
 
 
 def corpus(path: Path) -> Corpus:
-    """The passages of a file. Raises `DataError`."""
+    """Return the passages of a file.
+
+    Raises:
+        DataError: The file is missing or broken.
+    """
     import msgspec
 
     decoder = msgspec.json.Decoder(Text)
-    found = Corpus(path)
+    texts = Corpus(path)
     for number, line in numbered_lines(path):
         try:
             text = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(f"{path} line {number} is no passage ({error}): fetch the file again") from error
-        found[text.id] = text
-    return found
+        texts[text.id] = text
+    return texts
 
 
 def gold(row: Row, texts: Corpus) -> Text:
-    """Return the first passage that a question rests on.
+    """Return the first passage that a question needs.
 
     Args:
         row: The question.
         texts: Passages of its set.
 
     Raises:
-        DataError: the question names no passage, or one that is not there.
+        DataError: The question names no passage, or one that is missing.
     """
     if not row.supporting:
         raise DataError(f"the question {row.id} names no supporting passage: fetch the set again")

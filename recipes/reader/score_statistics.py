@@ -1,4 +1,4 @@
-"""Statistics of scores: the area under the ROC curve, and Platt's sigmoid."""
+"""Statistics of scores: area under the ROC curve, and Platt's calibration of scores to chances."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _NEWTON_STEPS = 25
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return the share of pairs in which a positive scores above a negative; a tie counts half.
+    """Return the share of pairs in which a positive scores above a negative. A tie counts half.
 
     Args:
         positive: Scores that should be high.
-        negative: Scores that should be low. The share is 0 where either side is empty.
+        negative: Scores that should be low. The share is 0 if either side is empty.
     """
     order = sorted([(value, 1) for value in positive] + [(value, 0) for value in negative])
     ranks: dict[float, list[int]] = {}
@@ -25,11 +25,11 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def platt(scores: Sequence[float], right: Sequence[float]) -> tuple[float, float]:
-    """Fit the logistic curve from scores to the chance of being right, by Newton's method.
+    """Return the logistic curve from scores to the chance of being correct, fitted by Newton's method.
 
     Args:
-        scores: At least one.
-        right: 1 or 0 for each score; shares between are allowed.
+        scores: At least one score.
+        right: 1 or 0 for each score, or a number between.
 
     Returns:
         Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
@@ -40,7 +40,7 @@ def platt(scores: Sequence[float], right: Sequence[float]) -> tuple[float, float
     scale, offset = 0.0, 0.0
     for _ in range(_NEWTON_STEPS):
         chances = [logistic(scale * value + offset) for value in values]
-        gaps = [chance - wanted for chance, wanted in zip(chances, right, strict=True)]
+        gaps = [chance - label for chance, label in zip(chances, right, strict=True)]
         weights = [max(chance * (1 - chance), 1e-6) for chance in chances]
         slope = sum(gap * value for gap, value in zip(gaps, values, strict=True)) + scale
         a = sum(weight * value * value for weight, value in zip(weights, values, strict=True)) + 1.0

@@ -1,4 +1,4 @@
-"""BM25 over passages in memory, for negatives and for measuring: stemmed, title and text together."""
+"""BM25 over the stemmed titles and texts of passages in memory, for negatives and for measuring."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from recipes.reader.layout import Text
 
 
 class Bm25:
-    """An index of a corpus."""
+    """BM25 index of passages."""
 
     def __init__(self, texts: Iterable[Text]) -> None:
         import tantivy
@@ -30,8 +30,8 @@ class Bm25:
         """Return the best passages, best first.
 
         Args:
-            query: Plain words; punctuation and letter case do not count.
-            count: Passages at most; only those that share a word are found.
+            query: Search words. Punctuation and letter case are ignored.
+            count: Maximum number of passages. Every passage shares a word with the query.
         """
         parsed = self._index.parse_query(" ".join(re.findall(r"\w+", query.lower())), ["body"])
         hits = self._searcher.search(parsed, count).hits

@@ -1,7 +1,4 @@
-"""Stage 1: SQuAD's training questions, and passages of the same article that share words but lack the answer.
-
-Some articles are held out: they set thresholds and calibrate confidence, and are never trained on.
-"""
+"""Examples of stage 1: SQuAD's training questions, and similar passages of the same article that lack the answer."""
 
 # ruff: noqa: S311  seeds must repeat
 
@@ -15,32 +12,32 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.errors import DataError
-from recipes.reader.layout import Asked, Text, corpus, gold, rows
+from recipes.reader.layout import GoldQuestion, Text, corpus, gold, rows
 from recipes.reader.windows import Example, ExampleEncoder, occurrence, terms
 
 HELD_OUT_ARTICLES = 20
-NEGATIVES = 0.33  # a question
+NEGATIVES = 0.33  # per question
 SHORT, LONG = (48, 64, 80, 96, 112), (80, 104, 128, 160, 200)  # tokens of a window, early and late in training
 
 
 @dataclass(frozen=True, slots=True)
 class Squad:
-    """The questions to train on and those held out, with all passages by article."""
+    """Questions for training and held-out questions, with all passages by article."""
 
-    train: tuple[Asked, ...]
-    held_out: tuple[Asked, ...]
+    train: tuple[GoldQuestion, ...]
+    held_out: tuple[GoldQuestion, ...]
     articles: dict[str, list[Text]]
 
 
 def load(folder: Path, seed: int) -> Squad:
-    """Read the training split and hold `HELD_OUT_ARTICLES` articles out.
+    """Read the training split, and hold `HELD_OUT_ARTICLES` articles out.
 
     Args:
-        folder: Holds `train_full_questions.jsonl.gz` and `train_full_corpus.jsonl.gz`.
-        seed: Decides which articles are held out.
+        folder: Folder with `train_full_questions.jsonl.gz` and `train_full_corpus.jsonl.gz`.
+        seed: Seed that decides which articles are held out.
 
     Raises:
-        DataError: a file is missing or broken, or has too few articles.
+        DataError: A file is missing or broken, or has too few articles.
     """
     texts = corpus(folder / "train_full_corpus.jsonl.gz")
     articles: dict[str, list[Text]] = defaultdict(list)
@@ -50,15 +47,15 @@ def load(folder: Path, seed: int) -> Squad:
         raise DataError(
             f"{folder} has {len(articles)} articles, of which {HELD_OUT_ARTICLES} are held out: fetch it again"
         )
-    held = set(random.Random(seed).sample(sorted(articles), HELD_OUT_ARTICLES))
+    held_out_titles = set(random.Random(seed).sample(sorted(articles), HELD_OUT_ARTICLES))
     questions = rows(folder / "train_full_questions.jsonl.gz")
-    asked = [Asked(row.question, row.answers, gold(row, texts)) for row in questions if row.answers]
-    train = tuple(each for each in asked if each.text.title not in held)
-    return Squad(train, tuple(each for each in asked if each.text.title in held), dict(articles))
+    usable = [GoldQuestion(row.question, row.answers, gold(row, texts)) for row in questions if row.answers]
+    train = tuple(each for each in usable if each.text.title not in held_out_titles)
+    return Squad(train, tuple(each for each in usable if each.text.title in held_out_titles), dict(articles))
 
 
 class Lookalikes:
-    """Passages of one article ranked by the rare words they share with a question."""
+    """Passages of an article, ranked by the rare words that they share with a question."""
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
@@ -66,62 +63,66 @@ class Lookalikes:
         counts = Counter(word for words in self._terms for word in words)
         self._rarity = {word: math.log(1 + len(texts) / count) for word, count in counts.items()}
 
-    def of(self, asked: Asked, count: int = 6) -> list[Text]:
-        """Return the nearest passages that hold no answer, nearest first.
+    def of(self, question: GoldQuestion, count: int = 6) -> list[Text]:
+        """Return the most similar passages without the answer, most similar first.
 
         Args:
-            asked: The question; its own passage is left out.
-            count: Passages at most; fewer where near ones hold an answer.
+            question: The question. Its own passage is left out.
+            count: Maximum number of passages. There are fewer if similar passages hold the answer.
         """
-        wanted = terms(asked.question)
-        scored = [(math.fsum(self._rarity[w] for w in wanted & words), i) for i, words in enumerate(self._terms)]
+        question_terms = terms(question.question)
+        scored = [
+            (math.fsum(self._rarity[w] for w in question_terms & words), i) for i, words in enumerate(self._terms)
+        ]
         nearest = [self._texts[i] for _, i in sorted(scored, reverse=True)[: count + 1]]
-        answers = [answer.lower() for answer in asked.answers]
-        return [t for t in nearest if t is not asked.text and not any(a in t.text.lower() for a in answers)][:count]
+        answers = [answer.lower() for answer in question.answers]
+        return [t for t in nearest if t is not question.text and not any(a in t.text.lower() for a in answers)][:count]
 
 
 def examples(squad: Squad, encoder: ExampleEncoder, seed: int, limit: int | None = None) -> list[Example]:
-    """Make examples in training order: short windows first, longer ones later.
+    """Return the examples of stage 1 in training order, with short windows first and longer windows later.
 
     Args:
-        squad: Questions to train on, and the articles to find negatives in.
-        encoder: Cuts windows and labels tokens.
-        seed: Decides order, windows and negatives.
-        limit: Questions are added until there are so many examples, so there may be one more; None for all.
+        squad: Questions for training, and articles to find negatives in.
+        encoder: Encoder that cuts windows and labels tokens.
+        seed: Seed of order, windows and negatives.
+        limit: Number of examples after which no question is added, so there may be one more. None for all.
     """
     rng = random.Random(seed)
     lookalikes = {title: Lookalikes(texts) for title, texts in squad.articles.items()}
-    asked = list(squad.train)
-    rng.shuffle(asked)
+    questions = list(squad.train)
+    rng.shuffle(questions)
     made: list[Example] = []
-    for place, each in enumerate(asked):
+    for place, each in enumerate(questions):
         if limit is not None and len(made) >= limit:
             break
-        done = len(made) / limit if limit else place / len(asked)
-        made += one(each, lookalikes[each.text.title], encoder, rng, LONG if rng.random() < done else SHORT)
+        done = len(made) / limit if limit else place / len(questions)
+        made += examples_of(each, lookalikes[each.text.title], encoder, rng, LONG if rng.random() < done else SHORT)
     return made
 
 
-def one(
-    asked: Asked, near: Lookalikes, encoder: ExampleEncoder, rng: random.Random, budgets: Sequence[int]
+def examples_of(
+    question: GoldQuestion, near: Lookalikes, encoder: ExampleEncoder, rng: random.Random, budgets: Sequence[int]
 ) -> Iterator[Example]:
-    """Yield the question over its passage, and at times over one that does not answer it.
+    """Yield a question's examples: over its passage, and for some questions over one that does not answer it.
 
     Args:
-        asked: The question; its first answer is the label.
-        near: Passages of its article, to draw the negative from.
-        encoder: Cuts windows and labels tokens.
+        question: The question. Its first answer is the label.
+        near: Passages of its article to draw the negative from.
+        encoder: Encoder that cuts windows and labels tokens.
         rng: Draws window lengths, titles and negatives.
-        budgets: Tokens of a passage's window to draw from.
+        budgets: Window lengths in tokens to draw from.
     """
-    span = occurrence(asked.text.text, asked.answers[0], asked.question)
+    span = occurrence(question.text.text, question.answers[0], question.question)
     titled = rng.random() < 0.6
     if span is not None:
-        made = encoder.example(asked.question, asked.text, span, budget=rng.choice(budgets), titled=titled, rng=rng)
+        made = encoder.example(
+            question.question, question.text, span, budget=rng.choice(budgets), titled=titled, rng=rng
+        )
         if made is not None:
             yield made
-    if rng.random() < NEGATIVES and (others := near.of(asked)):
+    if rng.random() < NEGATIVES and (others := near.of(question)):
         other = rng.choice(others)
-        made = encoder.example(asked.question, other, None, budget=rng.choice(budgets), titled=titled, rng=rng)
+        made = encoder.example(question.question, other, None, budget=rng.choice(budgets), titled=titled, rng=rng)
         if made is not None:
             yield made

@@ -1,8 +1,9 @@
-"""Optimisation on CPU cores: one worker process a core, weights averaged every few steps (local SGD over gloo).
+"""Training of the reader on CPU cores: one worker process per core, with weights averaged every few steps.
 
-The network computes in bfloat16, the optimiser keeps float32 master weights in one flat buffer, so averaging, copying
-back and checkpoints are single operations. Word embeddings stay frozen. Steps depend on the seed and the number of
-workers only; a run that was killed goes on from its last checkpoint. A worker that is stopped (SIGSTOP) just waits.
+This is local SGD over gloo. The network computes in bfloat16. The optimiser keeps float32 master weights in one flat
+buffer, so averaging, copying back and saving are single operations. Word embeddings stay frozen. The steps only depend
+on the seed and the number of workers. A stopped run resumes from its last checkpoint. A worker that is suspended
+(SIGSTOP) makes the others wait.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -34,15 +35,26 @@ from pyrag._io.files import AtomicFile
 from recipes.reader.model import Reader
 from recipes.reader.windows import Example
 
-_HEAD_RATE = 5.0  # the head starts from nothing, the encoder does not
-_BUCKET = 48  # batches whose examples are sorted by length together
+_HEAD_RATE = 5.0  # factor of the head's learning rate, since only the encoder is pretrained
+_BUCKET = 48  # batches per bucket whose examples are sorted by length
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of one training stage. `rate` falls in a line from its peak to `last` times the peak.
+    """Settings of a training stage.
 
-    `until` is the share of the examples after which the stage ends; the rate's line is that of the whole.
+    Args:
+        name: Name of the stage, which its files begin with.
+        rate: Peak of the learning rate.
+        last: Share of the peak that the rate falls to, in a line over all examples.
+        until: Share of the examples after which the stage ends.
+        warmup: Steps until the rate reaches its peak.
+        batch: Examples per batch of a worker.
+        workers: Number of worker processes.
+        threads: Threads per worker.
+        average_every: Steps between two averages of the weights.
+        save_every: Seconds between two checkpoints.
+        seed: Seed of the batches.
     """
 
     name: str
@@ -50,16 +62,18 @@ class Recipe:
     last: float = 0.0
     until: float = 1.0
     warmup: int = 150
-    batch: int = 16  # a worker
+    batch: int = 16
     workers: int = 2
     threads: int = 1
     average_every: int = 8
-    save_every: float = 120.0  # seconds
+    save_every: float = 120.0
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
+    """Examples as tensors, padded to the same length."""
+
     ids: Tensor
     mask: Tensor
     types: Tensor
@@ -68,19 +82,19 @@ class Batch:
 
 
 def batches(lengths: Sequence[int], size: int, rank: int, workers: int, seed: int) -> list[list[int]]:
-    """Plan a worker's batches; the workers' n-th batches are of like length.
+    """Return a worker's batches. The n-th batches of all workers have similar lengths.
 
-    Examples keep their order but for sorting by length within buckets, so that a batch needs little padding.
+    Examples keep their order, but are sorted by length within buckets so that a batch needs little padding.
 
     Args:
-        lengths: Tokens of each example.
-        size: Examples of a batch of one worker.
-        rank: The worker, from 0.
+        lengths: Number of tokens of each example.
+        size: Number of examples per batch of a worker.
+        rank: Number of the worker, from 0.
         workers: Number of all workers.
-        seed: Must be the same for all workers.
+        seed: Seed, the same for all workers.
 
     Returns:
-        Positions of the examples of each batch; a rest too small for a batch of every worker is left out.
+        Positions of the examples of each batch. A remainder too small for a batch of every worker is left out.
     """
     rng = random.Random(seed)
     step = size * workers
@@ -94,6 +108,7 @@ def batches(lengths: Sequence[int], size: int, rank: int, workers: int, seed: in
 
 
 def collate(examples: Sequence[Example]) -> Batch:
+    """Return examples as a batch."""
     longest = max(len(each.ids) for each in examples)
     ids = torch.zeros(len(examples), longest, dtype=torch.long)
     mask, types = torch.zeros_like(ids), torch.zeros_like(ids)
@@ -107,7 +122,7 @@ def collate(examples: Sequence[Example]) -> Batch:
 
 
 def _loss_of(model: Reader, batch: Batch) -> Tensor:
-    """Return the cross-entropy of start and end over the passage's tokens and "no answer"."""
+    """Return the cross-entropy of start and end, over the passage's tokens and "no answer"."""
     scores = model(batch.ids, batch.mask, batch.types).float()
     allowed = batch.types.bool()
     allowed[:, 0] = True
@@ -118,9 +133,7 @@ def _loss_of(model: Reader, batch: Batch) -> Tensor:
 
 
 class Weights:
-    """The trained parameters, three times and flat: float32 masters, bfloat16 copies for the model, bfloat16
-    gradients.
-    """
+    """Trained parameters in three flat buffers: float32 masters, and bfloat16 copies and gradients of the model."""
 
     def __init__(self, model: Reader) -> None:
         model.encoder.words.weight.requires_grad = False
@@ -150,7 +163,7 @@ class Weights:
         self._sizes = sizes
 
     def step(self, rate: float) -> None:
-        """One update from the gradients gathered, which it clears."""
+        """Make one update from the collected gradients, and clear them."""
         gradient = self.gradient.float()
         norm = gradient.norm()
         gradient *= (1.0 / (norm + 1e-6)).clamp(max=1.0)
@@ -163,9 +176,11 @@ class Weights:
         self.publish()
 
     def publish(self) -> None:
+        """Copy the masters to the model."""
         self.copy.copy_(self.master)
 
     def average(self, workers: int) -> None:
+        """Replace the masters by their average over all workers."""
         torch.distributed.all_reduce(self.master)
         self.master /= workers
         self.publish()
@@ -175,20 +190,20 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
     """Return the learning rate of a step.
 
     Args:
-        recipe: Holds peak, warm-up steps and the share of the peak at the end.
-        step: From 0.
-        steps: Steps of the whole plan, also of what comes after `recipe.until`.
+        recipe: Settings of the stage.
+        step: Number of the step, from 0.
+        steps: Number of steps for all examples, including steps after `recipe.until`.
     """
     warm = min(1.0, (step + 1) / recipe.warmup) if recipe.warmup else 1.0
     return recipe.rate * warm * (1 - (1 - recipe.last) * step / steps)
 
 
 def weights_of(model: Reader, weights: Weights) -> dict[str, Tensor]:
-    """Return the model's state in float32, with masters in place of the bfloat16 copies.
+    """Return the model's state in float32, with the masters instead of the bfloat16 copies.
 
     Args:
-        model: The network that `weights` was made of.
-        weights: Holds the masters.
+        model: Network that `weights` was made of.
+        weights: Parameters with their masters.
     """
     state = {name: tensor.float().clone() for name, tensor in model.state_dict().items()}
     at = 0
@@ -201,7 +216,7 @@ def weights_of(model: Reader, weights: Weights) -> dict[str, Tensor]:
 
 
 class Worker:
-    """One process of a stage: its batches, weights, progress and checkpoints."""
+    """Process of a stage, with its batches, weights, progress and checkpoints."""
 
     def __init__(self, rank: int, recipe: Recipe, examples: Sequence[Example], first: Path, out: Path) -> None:
         self.rank, self.recipe, self.examples, self.out = rank, recipe, examples, out
@@ -215,6 +230,7 @@ class Worker:
         self.losses: list[float] = []
 
     def train(self) -> None:
+        """Run the remaining steps and save checkpoints. The first worker also reports and saves the trained weights."""
         self._resume()
         began, saved, first = time.monotonic(), time.monotonic(), self.done
         while self.done < self.end:
@@ -241,7 +257,7 @@ class Worker:
             self.weights.average(self.recipe.workers)
 
     def _together(self, wish: bool) -> bool:
-        """The first worker's wish, so that all do the same."""
+        """Return the first worker's wish in all workers, so that all do the same."""
         if self.recipe.workers == 1:
             return wish
         flag = torch.tensor([float(wish)])
@@ -266,7 +282,7 @@ class Worker:
         save_atomic(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
 
     def _resume(self) -> None:
-        """Go on from the last checkpoint; where a kill left the workers' files unlike, all take the first one's."""
+        """Load the last checkpoint, if any. If the workers' checkpoints differ in steps, all load the first's."""
         if not all(self._state_path(rank).exists() for rank in range(self.recipe.workers)):
             return
         states: list[dict[str, Any]] = [torch.load(self._state_path(r)) for r in range(self.recipe.workers)]
@@ -280,11 +296,11 @@ class Worker:
 
 
 def save_examples(examples: Sequence[Example], path: Path) -> None:
-    """Write examples to a compressed archive in one step; small enough to load in every worker.
+    """Write examples to a compressed archive in one step.
 
     Args:
-        examples: At least one; token ids below 65,536.
-        path: Replaced if it is there.
+        examples: At least one example, with token ids below 65,536.
+        path: File to write. An existing file is replaced.
     """
     ids = np.concatenate([np.asarray(each.ids, dtype=np.uint16) for each in examples])
     labels = np.asarray([(len(e.ids), e.split, e.start, e.end) for e in examples], dtype=np.int32)
@@ -293,6 +309,7 @@ def save_examples(examples: Sequence[Example], path: Path) -> None:
 
 
 def load_examples(path: Path) -> list[Example]:
+    """Return the examples in an archive."""
     with np.load(path) as stored:
         ids, labels = stored["ids"], stored["labels"]
     ends = labels[:, 0].cumsum()
@@ -303,23 +320,24 @@ def load_examples(path: Path) -> list[Example]:
 
 
 def save_atomic(value: object, path: Path) -> None:
-    """Replace a checkpoint in one step.
+    """Write a checkpoint in one step.
 
     Args:
-        value: All that `torch.save` can write.
-        path: In a folder that is there.
+        value: Anything that `torch.save` can write.
+        path: File in an existing folder. An existing file is replaced.
     """
     with AtomicFile(path) as file:
         torch.save(value, file)
 
 
 def _leave_with(parent: BaseProcess) -> None:
-    """A killed parent tells its workers nothing; without this they would train on."""
+    """End this process when its parent ends, since a killed parent cannot stop its workers."""
     parent.join()
     os._exit(1)
 
 
 def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> None:
+    """Run a worker process."""
     torch.set_num_threads(recipe.threads)
     torch.manual_seed(recipe.seed)
     parent = parent_process()
@@ -336,19 +354,20 @@ def _work(rank: int, recipe: Recipe, examples: Path, first: Path, out: Path) -> 
 
 
 def run(recipe: Recipe, examples: Path, first: Path, out: Path) -> Path:
-    """Train one stage, or go on from its last checkpoint. Does nothing if its weights are there.
+    """Train a stage, from its last checkpoint if there is one. If its trained weights exist, do nothing.
 
     Args:
-        recipe: Name, rates and number of worker processes.
+        recipe: Settings of the stage.
         examples: File of prepared examples.
-        first: File with the weights to begin from.
-        out: Folder of checkpoints and of the weights reached.
+        first: File with the weights to start from.
+        out: Folder of checkpoints and of the trained weights.
 
     Returns:
-        The file with the weights reached.
+        The file with the trained weights.
 
     Raises:
-        SystemExit: a checkpoint in `out` is of another run; with several workers torch's `ProcessExitedException`.
+        SystemExit: A checkpoint in `out` belongs to another run. With several workers, torch raises
+            `ProcessExitedException` instead.
     """
     from torch.multiprocessing.spawn import spawn
 

@@ -1,7 +1,7 @@
-"""A question and a passage as labelled tokens: cutting windows, finding the answer, aligning it to tokens. No torch.
+"""Question and passage as labelled tokens: cutting windows, finding the answer, aligning it to tokens, without torch.
 
-The form of an input is `pyrag.embedded.reader.neural.windows`. A label is the first and last token of the answer, both
-0 (the `[CLS]`) where the window does not hold one.
+`pyrag.embedded.reader.neural.windows` defines the form of an input. A label is the first and last token of the answer,
+or 0 and 0 (`[CLS]`) if the window does not hold it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ ANSWER_TOKENS = 30
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Token ids, where the passage part begins, and the answer's first and last token (0, 0: no answer)."""
+    """Labelled tokens of a question and a window.
+
+    Args:
+        ids: Token ids.
+        split: Position of the first token after the question.
+        start: Position of the answer's first token. Zero for "no answer".
+        end: Position of the answer's last token. Zero for "no answer".
+    """
 
     ids: list[int]
     split: int
@@ -28,43 +35,46 @@ class Example:
 
 
 def occurrence(text: str, answer: str, question: str) -> tuple[int, int] | None:
-    """Find an answer in a text: whole words first, then where the surroundings share most with the question.
+    """Return the occurrence of an answer in a text that most likely answers the question.
+
+    Occurrences as whole words come first, then those whose surroundings share more words with the question.
 
     Args:
-        text: The passage's text.
-        answer: Looked for in its own letter case first, then in any.
-        question: Its words are looked for 120 characters to either side.
+        text: Text of the passage.
+        answer: The answer. Its letter case is ignored only if the text does not hold it as written.
+        question: Question whose words are searched for within 120 characters of the answer.
 
     Returns:
-        First character and the one after the last; None where the text lacks the answer.
+        Position of the first character and position after the last; None if the text lacks the answer.
     """
-    found = [match.start() for match in re.finditer(re.escape(answer), text)]
-    if not found:
-        found = [match.start() for match in re.finditer(re.escape(answer), text, re.IGNORECASE)]
-    if not found:
+    starts = [match.start() for match in re.finditer(re.escape(answer), text)]
+    if not starts:
+        starts = [match.start() for match in re.finditer(re.escape(answer), text, re.IGNORECASE)]
+    if not starts:
         return None
-    wanted = terms(question)
+    question_terms = terms(question)
 
     def merit(at: int) -> tuple[bool, int]:
         end = at + len(answer)
         whole = not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum())
-        return whole, len(wanted & terms(text[max(0, at - 120) : end + 120]))
+        return whole, len(question_terms & terms(text[max(0, at - 120) : end + 120]))
 
-    best = max(found, key=merit)
+    best = max(starts, key=merit)
     return best, best + len(answer)
 
 
 def terms(text: str) -> set[str]:
+    """Return the words of a text that have at least three letters, in small letters."""
     return {word for word in re.findall(r"\w+", text.lower()) if len(word) > 2}
 
 
 def token_span(offsets: Offsets, start: int, end: int) -> tuple[int, int] | None:
-    """Return the first and last token that overlap some characters; None if no token does.
+    """Return the first and last token that overlap a range of characters; None if no token does.
 
     Args:
-        offsets: First character of each token and the one after its last.
-        start: First character.
-        end: The character after the last.
+        offsets: For each token the position of its first character and the position after its last.
+        start: Position of the first character.
+        end: Position after the last character.
     """
     inside = [index for index, (left, right) in enumerate(offsets) if right > start and left < end]
     return (inside[0], inside[-1]) if inside else None
@@ -73,17 +83,17 @@ def token_span(offsets: Offsets, start: int, end: int) -> tuple[int, int] | None
 def cut(
     count: int, budget: int, starts: Iterable[int], keep: tuple[int, int] | None, rng: random.Random
 ) -> tuple[int, int]:
-    """Choose a window of tokens, mostly from a sentence's start.
+    """Return a window of tokens, which mostly begins at a sentence's start.
 
     Args:
-        count: Tokens of the passage.
-        budget: Tokens of the window, at most.
-        starts: Tokens that begin sentences.
-        keep: First and last token that the window must hold, `budget` tokens at most; None for a window anywhere.
+        count: Number of the passage's tokens.
+        budget: Maximum number of tokens in the window.
+        starts: Positions of tokens that begin sentences.
+        keep: First and last token that the window must hold, at most `budget` tokens. None for a window anywhere.
         rng: Draws the window.
 
     Returns:
-        First token of the window and the one after its last.
+        Position of the window's first token and position after its last.
     """
     if count <= budget:
         return 0, count
@@ -98,35 +108,37 @@ def cut(
 
 
 class ExampleEncoder:
-    """Makes examples with one tokenizer; a passage is tokenised once."""
+    """Maker of examples that tokenises each passage once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._seen: dict[str, Encoded] = {}
 
     def _encoded(self, text: Text) -> Encoded:
+        """Return a passage's tokens."""
         if text.id not in self._seen:
             self._seen[text.id] = self._tokenizer.encode(text.text, add_special_tokens=False)
         return self._seen[text.id]
 
     def _tokens(self, text: str) -> list[int]:
+        """Return the token ids of a text."""
         return self._tokenizer.encode(text, add_special_tokens=False).ids
 
     def example(
         self, question: str, text: Text, span: tuple[int, int] | None, *, budget: int, titled: bool, rng: random.Random
     ) -> Example | None:
-        """Make an example of one window.
+        """Return the example of a window.
 
         Args:
-            question: The question in words.
-            text: The passage to cut the window from.
-            span: First character of the answer and the one after its last; None for "no answer".
-            budget: Tokens of the window at most, without question and title; more where the answer needs them.
-            titled: Put the passage's title before the window.
+            question: The question.
+            text: Passage to cut the window from.
+            span: Position of the answer's first character and position after its last. None for "no answer".
+            budget: Maximum number of tokens without question and title. The window grows if the answer needs more.
+            titled: True to put the passage's title before the window.
             rng: Draws the window.
 
         Returns:
-            The example; None where no token holds the answer or it is longer than `ANSWER_TOKENS`.
+            The example; None if no token holds the answer or the answer is longer than `ANSWER_TOKENS`.
         """
         encoded = self._encoded(text)
         tokens, offsets = encoded.ids, encoded.offsets

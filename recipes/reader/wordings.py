@@ -1,6 +1,6 @@
-"""Wordings of sub-questions that ask for a relation, from the plain to the clumsy, for training only.
+"""Wordings of questions that ask for a relation, from plain to clumsy, for training only.
 
-`{}` is the subject. Several per relation, so that the reader learns the relation and not one sentence.
+`{}` stands for the subject. Each relation has several wordings so that the reader learns the relation, not a sentence.
 """
 
 # ruff: noqa: E501  tables of patterns read better one entry a line
@@ -95,7 +95,7 @@ WORDINGS: dict[str, tuple[str, ...]] = {
     "genre": ("What is the genre of {}?", "What genre is {}?", "What kind of film is {}?"),
 }  # fmt: skip
 
-# Words without which a passage says nothing of the relation: where none occurs, "no answer" is a safe label.
+# Patterns of words that a passage needs to state a relation. If no word occurs, "no answer" is a safe label.
 CUES: dict[str, str] = {
     "director": r"direct|film|movie|\bby\b|made|helm",
     "composer": r"music|compos|scor|song|sound|\bby\b|written",
@@ -122,26 +122,26 @@ CUES: dict[str, str] = {
 
 
 def wordings(relation: str) -> tuple[str, ...]:
-    """All wordings of a relation, the plainest first; one without wordings of its own is asked by its name."""
+    """Return all wordings of a relation, plainest first. A relation without wordings is asked for by its name."""
     by_name = f"What is the {relation} of {{}}?", f"What is {{}}'s {relation}?", f"{{}}: {relation}?"
     return WORDINGS.get(relation, by_name)
 
 
-def asked(relation: str, subject: str, rng: random.Random, count: int = 1) -> list[str]:
-    """Draw different questions for one relation.
+def draw_questions(relation: str, subject: str, rng: random.Random, count: int = 1) -> list[str]:
+    """Return different questions for a relation.
 
     Args:
-        relation: Its name; one without wordings of its own is asked by it.
-        subject: Put in the place of `{}`.
+        relation: Name of the relation.
+        subject: Subject of the questions.
         rng: Draws wordings and small flaws.
-        count: Questions at most; no more than the relation has wordings.
+        count: Maximum number of questions. There are fewer if the relation has fewer wordings.
     """
     known = wordings(relation)
     return [_roughen(each.format(subject), rng) for each in rng.sample(known, min(count, len(known)))]
 
 
 def _roughen(question: str, rng: random.Random) -> str:
-    """At times without the question mark, or with the article's qualifier dropped."""
+    """Return a question with small flaws: sometimes without its question mark, or without a qualifier in brackets."""
     if rng.random() < 0.1:
         question = question.rstrip("?")
     if rng.random() < 0.5:
@@ -149,11 +149,11 @@ def _roughen(question: str, rng: random.Random) -> str:
     return question
 
 
-def silent(relation: str, text: str) -> bool:
-    """Return whether the text surely says nothing of the relation.
+def is_silent(relation: str, text: str) -> bool:
+    """Return whether a text certainly does not state a relation.
 
     Args:
-        relation: Its name; never silent for one that is not in `CUES`.
-        text: A passage's text.
+        relation: Name of the relation. A relation that is not in `CUES` is never silent.
+        text: Text of a passage.
     """
     return relation in CUES and not re.search(CUES[relation], text, re.IGNORECASE)

@@ -1,13 +1,13 @@
 """Training of the embedded reader by reward (GRPO): `python -m recipes.span_policy`, on a CPU, in minutes.
 
-The reader is a policy over the spans of a question's passages and "unknown". Groups of them are drawn for each
-question, scored as `pyrag_rl.rewards.agents` scores any Answer agent, and made more or less likely by how they compare
-within their group (GRPO; the rollouts, rewards and updates that verl makes for a language model, in one process).
+The reader is a policy over "unknown" and the spans of a question's passages. For each question, a group of these
+actions is drawn and scored as `pyrag_rl.rewards.agents` scores any Answer agent. Actions better than their group's mean
+become more likely. Rollouts, rewards and updates run in one process; for language models, verl does this work.
 
     rows      training and held-out questions with passages, from the folders that the reader was trained on
-    policy    from a question and its passages to the distribution over actions, and from an action to its answer
+    policy    distribution over the actions of a question, and the answer of an action
     start     the shipped reader as torch weights
-    train     the loop: rollouts, advantages, updates, evaluation, resume, export
+    train     rollouts, advantages, updates, evaluation, resuming, export
 
-Only this needs torch. The result is a folder for `pyrag ask --llm embedded:FOLDER`.
+Only `policy`, `start` and `train` need torch. The result is a folder for `pyrag ask --llm embedded:FOLDER`.
 """

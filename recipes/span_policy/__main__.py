@@ -1,4 +1,4 @@
-"""Command that trains the embedded reader by reward. Running it again continues a stopped run."""
+"""Command that trains the embedded reader by reward, or resumes a stopped run."""
 
 # ruff: noqa: T201  progress goes to the terminal
 
@@ -18,9 +18,9 @@ def config_of(file: Path | None = None, pairs: list[str] | None = None, **flags:
     """Return the config of a run.
 
     Args:
-        file: YAML file of training settings, over the recipe's.
-        pairs: Settings as `key=value`, over both.
-        flags: Settings over both files; None counts as missing.
+        file: YAML file of training settings. They override the recipe's settings.
+        pairs: Settings as `KEY=VALUE`. They override everything else.
+        flags: Settings that override both files. None counts as missing.
 
     Raises:
         ConfigError: A setting is unknown or out of its range.
@@ -31,7 +31,7 @@ def config_of(file: Path | None = None, pairs: list[str] | None = None, **flags:
 
 
 def main() -> None:
-    """Train as the command line says."""
+    """Train with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m recipes.span_policy", description=__doc__)
     parser.add_argument("--data", required=True, help="training rows, as recipes.span_policy.rows writes them")
     parser.add_argument("--eval-data", help="rows that share no question with --data, scored before and after")

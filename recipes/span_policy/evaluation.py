@@ -1,4 +1,4 @@
-"""Rewards that a reader earns on rows, and its gain over another reader on the same rows, with its 95 % interval."""
+"""Rewards of a reader's answers, and the gain of a reader over another on the same rows with a 95 % interval."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ Read = Callable[[str, Sequence[Passage]], Reading]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One row as the engine answered it. `enough`: its passages hold the answer, so unknown earns nothing."""
+    """Score of the answer to a row.
+
+    Args:
+        enough: True if the row's passages hold the answer, so that "unknown" earns nothing.
+        known: True if the answer is not "unknown".
+        reward: Reward of the answer.
+        em: Exact match with a reference answer. Zero if the passages do not hold the answer.
+        f1: F1 with a reference answer. Zero if the passages do not hold the answer.
+    """
 
     enough: bool
     known: bool
@@ -28,55 +36,59 @@ class Scored:
 
 
 def score(read: Read, rows: Sequence[TrainRow], config: TrainConfig) -> list[Scored]:
-    """Have each row read and return what it earns, in the rows' order.
+    """Return the scores of a reader's answers to rows, in the rows' order.
 
     Args:
-        read: Answers a question from passages.
+        read: Function that answers a question from passages.
         rows: Rows with documents.
         config: Weights of EM and F1 in the reward.
     """
-    said = [read(row.asked, [one.passage() for one in row.documents or ()]) for row in rows]
-    return [scored(Answer(one.text, one.known), row, config) for one, row in zip(said, rows, strict=True)]
+    readings = [read(row.asked, [document.passage() for document in row.documents or ()]) for row in rows]
+    return [scored(Answer(item.text, item.known), row, config) for item, row in zip(readings, rows, strict=True)]
 
 
 def scored(answer: Answer, row: TrainRow, config: TrainConfig) -> Scored:
-    """Score an answer. Where the row says that its documents do not suffice, only unknown is right.
+    """Return the score of an answer. If the row's documents do not suffice, only "unknown" is correct.
 
     Args:
-        answer: What a reader says.
-        row: The question.
+        answer: Answer of a reader.
+        row: The question with its reference answers.
         config: Weights of EM and F1 in the reward.
     """
     if row.sufficient is False:
         reward = 0.0 if answer.known else config.f1_weight + config.em_weight
         return Scored(False, answer.known, reward, 0.0, 0.0)
-    found = graded(answer, row, config)
-    return Scored(True, answer.known, found.score, found.em, found.f1)
+    grade = graded(answer, row, config)
+    return Scored(True, answer.known, grade.score, grade.em, grade.f1)
 
 
 def figures(results: Sequence[Scored]) -> dict[str, float]:
-    """Mean reward; EM and F1 where the passages suffice; how often an answer is given there, and where they do not."""
+    """Return the mean reward and further means of scores.
+
+    `em`, `f1` and `known_enough` (the share of known answers) cover rows whose passages hold the answer. `known_short`
+    is the share of known answers among the other rows.
+    """
     enough = [each for each in results if each.enough]
-    short = [each for each in results if not each.enough]
+    lacking = [each for each in results if not each.enough]
     return {
         "reward": _mean([each.reward for each in results]),
         "em": _mean([each.em for each in enough]),
         "f1": _mean([each.f1 for each in enough]),
         "known_enough": _mean([each.known for each in enough]),
-        "known_short": _mean([each.known for each in short]),
+        "known_short": _mean([each.known for each in lacking]),
         "rows": float(len(results)),
     }
 
 
 def gain(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, float]:
-    """Return by how much the mean reward rose, and half the width of its 95 % interval.
+    """Return the rise of the mean reward and half the width of its 95 % interval.
 
     Args:
-        before: Results of the first reader.
-        after: Results of the second on the same rows, in the same order.
+        before: Scores of the first reader.
+        after: Scores of the second reader on the same rows, in the same order.
 
     Returns:
-        `reward` and `half_interval`; the latter is not a number for fewer than two rows.
+        `reward` and `half_interval`, which is NaN for fewer than two rows.
     """
     differences = [new.reward - old.reward for old, new in zip(before, after, strict=True)]
     spread = stdev(differences) if len(differences) > 1 else math.nan

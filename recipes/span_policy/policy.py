@@ -1,8 +1,8 @@
-"""The reader as a policy: an action is a span of one of the passages, or unknown.
+"""The reader as a policy, whose actions are the spans of the passages and "unknown".
 
-An action's logit is what the embedded engine ranks answers by: the span's margin over "no answer" in its window, plus
-what a passage about the question's subject adds; unknown has the score from which on the engine calls an answer known.
-So the most likely action is what the engine answers. Left out: the lexical reader, whose agreement the engine adds.
+An action's logit is the score by which the embedded engine ranks answers: the span's margin over "no answer" in its
+window, plus a bonus for passages about the question's subject. The logit of "unknown" is the minimum score of a known
+answer. So the most likely action is the engine's answer, apart from the lexical reader, which is left out here.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -29,65 +29,78 @@ from recipes.reader.windows import Example
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A row made ready. Actions are numbered by window, then start, then length; the last one is unknown."""
+    """Row prepared for the policy.
+
+    Actions are numbered by window, then by start, then by length. The last action is "unknown".
+
+    Args:
+        row: The question with its documents.
+        analysis: Analysis of the question.
+        passages: Passages of the documents.
+        windows: Windows of the passages.
+        batch: Windows as tensors.
+        prior: For each window the bonus of its passage.
+        unknown_logit: Logit of "unknown".
+    """
 
     row: TrainRow
     analysis: QuestionAnalysis
     passages: tuple[Passage, ...]
     windows: tuple[Window, ...]
     batch: Batch
-    prior: tuple[float, ...]  # a window: what its passage's subject adds to a margin
-    least: float  # the logit of unknown
+    prior: tuple[float, ...]
+    unknown_logit: float
 
     @property
     def unknown(self) -> int:
+        """Number of the action "unknown"."""
         return sum(len(window.offsets) for window in self.windows) * ANSWER_TOKENS
 
 
 def case_of(row: TrainRow, tokenizer: Tokenizer, calibration: Calibration) -> Case | None:
-    """Make a row ready; None where it has no passages to read.
+    """Return a row prepared for the policy; None if it has no passages.
 
     Args:
-        row: A question with its documents.
-        tokenizer: The reader's own.
-        calibration: Gives the weight of the subject's page and the logit of unknown.
+        row: The question with its documents.
+        tokenizer: Tokenizer of the reader.
+        calibration: Calibration with the bonus of a passage about the subject and the minimum score of a known answer.
     """
-    passages = tuple(one.passage() for one in row.documents or ())
+    passages = tuple(document.passage() for document in row.documents or ())
     analysis = analyse(row.asked)
-    made = tuple(windows(tokenizer, row.asked, [(each.title, each.text) for each in passages]))
-    made = tuple(window for window in made if window.offsets)
-    if not made:
+    cut = tuple(windows(tokenizer, row.asked, [(each.title, each.text) for each in passages]))
+    cut = tuple(window for window in cut if window.offsets)
+    if not cut:
         return None
     about = [page.about for page in views(analysis, passages)]
     return Case(
         row=row,
         analysis=analysis,
         passages=passages,
-        windows=made,
-        batch=collate([Example(window.ids, window.split, 0, 0) for window in made]),
-        prior=tuple(calibration.about * about[window.passage] for window in made),
-        least=calibration.least_score,
+        windows=cut,
+        batch=collate([Example(window.ids, window.split, 0, 0) for window in cut]),
+        prior=tuple(calibration.about * about[window.passage] for window in cut),
+        unknown_logit=calibration.least_score,
     )
 
 
 def log_chances(model: Reader, case: Case, temperature: float = 1.0) -> Tensor:
-    """Return the log-probability of every action: shape (actions,). Spans that leave their window have minus infinity.
+    """Return the log-probability of every action: shape (actions,). A span that leaves its window has minus infinity.
 
     Args:
-        model: The reader to draw from.
-        case: A row made ready.
-        temperature: Divides the logits; above 0.
+        model: Reader whose scores make the distribution.
+        case: Prepared row.
+        temperature: Number above 0 that divides the logits.
     """
     scores = model(case.batch.ids, case.batch.mask, case.batch.types).float()
     logits = [
         _margins(scores[place], window) + prior
         for place, (window, prior) in enumerate(zip(case.windows, case.prior, strict=True))
     ]
-    return torch.log_softmax(torch.cat([*logits, torch.tensor([case.least])]) / temperature, dim=0)
+    return torch.log_softmax(torch.cat([*logits, torch.tensor([case.unknown_logit])]) / temperature, dim=0)
 
 
 def _margins(scores: Tensor, window: Window) -> Tensor:
-    """Start plus end minus "no answer" of each span of a window: shape (tokens * ANSWER_TOKENS,)."""
+    """Return start plus end minus "no answer" for each span of a window: shape (tokens * ANSWER_TOKENS,)."""
     count = len(window.offsets)
     inner = scores[window.first : window.first + count]
     ends = torch.nn.functional.pad(inner[:, 1], (0, ANSWER_TOKENS - 1), value=-torch.inf).unfold(0, ANSWER_TOKENS, 1)
@@ -95,11 +108,11 @@ def _margins(scores: Tensor, window: Window) -> Tensor:
 
 
 def answer_of(case: Case, action: int) -> Answer:
-    """Return the engine's answer for an action, its edges put right as at run time.
+    """Return the engine's answer for an action, with the span's ends trimmed as when a question is answered.
 
     Args:
-        case: The row that the action is of.
-        action: From 0 to `case.unknown`, not a span that leaves its window.
+        case: Prepared row that the action belongs to.
+        action: Number from 0 to `case.unknown`. A span must not leave its window.
     """
     for window in case.windows:
         size = len(window.offsets) * ANSWER_TOKENS

@@ -1,13 +1,12 @@
-"""Rows for the span policy: `python -m recipes.span_policy.rows --data DIR --out DIR` writes train and eval
-Parquet.
+"""Rows for the span policy: `python -m recipes.span_policy.rows --data DIR --out DIR` writes train and eval Parquet.
 
-The questions are sub-questions of `recipes.reader`'s second stage (same seed, same folders), to be learnt by
-reward from the reader that its first stage left, which never saw them; and those that it held out, to evaluate on. Each
-comes with BM25's first passages; a share of them without the passage that answers, so that "unknown" is learnt too.
-`pyrag train data analysis` makes rows of the same kind from any data set.
+Training rows are sub-questions of the second stage of `recipes.reader`, with the same seed and folders; a reader of the
+first stage has not seen them. Evaluation rows are the sub-questions that the stage holds out. Each row has the first
+passages that BM25 finds. Some rows lack the passage with the answer, so that the reader learns "unknown" too.
+`pyrag train data analysis` makes such rows from any data set.
 """
 
-# ruff: noqa: S311, T201  seeds must repeat; what was written is said
+# ruff: noqa: S311, T201  seeds must repeat; the result is printed
 
 from __future__ import annotations
 
@@ -19,80 +18,89 @@ from pathlib import Path
 from pyrag.cli.main import guarded
 from pyrag_rl.data.rows import Document, TrainRow, write_rows
 from recipes.reader import hops
-from recipes.reader.layout import Asked, Text, missing
+from recipes.reader.layout import GoldQuestion, Text, missing
 from recipes.reader.search import Bm25
 
 PASSAGES = 5
-WITHOUT = 0.25  # share of the questions whose passage is taken away
+WITHOUT = 0.25  # share of the rows without the passage that holds the answer
 _SOURCES = {"2wiki": "2wikimultihopqa"}
 
 
-def rows(asked: Iterable[Asked], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
-    """Yield rows with the passage that answers among their documents, or none that does; others are left out.
+def rows(questions: Iterable[GoldQuestion], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
+    """Yield a row per question that has passages.
 
     Args:
-        asked: Questions with the passages that answer them.
-        index: Searched for `PASSAGES` documents a question.
-        rng: Draws the questions that lose their passage, a share of `WITHOUT`.
+        questions: Questions with the passages that hold their answers.
+        index: Index that finds the documents of a row, `PASSAGES` at most.
+        rng: Draws the questions whose rows lack the passage with the answer, a share of `WITHOUT`.
     """
-    for place, each in enumerate(asked):
-        found = [
-            text for text in index.search(each.question, PASSAGES + 3) if text.id == each.text.id or _other(text, each)
+    for place, question in enumerate(questions):
+        texts = [
+            text
+            for text in index.search(question.question, PASSAGES + 3)
+            if text.id == question.text.id or _other(text, question)
         ]
         if rng.random() < WITHOUT:
-            found = [text for text in found if text.id != each.text.id]
-        found = found[:PASSAGES]
-        if not found:
+            texts = [text for text in texts if text.id != question.text.id]
+        texts = texts[:PASSAGES]
+        if not texts:
             continue
         yield TrainRow(
             index=place,
-            id=f"{each.group}-{place}",
+            id=f"{question.group}-{place}",
             agent="answer",
-            source=_SOURCES.get(each.group, "musique"),
-            question=each.question,
-            answers=each.answers,
+            source=_SOURCES.get(question.group, "musique"),
+            question=question.question,
+            answers=question.answers,
             messages=(),
-            documents=tuple(Document(id=text.id, title=text.title, text=text.text) for text in found),
-            supporting=(each.text.id,),
-            sufficient=any(text.id == each.text.id for text in found),
+            documents=tuple(Document(id=text.id, title=text.title, text=text.text) for text in texts),
+            supporting=(question.text.id,),
+            sufficient=any(text.id == question.text.id for text in texts),
         )
 
 
-def _other(text: Text, each: Asked) -> bool:
-    """Not another passage with the answer: whether that one answers too, nobody can tell."""
-    return not any(answer.lower() in text.text.lower() for answer in each.answers)
+def _other(text: Text, question: GoldQuestion) -> bool:
+    """Return whether a passage lacks the answer. A passage that holds it might answer the question or not."""
+    return not any(answer.lower() in text.text.lower() for answer in question.answers)
 
 
 def _write(data: Path, out: Path, *, seed: int, train: int, evaluate: int) -> tuple[int, int]:
-    """Write `train.parquet` and `eval.parquet`, and return their numbers of rows. Raises `DataError`."""
+    """Write `train.parquet` and `eval.parquet`, and return their numbers of rows.
+
+    Raises:
+        DataError: A data set is missing or broken.
+    """
     rng = random.Random(seed)
     multi = hops.load(data, 0)  # the seed of the reader's own partition
     index = Bm25(text for each in multi.texts.values() for text in each.values())
-    learnt = [
-        Asked(hop.question, (hop.answer,), hop.text, "hop")
+    train_questions = [
+        GoldQuestion(hop.question, (hop.answer,), hop.text, "hop")
         for hop in multi.train
         if hop.span and "+" not in hop.text.id
     ]
     counts = []
-    for name, size, asked in (("train", train, learnt), ("eval", evaluate, list(multi.held_out))):
-        chosen = rng.sample(asked, min(size, len(asked)))
+    for name, size, questions in (("train", train, train_questions), ("eval", evaluate, list(multi.held_out))):
+        chosen = rng.sample(questions, min(size, len(questions)))
         counts.append(write_rows(out / f"{name}.parquet", rows(chosen, index, rng)))
     return counts[0], counts[1]
 
 
 def main() -> None:
+    """Write the rows with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m recipes.span_policy.rows", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for train.parquet and eval.parquet")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--train", type=int, default=1600, help="rows to train on, at most")
     parser.add_argument("--eval", type=int, default=400, help="rows to evaluate on, at most")
-    given = parser.parse_args()
-    if lacks := missing(given.data, hops.SETS):
+    options = parser.parse_args()
+    if lacks := missing(options.data, hops.SETS):
         parser.error(lacks)
-    given.out.mkdir(parents=True, exist_ok=True)
-    trained, evaluated = _write(given.data, given.out, seed=given.seed, train=given.train, evaluate=given.eval)
-    print(f"{trained} rows to train on, {evaluated} to evaluate on, in {given.out}")
+    options.out.mkdir(parents=True, exist_ok=True)
+    trained, evaluated = _write(
+        options.data, options.out, seed=options.seed, train=options.train, evaluate=options.eval
+    )
+    print(f"{trained} rows to train on, {evaluated} to evaluate on, in {options.out}")
 
 
 if __name__ == "__main__":

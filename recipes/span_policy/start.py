@@ -1,7 +1,6 @@
-"""The shipped reader as torch weights: its int8 network taken apart, every matrix times its scales.
+"""Shipped reader as torch weights, computed from its int8 network and the network's scales.
 
-So that training by reward needs no more than the package: the float32 weights are not shipped. What it gives is the
-network that users have, not the one before its quantisation.
+The package does not ship the float32 weights, so training starts from the network that users have.
 """
 
 # torch and onnx are needed for training only, so type checks run without them:
@@ -24,19 +23,19 @@ _PARTS = ("qkv", "out", "up", "down")  # of a layer, in the order in which the n
 
 
 def weights_of_onnx(path: Path, shape: Shape) -> dict[str, Tensor]:
-    """Return the state of a `Reader`, in float32.
+    """Return the float32 state of a `Reader` from an int8 network.
 
     Args:
-        path: An int8 network as `export.reader` writes it.
+        path: Network that `export.reader` wrote.
         shape: Sizes of the network.
 
     Raises:
-        DataError: the file holds another network.
+        DataError: The file holds another kind of network.
     """
     import onnx
 
     graph = onnx.load(str(path)).graph
-    stored = {one.name: onnx.numpy_helper.to_array(one) for one in graph.initializer}
+    stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     matrices = [_dequantised(stored, node.input[1]).T for node in graph.node if node.op_type == "MatMulInteger"]
     names = [f"encoder.layers.{layer}.{part}.weight" for layer in range(shape.layers) for part in _PARTS]
     state: dict[str, Any] = dict(zip([*names, "head.weight"], matrices, strict=False))
@@ -47,14 +46,18 @@ def weights_of_onnx(path: Path, shape: Shape) -> dict[str, Tensor]:
             state[name] = _dequantised(stored, f"{name}_quantized")
     model = Reader(shape)
     try:
-        model.load_state_dict({name: torch.tensor(np.ascontiguousarray(one)) for name, one in state.items()})
+        model.load_state_dict({name: torch.tensor(np.ascontiguousarray(array)) for name, array in state.items()})
     except RuntimeError as error:
         raise DataError(_no_reader(path, error)) from error
     return dict(model.state_dict())
 
 
 def weights_of_file(path: Path) -> dict[str, Tensor]:
-    """The same from a .pt file of `make reader`; no code in it is run. Raises `DataError`."""
+    """Return the state of a `Reader` from a .pt file of `make reader`. No code in the file is run.
+
+    Raises:
+        DataError: The file cannot be read or holds another kind of network.
+    """
     try:
         state: dict[str, Tensor] = torch.load(path, weights_only=True)
         Reader(shape_of(state)).load_state_dict(state)
@@ -66,12 +69,13 @@ def weights_of_file(path: Path) -> dict[str, Tensor]:
 
 
 def _no_reader(path: Path, error: Exception) -> str:
+    """Return the message for a file that holds no reader."""
     reason = " ".join(str(error).split())[:200]
     return f"{path} is no reader that can be trained on ({reason}): make one with make reader"
 
 
 def _dequantised(stored: dict[str, Any], name: str) -> Any:
-    """float32 of an int8 tensor whose scales, one for the whole or one a column, stand beside it."""
+    """Return an int8 tensor as float32, by its scale and zero point, which may differ per column."""
     base = name.removesuffix("_quantized")
     scale, zero = stored[f"{base}_scale"], stored[f"{base}_zero_point"]
     return (stored[name].astype(np.float32) - zero.astype(np.float32)) * scale

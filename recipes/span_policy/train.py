@@ -1,13 +1,13 @@
-"""GRPO of the embedded reader on a CPU, one process: groups of actions, their rewards, one update a batch of questions.
+"""GRPO of the embedded reader on a CPU, in one process.
 
-The advantage of an action is its reward less the group's mean, over the group's standard deviation; a group whose
-rewards are all the same teaches nothing and is skipped. The update follows the draws at once, so no ratio needs
-clipping; a low-variance KL term, if asked for, holds the policy near the reader it began as. What of the config only
-language models have (ranks, tokens, GPUs) is not looked at. `adapter` may name a .pt file of `make reader` to begin
-from instead of the shipped network.
+Each step draws a group of actions per question of a batch, rewards them and makes one update. An action's advantage is
+its reward minus the group's mean, divided by the group's standard deviation. A group with equal rewards teaches nothing
+and is skipped. Each update uses fresh draws, so no ratio needs clipping. If configured, a low-variance KL term keeps
+the policy near its start. Settings that only apply to language models (ranks, tokens, GPUs) are ignored. `adapter` may
+name a .pt file of `make reader` to start from instead of the shipped network.
 
-The run folder gets metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A run that was killed
-goes on from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
+The run folder gets metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A stopped run resumes
+from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -36,21 +36,21 @@ from pyrag_rl.verl import preflight
 from pyrag_rl.verl.launch import Console, claim
 from recipes.span_policy.evaluation import figures, gain, score, scored
 
-_REPORT = 5  # steps between two lines
+_REPORT = 5  # steps between two lines of progress
 
 
 def run(config: TrainConfig, console: Console = print) -> RunFolder:
-    """Train to the end, or on from the last checkpoint, and report.
+    """Train to the end, from the last checkpoint if there is one, and report.
 
     Args:
-        config: Names the rows and the run folder; its algorithm must be `grpo`.
+        config: Training settings with the rows and the run folder. The algorithm must be `grpo`.
         console: Called with each line of progress.
 
     Returns:
         The run folder, with the trained reader in `reader/`.
 
     Raises:
-        PyRAGError: torch or onnx is not installed, or the settings, rows or start weights cannot be used.
+        PyRAGError: Torch or onnx is not installed, or the settings, rows or start weights cannot be used.
     """
     try:
         import onnx  # noqa: F401  the shipped weights are read with it
@@ -73,17 +73,25 @@ def run(config: TrainConfig, console: Console = print) -> RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class StepFigures:
-    """The record of one training step."""
+    """Figures of one training step.
+
+    Args:
+        reward: Mean reward of the draws.
+        greedy: Mean reward of the most likely actions.
+        taught: Share of the groups whose rewards differ.
+        unknown: Share of the draws that were "unknown".
+        kl: Mean KL from the reference.
+    """
 
     reward: float
-    greedy: float  # the most likely actions' reward
-    taught: float  # share of the groups whose rewards differ
-    unknown: float  # share of the draws that were "unknown"
+    greedy: float
+    taught: float
+    unknown: float
     kl: float
 
 
 class Trainer:
-    """One run: its rows, the network that learns and the one it began as."""
+    """One run: its rows, the network that learns and the network it started as."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder, rows: Sequence[TrainRow], console: Console) -> None:
         from recipes.span_policy.policy import case_of
@@ -100,12 +108,14 @@ class Trainer:
         self.first = self._first()
 
     def finished(self) -> bool:
+        """Return whether the reader is exported after all steps."""
         import torch
 
         exported = self.folder.reader.is_dir()
         return exported and bool(torch.load(self._checkpoint, weights_only=True)["done"] >= self.steps)
 
     def train(self) -> None:
+        """Run the remaining steps, and save metrics, checkpoints and weights."""
         import msgspec
         import torch
 
@@ -133,6 +143,7 @@ class Trainer:
         torch.save(weights_of(self.model, self.weights), self.folder.path / "weights.pt")
 
     def _first(self) -> dict[str, Any]:
+        """Return the weights to start from."""
         from recipes.reader.model import MINILM
         from recipes.span_policy.start import weights_of_file, weights_of_onnx
 
@@ -141,7 +152,7 @@ class Trainer:
         return weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM)
 
     def _step(self) -> StepFigures:
-        """One update from a batch of questions; which ones, and what is drawn, depends on the seed and the step."""
+        """Make one update from a batch of questions. The seed and the step decide the questions and the draws."""
         size = self.config.batch_size
         a_pass = math.ceil(len(self.cases) / size)
         epoch, place = divmod(self.done, a_pass)
@@ -154,7 +165,7 @@ class Trainer:
         return StepFigures(*(sum(column) / len(column) for column in columns))
 
     def _question(self, case: Any, place: int, count: int) -> tuple[float, float, float, float, float]:
-        """Draws a group, adds its gradient; reward, the likeliest action's, taught, unknown, KL."""
+        """Draw a group for a question, add its gradient, and return the figures of `StepFigures`."""
         import torch
 
         from recipes.span_policy.policy import log_chances
@@ -164,19 +175,19 @@ class Trainer:
         draws = torch.Generator().manual_seed(seed)
         chances = log_chances(self.model, case, config.temperature)
         actions = torch.multinomial(chances.detach().exp(), config.group_size, replacement=True, generator=draws)
-        scored = {action: self._reward(case, action) for action in {int(chances.argmax()), *actions.tolist()}}
-        rewards = torch.tensor([scored[action] for action in actions.tolist()])
-        told = rewards.mean().item()
+        reward_of = {action: self._reward(case, action) for action in {int(chances.argmax()), *actions.tolist()}}
+        rewards = torch.tensor([reward_of[action] for action in actions.tolist()])
+        mean_reward = rewards.mean().item()
         if config.shuffle_rewards:
             rewards = rewards[torch.randperm(len(rewards), generator=draws)]
         unknown = (actions == case.unknown).float().mean().item()
-        greedy = scored[int(chances.argmax())]
+        greedy = reward_of[int(chances.argmax())]
         spread = rewards.std(correction=0).item()
         if spread < 1e-6:
-            return told, greedy, 0.0, unknown, 0.0
+            return mean_reward, greedy, 0.0, unknown, 0.0
         advantages = (rewards - rewards.mean()) / (spread + 1e-6)
         before = chances.detach()
-        if config.kl_coef:  # without it the start need not be asked
+        if config.kl_coef:  # the reference is not needed otherwise
             with torch.no_grad():
                 before = log_chances(self.reference, case, config.temperature)
         loss, kl = grpo_loss(chances[actions], before[actions], advantages, config.kl_coef)
@@ -184,14 +195,16 @@ class Trainer:
             finite = chances[chances.isfinite()]
             loss = loss + config.entropy_coef * (finite.exp() * finite).sum()
         (loss / count).backward()
-        return told, greedy, 1.0, unknown, kl
+        return mean_reward, greedy, 1.0, unknown, kl
 
     def _reward(self, case: Any, action: int) -> float:
+        """Return the reward of an action."""
         from recipes.span_policy.policy import answer_of
 
         return scored(answer_of(case, action), case.row, self.config).reward
 
     def _rate(self) -> float:
+        """Return the learning rate of the current step."""
         config, progress = self.config, self.done / self.steps
         warm = min(1.0, (self.done + 1) / (config.warmup * self.steps)) if config.warmup else 1.0
         cosine = (1 + math.cos(math.pi * progress)) / 2
@@ -203,6 +216,7 @@ class Trainer:
         return self.folder.checkpoints / "latest.pt"
 
     def _save(self) -> None:
+        """Write a checkpoint."""
         from recipes.reader.training import save_atomic
 
         self.folder.checkpoints.mkdir(exist_ok=True)
@@ -210,6 +224,7 @@ class Trainer:
         save_atomic(state, self._checkpoint)
 
     def _resume(self) -> None:
+        """Load the last checkpoint, if any."""
         import torch
 
         if not self._checkpoint.is_file():
@@ -222,7 +237,10 @@ class Trainer:
         self._say(f"goes on after step {self.done} of {self.steps}")
 
     def report(self) -> None:
-        """The engine itself, before and after, on rows that were not trained on; kept in `evaluation.json`."""
+        """Score the engine before and after training on the evaluation rows, and write `evaluation.json`.
+
+        Without evaluation rows, only print how to use the reader.
+        """
         if self.config.eval_data is None:
             self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
             return
@@ -233,39 +251,39 @@ class Trainer:
         before, after = (
             score(NeuralAnswerer(folder).read, rows, self.config) for folder in (start, self.folder.reader)
         )
-        found = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
-        write_json(self.folder.evaluation, found)
-        for name, told in found.items():
-            self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in told.items()))
+        evaluation = {"before": figures(before), "after": figures(after), "gain": gain(before, after)}
+        write_json(self.folder.evaluation, evaluation)
+        for name, values in evaluation.items():
+            self._say(f"{name}: " + ", ".join(f"{key} {value:.3f}" for key, value in values.items()))
         self._say(f"trained: ask with pyrag ask --llm embedded:{self.folder.reader}")
 
 
 def _export(weights: Path, target: Path) -> None:
-    """A reader as the engine wants it. The calibration stays as it was: the policy had its threshold."""
+    """Write a reader folder for the engine. The calibration is copied, since training used its threshold."""
     import torch
 
     from recipes.reader.export import reader
     from recipes.reader.model import shape_of
 
-    made = target.with_suffix(".new")
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
-    reader(weights, made, shape_of(torch.load(weights, weights_only=True)))
-    (made / "reader.fp32.onnx").unlink()
+    unfinished = target.with_suffix(".new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    reader(weights, unfinished, shape_of(torch.load(weights, weights_only=True)))
+    (unfinished / "reader.fp32.onnx").unlink()
     for name in ("tokenizer.json", "calibration.json"):
-        shutil.copy(MODEL_FOLDER / name, made / name)
+        shutil.copy(MODEL_FOLDER / name, unfinished / name)
     shutil.rmtree(target, ignore_errors=True)
-    made.replace(target)
+    unfinished.replace(target)
 
 
 def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tuple[Any, float]:
-    """Return the loss of one group and its KL from the reference (k3, Schulman 2020).
+    """Return the loss of a group, and its KL from the reference by Schulman's estimator k3 (2020).
 
     Args:
-        chances: Log-probabilities of the drawn actions now: shape (draws,).
-        before: The same of the reference; without gradient.
-        advantages: One for each draw.
-        kl_coef: Weight of the KL in the loss; 0 for none.
+        chances: Current log-probabilities of the drawn actions: shape (draws,).
+        before: Log-probabilities of the same actions in the reference, without gradient.
+        advantages: Advantage of each draw.
+        kl_coef: Weight of the KL in the loss. Zero for none.
     """
     gap = before - chances
     kl = (gap.exp() - gap - 1).mean()
@@ -273,7 +291,7 @@ def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tup
 
 
 def _named(figures: StepFigures) -> dict[str, float]:
-    """Metrics under the names that verl gives them, as far as it has them."""
+    """Return the figures under the names of verl's metrics, as far as verl has them."""
     return {
         "critic/score/mean": figures.reward,
         "actor/kl_loss": figures.kl,
@@ -284,6 +302,7 @@ def _named(figures: StepFigures) -> dict[str, float]:
 
 
 def _line(figures: StepFigures) -> str:
+    """Return the figures as a line of progress."""
     return (
         f"reward {figures.reward:.3f}, likeliest {figures.greedy:.3f}, groups that teach {figures.taught:.2f}, "
         f"unknown {figures.unknown:.2f}, KL {figures.kl:.4f}"

@@ -14,7 +14,7 @@ from pyrag.errors import ConfigError, ContextLengthError, DataError, PermanentSe
 from pyrag.llm.clients.local import LocalChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.spec import ModelOptions, open_chat_model
-from tests.local_models import ASKED, WINDOW, TinyModel, tiny
+from tests.llm.local_models import ASKED, WINDOW, TinyModel, tiny
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")

@@ -18,7 +18,7 @@ from recipes.reader.__main__ import main as reader_command
 from recipes.reader.facts import facts, kind_of
 from recipes.reader.hops import SETS
 from recipes.reader.layout import Text
-from recipes.reader.wordings import CUES, WORDINGS, asked, silent, wordings
+from recipes.reader.wordings import CUES, WORDINGS, draw_questions, is_silent, wordings
 from recipes.span_policy.rows import main as rows_command
 
 ROOT = Path(__file__).parent.parent.parent
@@ -123,13 +123,13 @@ def test_unknown_relations_are_asked_by_name() -> None:
 
 
 def test_wordings_differ_and_repeat_with_the_seed() -> None:
-    first = asked("director", "Alpha", random.Random(3), 3)
-    assert first == asked("director", "Alpha", random.Random(3), 3)
+    first = draw_questions("director", "Alpha", random.Random(3), 3)
+    assert first == draw_questions("director", "Alpha", random.Random(3), 3)
     assert len(set(first)) == 3
 
 
 def test_silence_needs_a_known_cue() -> None:
     assert set(CUES) <= set(WORDINGS)
-    assert silent("spouse", "She was a painter from Oslo.")
-    assert not silent("spouse", "Her husband was a painter.")
-    assert not silent("no such relation", "Anything.")
+    assert is_silent("spouse", "She was a painter from Oslo.")
+    assert not is_silent("spouse", "Her husband was a painter.")
+    assert not is_silent("no such relation", "Anything.")

@@ -10,7 +10,7 @@ import pytest
 from pyrag.embedded.reader.neural.answerer import Candidate
 from pyrag.embedded.reader.neural.decode import MarkedSpan
 from pyrag.embedded.reader.neural.network import Calibration
-from recipes.reader.layout import Asked, Text
+from recipes.reader.layout import GoldQuestion, Text
 from recipes.reader.measuring import Reading, outcome
 from recipes.reader.score_statistics import auroc, platt
 
@@ -38,13 +38,13 @@ def test_calibration_survives_separable_scores() -> None:
 
 
 def test_the_subjects_page_decides_between_like_margins() -> None:
-    asked = Asked("Who directed Alpha?", ("Ann Lee",), GOLD, "2wiki")
+    question = GoldQuestion("Who directed Alpha?", ("Ann Lee",), GOLD, "2wiki")
     found = (
         Candidate(MarkedSpan(1, 21, 27, 5.0), "Bo Ray", about=0.0, agrees=0.0),
         Candidate(MarkedSpan(0, 22, 29, 4.0), "Ann Lee", about=1.0, agrees=0.0),
     )
-    reading = Reading(asked, (GOLD, OTHER), found)
+    reading = Reading(question, (GOLD, OTHER), found)
     assert outcome(reading, Calibration()).em == 0.0
     best = outcome(reading, Calibration(about=2.0))
     assert (best.em, best.picked, best.answerable) == (1.0, True, True)
-    assert outcome(Reading(asked, (OTHER,), ()), Calibration()).answerable is False
+    assert outcome(Reading(question, (OTHER,), ()), Calibration()).answerable is False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 
-from recipes.reader.layout import Asked, Text
+from recipes.reader.layout import GoldQuestion, Text
 from recipes.reader.search import Bm25
 from recipes.span_policy.rows import rows
 
 TEXTS = [Text(f"t{n}", f"Mill {n}", f"Mill {n} of Dorn was founded by Ann{n} Lee.") for n in range(9)]
 TEXTS.append(Text("again", "Dorn", "The founder of the mill of Dorn is Ann3 Lee."))
-ASKED = [Asked(f"Who founded Mill {n}?", (f"Ann{n} Lee",), TEXTS[n], "2wiki") for n in range(9)] * 20
+ASKED = [GoldQuestion(f"Who founded Mill {n}?", (f"Ann{n} Lee",), TEXTS[n], "2wiki") for n in range(9)] * 20
 
 
 def test_rows_say_whether_their_passages_suffice() -> None:

@@ -21,7 +21,7 @@ import pytest
 from aiohttp import web
 
 from tests.cli.conftest import COMMAND, Run, environment, pyrag
-from tests.local_models import TinyModel, tiny
+from tests.llm.local_models import TinyModel, tiny
 
 __all__ = ["Run", "environment", "pyrag", "tiny"]
 

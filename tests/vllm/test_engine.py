@@ -20,7 +20,7 @@ from pyrag.llm.clients.openai import OpenAIChat
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import fits
 from pyrag.llm.spec import ModelOptions, open_chat_model
-from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
+from tests.llm.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
 from tests.vllm.conftest import KEY, PATIENCE, Served, ask, until
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -22,7 +22,7 @@ from pyrag.llm.context import token_counter
 from pyrag.llm.protocol import Message, Sampling
 from pyrag.llm.schema import fits, response_format
 from pyrag.trace.model import Passage
-from tests.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
+from tests.llm.local_models import ASKED, PATTERN, VERDICT, WINDOW, TinyModel
 from tests.vllm.conftest import KEY, PATIENCE, Recorder, Run, Served, ask, until
 
 openai = pytest.importorskip("openai")

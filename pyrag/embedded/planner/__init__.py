@@ -1,1 +1,1 @@
-"""The embedded planner: a question's grammar becomes steps, and steps become a program."""
+"""The embedded planner: grammar turns a question into steps, and steps become a program."""

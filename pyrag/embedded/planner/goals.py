@@ -1,7 +1,7 @@
-"""The planner's readings of a question as sub-goals, for methods that plan by goals.
+"""The planner's readings of a question as goals, for methods that plan by goals.
 
-The reading is the embedded planner's own. A computation over two values (which is earlier, whether they are the same)
-becomes a last goal over the answers, with the same expression.
+Each step of a reading becomes a goal. A computation over two values (which is earlier, whether they are the same)
+becomes a last goal that computes its answer from the other goals' answers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyrag.embedded.planner.wording import fill, name, search_name
 
 
 def readings_of(question: str) -> Iterator[QuestionReading]:
-    """Yield the planner's reading, its other readings, and the question as its only goal."""
+    """Yield the planner's first reading as goals, then its other readings, then the question as its only goal."""
     meaning = read_question(question)
     note = note_of(question, meaning)
     yield QuestionReading(goals_of(question, meaning), _shape_of(meaning), note, is_doubt(note))
@@ -42,6 +42,7 @@ def readings_of(question: str) -> Iterator[QuestionReading]:
 
 
 def _shape_of(meaning: Meaning) -> Shape:
+    """Return the shape of a reading, such as "chain" or "comparison"."""
     match meaning:
         case Choice() | Verdict() | Same():
             return "comparison"
@@ -60,48 +61,50 @@ def _shape_of(meaning: Meaning) -> Shape:
 
 
 def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
-    """Return one goal per step of a reading, in the order of the program's steps.
+    """Return the goals of a reading: one per step, in the program's order, and one for a computation.
 
     Args:
-        question: The question; it is the only goal if the reading has no steps.
+        question: The question. It is the only goal if the reading has no steps.
         meaning: Reading of the question.
     """
-    made = _Goals()
+    goals = _Goals()
     match meaning:
         case Chain(RelationStep() as node):
-            made.value(node)
+            goals.value(node)
         case Choice():
             values, options = [], []
             for branch, (option, group) in enumerate(zip(meaning.options, meaning.values, strict=True), start=1):
-                values += [made.value(part, branch) for part in group]
-                options.append(made.value(option, branch))
-            made.conclude(question, computed(meaning, values, options))
+                values += [goals.value(part, branch) for part in group]
+                options.append(goals.value(option, branch))
+            goals.conclude(question, computed(meaning, values, options))
         case Verdict() | Same() | Shared() | Difference():
-            values = [made.value(value, branch) for branch, value in enumerate(meaning.values, start=1)]
-            made.conclude(question, computed(meaning, values))
+            values = [goals.value(value, branch) for branch, value in enumerate(meaning.values, start=1)]
+            goals.conclude(question, computed(meaning, values))
         case Gather(names):
             for entity in names:
-                made.add(Goal(0, f"What is known about {name(entity)}?", EVIDENCE, search=search_name(entity)))
-            made.conclude(question)
-    return tuple(made.goals) or (Goal(1, question, search=question),)
+                goals.add(Goal(0, f"What is known about {name(entity)}?", EVIDENCE, search=search_name(entity)))
+            goals.conclude(question)
+    return tuple(goals.goals) or (Goal(1, question, search=question),)
 
 
 class _Goals:
+    """The goals of a reading while they are collected."""
+
     def __init__(self) -> None:
         self.goals: list[Goal] = []
-        self._steps: dict[tuple[int, RelationStep], Goal] = {}  # by branch, where a step that is used twice is one goal
+        self._steps: dict[tuple[int, RelationStep], Goal] = {}  # a step used twice in a branch is a single goal
 
     def value(self, node: Node, branch: int = 0) -> str:
-        """Return a node's value as an expression over the goals: a name, or the placeholder of the goal that finds it.
+        """Return the expression for a node's value: a name as a literal, or the placeholder of the goal that finds it.
 
         Args:
             node: Node of the reading.
-            branch: Number of the branch that the node belongs to.
+            branch: Number of the branch that the node belongs to. Zero if the reading has no branches.
         """
         return literal(node.text) if isinstance(node, Entity) else placeholder(self._goal_of(node, branch))
 
     def _goal_of(self, step: RelationStep, branch: int) -> Goal:
-        """Return the goal that finds a step's value, after adding the goals that it needs."""
+        """Return the goal that finds a step's value, after adding the goals that it depends on."""
         if (branch, step) not in self._steps:
             needed = [self._goal_of(arg, branch) if isinstance(arg, RelationStep) else arg for arg in step.args]
             self._steps[branch, step] = self.add(_goal(step, needed))
@@ -114,23 +117,30 @@ class _Goals:
         return numbered
 
     def conclude(self, question: str, compute: str = "") -> None:
-        """Add a goal that draws the answer from all goals.
+        """Add a goal that draws the answer from all goals so far.
 
         Args:
             question: The question.
-            compute: Expression that computes the answer; empty if there is none.
+            compute: Expression that computes the answer. Empty if the answer is read, not computed.
         """
         self.add(Goal(0, question, "answer", tuple(goal.step for goal in self.goals), compute=compute))
 
 
 def _goal(step: RelationStep, needed: Sequence[Goal | Entity]) -> Goal:
-    def filled(template: str, named: Callable[[Entity], str]) -> str:
-        return fill(template, [named(item) if isinstance(item, Entity) else placeholder(item) for item in needed])
+    """Return the goal of a step.
+
+    Args:
+        step: Step of the reading.
+        needed: Names and goals that fill the step's slots.
+    """
+
+    def filled_with(template: str, name_of: Callable[[Entity], str]) -> str:
+        return fill(template, [name_of(item) if isinstance(item, Entity) else placeholder(item) for item in needed])
 
     return Goal(
         0,
-        filled(step.question, name),
+        filled_with(step.question, name),
         step.variable.replace("_", " "),
         tuple(item.step for item in needed if isinstance(item, Goal)),
-        filled(step.query, search_name),
+        filled_with(step.query, search_name),
     )

@@ -1,6 +1,7 @@
-"""The meaning of a question to the embedded planner: trees of steps over names, and how their values are used.
+"""The planner's reading of a question: a tree of steps over names, and how the values of steps are used.
 
-Plain data. The parsers build it, `wording` puts it into words and `write_program` into Python.
+The module holds plain data. The parsers in `grammar` build it, `wording` turns it into words, and `program_text` into
+Python.
 """
 
 from __future__ import annotations
@@ -13,7 +14,12 @@ from pyrag.embedded.relations.relation import Relation
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A name as it stands in the question; `kind` is the word before it ("film", "song"), if any."""
+    """Name in a question.
+
+    Args:
+        text: The name as written.
+        kind: Kind of thing before the name, such as "film" or "song". Empty if there is none.
+    """
 
     text: str
     kind: str = ""
@@ -21,10 +27,17 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class RelationStep:
-    """One question about the values of `args`, which stand for `{0}`, `{1}` … in the templates.
+    """One lookup: a question about names or about the values of other steps.
 
-    `phrase` names the value ("the director of {0}"); `variable` is what a program calls it. `relation` is None where
-    the question's own words were kept.
+    Templates have the slots `{0}`, `{1}` … for the values of `args`.
+
+    Args:
+        question: Template of the question to ask.
+        query: Template of the search query.
+        phrase: Template of a noun phrase for the value, such as "the director of {0}".
+        variable: Name of the variable that holds the value in a program.
+        args: Names and steps whose values fill the slots.
+        relation: Relation that the step asks for. None if the step keeps the question's own words.
     """
 
     question: str
@@ -40,36 +53,46 @@ Node = Entity | RelationStep
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The answer is the value of the last step."""
+    """Reading in which the answer is the value of the last step."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The answer is one of two options: the one whose value is the least or the greatest.
+    """Reading in which the answer is the option with the smaller or greater value.
 
-    `pairs` hold for each option what is compared: one value, or start and end of a life where `key` is "span".
+    Args:
+        options: The two options.
+        values: For each option the value to compare, or start and end if `key` is "span".
+        key: How values are compared; "span" compares the years from start to end.
+        smaller: True if the option with the smaller or earlier value is the answer.
     """
 
     options: tuple[Node, Node]
     values: tuple[tuple[Node, ...], tuple[Node, ...]]
     key: Literal["date", "number", "quantity", "span"]
-    least: bool
+    smaller: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Yes or no: whether the first value comes before (`least`) or after the second."""
+    """Reading in which the answer is yes or no: whether the first value is smaller or greater than the second.
+
+    Args:
+        values: The two values to compare.
+        key: How values are compared.
+        smaller: True to ask whether the first value is smaller or earlier. False to ask whether it is greater or later.
+    """
 
     values: tuple[Node, Node]
     key: Literal["date", "number", "quantity"]
-    least: bool
+    smaller: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Yes or no: whether two values are the same thing; dates may be compared by "day" or "year"."""
+    """Reading in which the answer is yes or no: whether two values are the same entity, day or year."""
 
     values: tuple[Node, Node]
     by: Literal["entity", "day", "year"] = "entity"
@@ -77,7 +100,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The common part of two values; periods share their overlap."""
+    """Reading in which the answer is what two values have in common: shared entities, or the overlap of two periods."""
 
     values: tuple[Node, Node]
     by: Literal["entity", "period"] = "entity"
@@ -85,23 +108,31 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The number of years between two dates."""
+    """Reading in which the answer is the number of years between two dates."""
 
     values: tuple[Node, Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Evidence on each name is found on its own; the question is answered over all of it."""
+    """Reading that searches for each name on its own and answers the question from all passages found.
 
-    names: tuple[Entity, ...]  # names, or what a report tells in its own words
+    Args:
+        names: Names, or statements in the question's own words.
+    """
+
+    names: tuple[Entity, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The question in one step."""
+    """Reading that asks the question in one step.
 
-    sure: bool = False  # True: it is a question about one fact; False: nothing better was found
+    Args:
+        sure: True if the question asks for one fact. False if no rule reads the question.
+    """
+
+    sure: bool = False
 
 
 Meaning = Chain | Choice | Verdict | Same | Shared | Difference | Gather | Whole

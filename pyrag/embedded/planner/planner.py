@@ -1,8 +1,8 @@
-"""The embedded planner and decomposer: a question becomes sub-queries and a program by rules, without a model.
+"""Planner and Decomposer agents by rules.
 
-What the rules cannot read with confidence becomes a program of one step, and the plan's note says so. A repair
-never returns the program that failed: first come other readings of the question, then the question in one step, then
-the same with more passages.
+A question that no rule reads with confidence becomes a program of one step, and the plan's note says so. A repair never
+returns the program that failed. It returns the programs of the question's other readings, then a program of one step,
+then programs of one step with more passages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from pyrag.embedded.planner.question_readings import other_readings
 from pyrag.episode.corpus.exhaustive import FAULT
 from pyrag.errors import BadOutputError
 
-_MAX_CHARACTERS = 1000  # longer texts are no questions that the rules know
+_MAX_CHARACTERS = 1000  # no rule reads longer questions
 _ONE_STEP = "no rule reads this question with confidence, so it is asked in one step"
 _CLAIM = re.compile(r"\W*is (?:this|it) true\b", re.IGNORECASE)
 _COMPARED = (
@@ -38,12 +38,12 @@ _JUDGED = (
     "a small reader judged each document by a yes/no question: check the rows, or ask with a language model (--llm)"
 )
 _LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
-_MORE = (2, 4, 8)  # how much larger top-k gets where one step must be tried again
-_MAX_TOPK = 100  # that programs may ask for
+_TOPK_FACTORS = (2, 4, 8)  # by which top-k grows when a program of one step is repeated
+_MAX_TOPK = 100  # passages that a program may retrieve at once
 
 
 def parse(question: str) -> Meaning:
-    """Return the meaning of a question, as far as the rules can tell."""
+    """Return the first reading of a question."""
     text = _tidy(question)
     if len(text) > _MAX_CHARACTERS or "{" in text or "}" in text:
         return Whole()
@@ -53,17 +53,18 @@ def parse(question: str) -> Meaning:
             return meaning
     chain = parse_chain(text)
     if _YES_NO.match(text) and isinstance(chain, Chain) and not _needs_steps(text, chain):
-        return Whole(
-            sure=True
-        )  # "Was the plan for the hall put off" states something of the plan, it describes no hall
+        return Whole(sure=True)  # "Was the plan for the hall put off" is a statement; it needs no lookup of the plan
     unread = isinstance(chain, Whole) and not chain.sure
     return (parse_conditions(text) if unread else None) or chain
 
 
 def _needs_steps(question: str, chain: Chain) -> bool:
-    """Return whether a yes/no question describes what it states something of, and states more of it than its name."""
-    last = chain.node.question if isinstance(chain.node, RelationStep) else ""
-    return bool(_DESCRIBED.search(question)) and not _NAMED.fullmatch(last)
+    """Return whether a yes/no question states something about a description, such as "the author of Alpha".
+
+    If the chain's last step only asks for a name, the question needs no steps.
+    """
+    last_question = chain.node.question if isinstance(chain.node, RelationStep) else ""
+    return bool(_DESCRIBED.search(question)) and not _NAMED.fullmatch(last_question)
 
 
 _NAMED = re.compile(r"\w+ (?:.*\{0\}|\{0\} (?:still |really )?[^a-z\s].*)\?", re.DOTALL)  # "Is Ada Lind {0}?"
@@ -87,12 +88,13 @@ _READERS = (
 
 
 def _tidy(question: str) -> str:
+    """Return a question with usual blanks, quotes and capitals, and with rare wordings replaced by common ones."""
     text = " ".join(question.split()).replace("’", "'").replace("`", "'")
-    text = re.sub(r"(?<=\w)'([ST])\b", lambda found: found[0].lower(), text)  # "Man'S", from titles in capitals
-    text = _ROMAN.sub(lambda found: found[0].upper(), text)  # "Philip Iv"
+    text = re.sub(r"(?<=\w)'([ST])\b", lambda match: match[0].lower(), text)  # "Man'S", from titles in capitals
+    text = _ROMAN.sub(lambda match: match[0].upper(), text)  # "Philip Iv"
     text = re.sub(r"^(What|Who|Where|When)'s ", r"\1 is ", text)
     text = re.sub(r" ('s\b|[?,;:])", r"\1", text)
-    text = _RANKED_TITLE.sub(lambda found: found[0].lower(), text)
+    text = _RANKED_TITLE.sub(lambda match: match[0].lower(), text)
     for wording, plain in _PLAINER:
         text = wording.sub(plain, text)
     return text
@@ -103,10 +105,9 @@ _RANKED_TITLE = re.compile(
     r"\b(?:first|second|third|last|current|former|previous|next)"
     r" (?:President|Prime Minister|King|Queen|Emperor|Empress|Governor|Mayor|Chancellor)\b(?! [A-Z])"
 )
-_WHICH_REGION = r"(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region))"  # of which a page tells the city
+_WHICH_REGION = r"(?:[Ii]n |[Oo]n )?([Ww](?:hat|hich) (?:county|continent|region))"  # pages of people name the city
 _THE_PLACE = r"(the (?:city|town|village|place|country|state|location))"
-# Wordings that are read as their plain form.
-_PLAINER = (
+_PLAINER = (  # rare wordings, and the common wordings that the rules read
     (re.compile(r"\bdid (.+?) come into the world\b"), r"was \1 born"),
     (re.compile(r"\b(came|come) into the world\b"), "born"),
     (re.compile(r"\blived to (?:be older|a greater age|an older age)\b"), "lived longer"),
@@ -122,13 +123,13 @@ _PLAINER = (
 
 @lru_cache(maxsize=512)
 def read_question(question: str) -> Meaning:
-    """Return the cached result of `parse`."""
+    """Return the first reading of a question, cached."""
     return parse(question)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedDecomposer:
-    """The sub-queries of the planner's own reading."""
+    """Decomposer by rules, whose sub-queries are the steps of the planner's first reading."""
 
     overview: CorpusOverview | None = None
 
@@ -137,6 +138,7 @@ class EmbeddedDecomposer:
         return EmbeddedDecomposer(overview)
 
     async def decompose(self, question: str) -> Decomposition:
+        """Return a question's sub-queries, with a note if no rule reads the question."""
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             return Decomposition(corpus_queries(corpus) or (question,))
         question = plain_question(question)
@@ -147,9 +149,11 @@ class EmbeddedDecomposer:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Programs by rules, whose searches ask for `topk` passages.
+    """Planner by rules.
 
-    With an `overview` of the documents, questions over all of them become programs that enumerate.
+    Args:
+        topk: Number of passages that each search in a program retrieves.
+        overview: Overview of the documents. With it, questions over all of them become programs that enumerate.
     """
 
     topk: int = TOPK
@@ -168,11 +172,11 @@ class EmbeddedPlanner:
         return asks_for_count(question)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
-        """Return the rules' own reading; where there is none, a step for each sub-query that someone else wrote.
+        """Return a question's plan.
 
         Args:
-            question: The question as it was asked.
-            sub_queries: Those of a decomposer, used where there are two or more.
+            question: The question as asked.
+            sub_queries: Sub-queries of the Decomposer, which become steps if no rule reads the question.
         """
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             source = corpus_program(corpus)
@@ -189,13 +193,13 @@ class EmbeddedPlanner:
         """Return the next program after the one that failed.
 
         Args:
-            question: The question as it was asked.
-            sub_queries: Those of the plan, kept as they are.
-            source: The program that failed; one that is not the rules' own is followed by their first.
-            error: Not used: the order of the programs is fixed.
+            question: The question as asked.
+            sub_queries: The plan's sub-queries, which stay the same.
+            source: Program that failed. If the rules did not write it, the next program is the rules' first.
+            error: Ignored, since the order of programs is fixed.
 
         Raises:
-            BadOutputError: there is none left.
+            BadOutputError: The failed program was the last.
         """
         if self.overview and read_corpus_question(question, self.overview):
             raise BadOutputError(f"the embedded planner has one program for a question over all documents: {error}")
@@ -214,6 +218,7 @@ class EmbeddedPlanner:
 
 
 def _plan(question: str, meaning: Meaning, topk: int) -> Plan:
+    """Return the plan of a reading."""
     source = write_program(question, meaning, topk)
     note = note_of(question, meaning)
     queries = sub_queries(question, meaning)
@@ -221,11 +226,11 @@ def _plan(question: str, meaning: Meaning, topk: int) -> Plan:
 
 
 def note_of(question: str, meaning: Meaning) -> str:
-    """Return the reason why a reading is a fallback; empty if it is none.
+    """Return the reason why a reading is a fallback; empty if it is not a fallback.
 
     Args:
-        question: The question as it was asked.
-        meaning: The reading of it.
+        question: The question as asked.
+        meaning: Reading of the question.
     """
     if _CLAIM.match(question):
         return _COMPARED
@@ -233,14 +238,14 @@ def note_of(question: str, meaning: Meaning) -> str:
 
 
 def is_doubt(note: str) -> bool:
-    """Return True for a note that is of no use beside a confident answer."""
+    """Return whether a note is only worth showing if the answer is not confident."""
     return note in (_ONE_STEP, _LISTED)
 
 
 def _programs(question: str, topk: int) -> Iterator[str]:
-    """Every program for a question, in the order in which they are tried."""
+    """Yield all programs for a question, in the order in which they are tried."""
     meaning = read_question(question)
     yield write_program(question, meaning, topk)
     yield from (write_program(question, other, topk) for other in other_readings(question, meaning))
     yield whole_program(question, topk)
-    yield from (whole_program(question, min(topk * factor, _MAX_TOPK)) for factor in _MORE)
+    yield from (whole_program(question, min(topk * factor, _MAX_TOPK)) for factor in _TOPK_FACTORS)

@@ -1,6 +1,6 @@
-"""Writes what a question means as a Python program over `retrieve` and `answer`.
+"""Program text of a reading, which calls `retrieve` and `answer`.
 
-Text of the question only ever gets into a program inside string literals that are escaped here.
+Text of the question only gets into a program inside string literals, which are escaped here.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def whole_program(question: str, topk: int = TOPK) -> str:
     """Return the program that asks a question in one step.
 
     Args:
-        question: The query, for the search too.
-        topk: Passages to retrieve.
+        question: Text of the question, which is also the search query.
+        topk: Number of passages to retrieve.
     """
     text = literal(question)
     return f"docs = retrieve({text}, topk={topk})\nfinal_answer = answer({text}, docs)\n"
 
 
 def listed_program(question: str, sub_queries: Sequence[str], topk: int = TOPK) -> str:
-    """Return a program with a step for each sub-query, then one answer drawn from all of them.
+    """Return a program with one step per sub-query and a last step that answers from all their answers.
 
     Args:
-        question: The question that the last step answers.
-        sub_queries: In order; "#1" in a later one stands for the first answer, up to "#99".
-        topk: Passages to retrieve for each.
+        question: Question that the last step answers.
+        sub_queries: Sub-queries in order. "#1" to "#99" in a sub-query stand for the answers of earlier ones.
+        topk: Number of passages to retrieve per sub-query.
     """
     lines = []
     for number, query in enumerate(sub_queries, start=1):
@@ -59,7 +59,7 @@ def listed_program(question: str, sub_queries: Sequence[str], topk: int = TOPK) 
 
 
 def _referring(query: str, number: int) -> str:
-    """A sub-query as a literal, with the earlier answers that it refers to by number."""
+    """Return a sub-query as a literal, with references such as "#1" replaced by variables of earlier answers."""
     parts = re.split(r"#([1-9]\d?)(?!\d)", query)
     texts = [braced(parts[0])]
     for reference, rest in zip(parts[1::2], parts[2::2], strict=True):
@@ -69,39 +69,42 @@ def _referring(query: str, number: int) -> str:
 
 
 def write_program(question: str, meaning: Meaning, topk: int = TOPK) -> str:
-    """Return the program for a reading, which ends in an assignment to `final_answer`.
+    """Return the program of a reading, which ends in an assignment to `final_answer`.
 
     Args:
-        question: The question as it was asked, for the steps that need it whole.
-        meaning: The reading; one without steps is asked in one step.
-        topk: Passages to retrieve for each step.
+        question: The question as asked, for steps that ask it whole.
+        meaning: Reading of the question.
+        topk: Number of passages to retrieve per step.
     """
     return _Writer(question, topk).program(meaning)
 
 
 def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
-    """Return the questions that the program asks, each complete in itself, in the program's order.
+    """Return the questions that a reading's program asks, in the program's order, each understandable by itself.
 
     Args:
-        question: The question as it was asked; the only sub-query where the reading has no steps.
-        meaning: The reading.
+        question: The question as asked. It is the only sub-query if the reading has no steps.
+        meaning: Reading of the question.
     """
     writer = _Writer(question)
     writer.program(meaning)
-    return tuple(writer.asked) or (question,)
+    return tuple(writer.questions) or (question,)
 
 
 class _Writer:
+    """A program while it is written, line by line."""
+
     def __init__(self, question: str, topk: int = TOPK) -> None:
         self.question = question
         self.topk = topk
         self.lines: list[str] = []
-        self.asked: list[str] = []
-        self.values: dict[tuple[int, RelationStep], str] = {}  # by branch: a step used twice in a branch is asked once
+        self.questions: list[str] = []
+        self.values: dict[tuple[int, RelationStep], str] = {}  # a step used twice in a branch is asked once
         self.names: set[str] = set()
         self.last_docs = ""
 
     def program(self, meaning: Meaning) -> str:
+        """Write the program of a reading and return it."""
         match meaning:
             case Chain(RelationStep() as node):
                 self.lines.append(f"final_answer = {self.value(node)}")
@@ -124,7 +127,7 @@ class _Writer:
     # Steps
 
     def value(self, node: Node, branch: int = 0) -> str:
-        """Writes what a node needs; returns the expression that holds its value."""
+        """Write the steps that find a node's value, and return the expression that holds it."""
         if isinstance(node, Entity):
             return literal(node.text)
         if (branch, node) not in self.values:
@@ -134,17 +137,19 @@ class _Writer:
         return self.values[branch, node]
 
     def _ask(self, step: RelationStep, branch: int) -> None:
+        """Write a search and an answer call for a step."""
         variable = self._new_name(step.variable, branch)
         docs = self._new_name("docs_" + step.variable, branch)
         self.lines.append(
             f"{docs} = retrieve({self._text(step.query, step, branch, searching=True)}, topk={self.topk})"
         )
         self.lines.append(f"{variable} = answer({self._text(step.question, step, branch)}, {docs})")
-        self.asked.append(sub_question(step))
+        self.questions.append(sub_question(step))
         self.values[branch, step] = variable
         self.last_docs = docs
 
     def _new_name(self, base: str, branch: int) -> str:
+        """Return an unused variable name."""
         wanted = f"{base}_{branch}" if branch else base
         number = 2
         while wanted in self.names:
@@ -154,7 +159,7 @@ class _Writer:
         return wanted
 
     def _text(self, template: str, step: RelationStep, branch: int, *, searching: bool = False) -> str:
-        """A template as a literal: names are written out, values of earlier steps are interpolated."""
+        """Return a template as a literal with its slots filled: names as text, values of earlier steps as variables."""
         variables = any(isinstance(arg, RelationStep) for arg in step.args)
         parts, at = [], 0
         for slot in SLOT.finditer(template):
@@ -166,6 +171,7 @@ class _Writer:
         return 'f"' + "".join(self._f_part(part) for part in parts) + '"'
 
     def _slot(self, slot: str, step: RelationStep, branch: int, searching: bool) -> str | tuple[str]:
+        """Return what fills a slot: a name as text, or the variable of a step in a tuple."""
         position = int(slot[1:-1])
         arg = step.args[position] if position < len(step.args) else None
         if isinstance(arg, RelationStep):
@@ -174,14 +180,15 @@ class _Writer:
 
     @staticmethod
     def _f_part(part: str | tuple[str]) -> str:
+        """Return a part of an f-string: text escaped, or a variable in braces."""
         if isinstance(part, tuple):
             return "{" + part[0] + "}"
         return braced(part)
 
-    # What is done with the values
+    # Use of the values
 
     def _pair(self, values: Sequence[Node]) -> tuple[str, str, str]:
-        """Both values, and the documents that they were read from."""
+        """Write the steps of two values; return both values' expressions and the passages they were read from."""
         docs, names = [], []
         for branch, node in enumerate(values, start=1):
             names.append(self.value(node, branch))
@@ -189,12 +196,15 @@ class _Writer:
         return names[0], names[1], f"{docs[0]} + {docs[1]}"
 
     def _else_ask(self, docs: str) -> str:
+        """Return the line that asks the whole question over passages, for values that cannot be used."""
         return f"    final_answer = answer({literal(self.question)}, {docs})"
 
     def _try(self, statement: str, docs: str) -> None:
+        """Write a computation that falls back to asking the question if it raises ValueError."""
         self.lines += ["try:", f"    final_answer = {statement}", "except ValueError:", self._else_ask(docs)]
 
     def _if_known(self, first: str, second: str, statement: str, docs: str) -> None:
+        """Write a computation that falls back to asking the question if a value is unknown."""
         self.lines += [
             f"if is_known({first}) and is_known({second}):",
             f"    final_answer = {statement}",
@@ -226,8 +236,8 @@ class _Writer:
         if shared.by == "period":
             self._try(computed(shared, (first, second)), docs)
             return
-        known = f"is_known({first}) and is_known({second})"
-        self.lines += [f"shared = common({first}, {second}) if {known} else []", "if shared:"]
+        condition = f"is_known({first}) and is_known({second})"
+        self.lines += [f"shared = common({first}, {second}) if {condition} else []", "if shared:"]
         self.lines += ['    final_answer = ", ".join(shared)', "else:", self._else_ask(docs)]
 
     def _difference(self, difference: Difference) -> None:
@@ -238,12 +248,12 @@ class _Writer:
         docs = []
         for number, entity in enumerate(gather.names, start=1):
             docs.append(f"docs_{number}")
-            self.asked.append(f"What is known about {name(entity)}?")
+            self.questions.append(f"What is known about {name(entity)}?")
             self.lines.append(f"docs_{number} = retrieve({literal(search_name(entity))}, topk={self.topk})")
         self.lines.append(f"final_answer = answer({literal(self.question)}, {' + '.join(docs)})")
 
 
-_READ = {
+_PARSERS = {
     "date": "parse_date",
     "number": "parse_number",
     "quantity": "parse_quantity",
@@ -253,25 +263,25 @@ _READ = {
 
 
 def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = ()) -> str:
-    """Return the expression over the values (and the options); empty where nothing is computed.
+    """Return the expression that computes a reading's answer; empty if the reading computes nothing.
 
     Args:
-        meaning: The comparison or other computation.
-        values: Expressions: one for each value; two for each option, start and end, where a choice's key is "span".
-        options: Expressions for the two options of a choice.
+        meaning: Reading of the question.
+        values: Expressions of the values to use. A choice by "span" has two per option: start and end.
+        options: Expressions of a choice's two options.
     """
     match meaning:
-        case Choice(key="span", least=least):
+        case Choice(key="span", smaller=smaller):
             spans = [f"years_between({values[i]}, {values[i + 1]})" for i in (0, 2)]
-            return f"{options[0]} if {spans[0]} {'<' if least else '>'} {spans[1]} else {options[1]}"
-        case Choice(key=key, least=least):
-            return f"{options[0]} if {_compared(values, key, least)} else {options[1]}"
-        case Verdict(key=key, least=least):
-            return f'"yes" if {_compared(values, key, least)} else "no"'
+            return f"{options[0]} if {spans[0]} {'<' if smaller else '>'} {spans[1]} else {options[1]}"
+        case Choice(key=key, smaller=smaller):
+            return f"{options[0]} if {_compared(values, key, smaller)} else {options[1]}"
+        case Verdict(key=key, smaller=smaller):
+            return f'"yes" if {_compared(values, key, smaller)} else "no"'
         case Same(by="entity"):
             return f'"yes" if same_entity({values[0]}, {values[1]}) else "no"'
         case Same(by=by):
-            return f'"yes" if {_READ[by]}({values[0]}) == {_READ[by]}({values[1]}) else "no"'
+            return f'"yes" if {_PARSERS[by]}({values[0]}) == {_PARSERS[by]}({values[1]}) else "no"'
         case Shared(by="period"):
             return f"overlap({values[0]}, {values[1]})"
         case Shared():
@@ -281,5 +291,6 @@ def computed(meaning: Meaning, values: Sequence[str], options: Sequence[str] = (
     return ""
 
 
-def _compared(values: Sequence[str], key: str, least: bool) -> str:
-    return f"{_READ[key]}({values[0]}) {'<' if least else '>'} {_READ[key]}({values[1]})"
+def _compared(values: Sequence[str], key: str, smaller: bool) -> str:
+    """Return the expression that compares two values."""
+    return f"{_PARSERS[key]}({values[0]}) {'<' if smaller else '>'} {_PARSERS[key]}({values[1]})"

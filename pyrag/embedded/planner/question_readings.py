@@ -1,4 +1,4 @@
-"""Second readings: other steps for words that mean more than one thing, and questions told in two clauses."""
+"""Further readings of questions: words with several meanings, and questions of two clauses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyrag.embedded.planner.meaning import Chain, Entity, Meaning, Node, Relatio
 from pyrag.embedded.planner.wording import PLACE_KINDS, relation_step
 from pyrag.embedded.relations.table import BY_NAME, COMPOSED
 
-_STAND_IN = "⟦0⟧"  # spelled so that the parsers take it for a name
+_STAND_IN = "⟦0⟧"  # placeholder that the parsers read as a name
 _TWO_CLAUSES = re.compile(
     r"(?P<fact>.+?\b(?P<verb>was|were|is|are|[a-z]+ed)\b.*?) (?:an?|some)"
     r" (?P<kind>(?:[A-Z][a-z]+ )?[a-z]+(?: [a-z]+){0,3})(?:;|\.|, and) (?P<ask>.+)",
@@ -27,11 +27,11 @@ _THERE_IS = re.compile(
 
 
 def other_readings(question: str, meaning: Meaning) -> Iterator[Meaning]:
-    """Yield other readings of ambiguous words: an uncle may be the father's brother or the mother's.
+    """Yield other readings of ambiguous words: an uncle may be the father's brother or the mother's brother.
 
     Args:
-        question: The question as it was asked; only words in it count.
-        meaning: The first reading; only a chain has others.
+        question: The question as asked.
+        meaning: Its first reading. Only a chain has others.
     """
     if not isinstance(meaning, Chain):
         return
@@ -44,18 +44,19 @@ def other_readings(question: str, meaning: Meaning) -> Iterator[Meaning]:
 
 
 def _reread(node: Node, path: tuple[str, ...], other: tuple[str, ...]) -> Node:
-    of = _below(node, path)
-    if of is not None:
+    """Return a node in which a path of relations is replaced by another path."""
+    value = _below(node, path)
+    if value is not None:
         for name in other:
-            of = relation_step(BY_NAME[name], of)
-        return of
+            value = relation_step(BY_NAME[name], value)
+        return value
     if isinstance(node, RelationStep):
         return replace(node, args=tuple(_reread(arg, path, other) for arg in node.args))
     return node
 
 
 def _below(node: Node, path: tuple[str, ...]) -> Node | None:
-    """Return the start of the path of relations that ends in the node."""
+    """Return the node that a path of relations starts from; None if the node's last steps are not the path."""
     for name in reversed(path):
         if not isinstance(node, RelationStep) or node.relation is None or node.relation.name != name:
             return None
@@ -64,9 +65,9 @@ def _below(node: Node, path: tuple[str, ...]) -> Node | None:
 
 
 def split_clauses(question: str) -> tuple[str, str] | None:
-    """ "Alpha was born on an island; what is spoken on that island?": a question for each clause.
+    """Return both questions of "Alpha was born on an island; what is spoken on that island?"; None for other texts.
 
-    The second has a stand-in where it points back to the first; `insert` puts the first one's value there.
+    The second question has a placeholder for the island; `insert` puts the first one's value there.
     """
     question = question.rstrip("?. ")
     match = _THERE_IS.fullmatch(question) or _TWO_CLAUSES.fullmatch(question)
@@ -105,9 +106,9 @@ _TELLS = re.compile(
 
 
 def split_trailing(question: str) -> tuple[str, str, str] | None:
-    """ "Alpha is a hall in a college founded by whom": the fact, what its unnamed thing is, and what is asked of it.
+    """Return the parts of "Alpha is a hall in a college founded by whom"; None for other texts.
 
-    The last has a stand-in for the thing: "⟦0⟧ is founded by whom".
+    The parts are "Alpha is a hall in which college", "college", and "⟦0⟧ was founded by whom" with a placeholder.
     """
     text = question.rstrip("?. ")
     match = _PLACED.fullmatch(text) or _TRAILING.fullmatch(text)
@@ -134,7 +135,10 @@ _APART = re.compile(
 
 
 def join_apart(question: str) -> tuple[str, str] | None:
-    """ "Where was the king born who lost Alpha": "the king who lost Alpha", and the question about a stand-in."""
+    """Return the parts of "Where was the king born who lost Alpha"; None for other texts.
+
+    The parts are the description "the king who lost Alpha" and the question about it, with a placeholder.
+    """
     match = _APART.fullmatch(question.rstrip("?. "))
     if match is None:
         return None
@@ -142,11 +146,11 @@ def join_apart(question: str) -> tuple[str, str] | None:
 
 
 def insert(node: Node, value: Node) -> Node:
-    """Return the node with a value in place of the stand-in.
+    """Return a node with a value in place of the placeholder.
 
     Args:
-        node: The reading of a question that holds the stand-in as a name or inside a step's own words.
-        value: The node that takes its place.
+        node: Reading of a question that holds the placeholder, as a name or in a step's own words.
+        value: Node to insert.
     """
     if isinstance(node, Entity):
         return value if node.text == _STAND_IN else node

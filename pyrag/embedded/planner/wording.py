@@ -1,4 +1,4 @@
-"""Puts steps into words: noun phrases, sub-questions, search terms. Reads no question."""
+"""Wording of steps: noun phrases, sub-questions, search queries and variable names."""
 
 from __future__ import annotations
 
@@ -23,46 +23,47 @@ PLACE_KINDS = words(
 
 
 def fill(template: str, values: Sequence[str]) -> str:
-    """Return the template with its slots `{0}`, `{1}` … replaced. Braces in values stay what they are.
+    """Return a template with its slots `{0}`, `{1}` … replaced by values.
 
     Args:
-        template: Text with slots of one digit.
-        values: Texts by the number of their slot; a slot without one is left as it is.
+        template: Text with slots of one digit. A slot without a value stays.
+        values: Texts by slot number. Braces in them are not slots.
     """
     return SLOT.sub(lambda slot: values[int(slot[1])] if int(slot[1]) < len(values) else slot[0], template)
 
 
 def name(entity: Entity) -> str:
-    """An entity in a sentence: "the film Alpha"."""
+    """Return an entity as it is named in a sentence, such as "the film Alpha"."""
     if entity.kind in WORK_KINDS and not re.match(rf"(?:the )?{entity.kind}\b", entity.text, re.I):
         return f"the {entity.kind} {entity.text}"
     return entity.text
 
 
 def search_name(entity: Entity) -> str:
+    """Return an entity as it is named in a search query, such as "Alpha film"."""
     return f"{entity.text} {entity.kind}".strip()
 
 
 def phrase(node: Node) -> str:
-    """A node as a noun phrase of its own: "the father of the director of Alpha"."""
+    """Return a node as a noun phrase, such as "the father of the director of Alpha"."""
     if isinstance(node, Entity):
         return name(node)
     return fill(node.phrase, [phrase(arg) for arg in node.args])
 
 
 def sub_question(step: RelationStep) -> str:
-    """A step as a question that needs nothing but itself."""
+    """Return a step as a question that is understandable by itself."""
     question = fill(step.question, [phrase(arg) for arg in step.args])
     return question[:1].upper() + question[1:]
 
 
 def relation_step(relation: Relation, of: Node, noun: str = "") -> RelationStep:
-    """Return the step that asks for one relation of a node.
+    """Return the step that asks for a relation of a node.
 
     Args:
-        relation: The row of the table, with the wordings of the question and the search.
-        of: The node that it is asked of.
-        noun: The question's word for it, such as "inventor"; the relation's first noun if empty.
+        relation: Relation to ask for.
+        of: Node to ask about.
+        noun: The question's word for the relation, such as "inventor". Empty for the relation's first noun.
     """
     noun = noun or (relation.nouns[0] if relation.nouns else relation.name)
     role = _role(of)
@@ -77,14 +78,14 @@ def relation_step(relation: Relation, of: Node, noun: str = "") -> RelationStep:
 
 
 def _as_country(node: Node) -> Node:
-    """A nationality that another step goes on from: "the capital of China", not "of Chinese"."""
+    """Return a node that asks for the country instead of the nationality: "the capital of China", not "of Chinese"."""
     if isinstance(node, RelationStep) and node.relation is not None and node.relation.name == "country of citizenship":
         return replace(node, question="Which country is {0} from?")
     return node
 
 
 def _asked_by(relation: Relation, noun: str) -> str:
-    """The relation's question, with the verb that goes with the noun: who invented, not who created."""
+    """Return a relation's question with the verb that a noun comes from: "Who invented …" for "inventor"."""
     verb = next((verb for verb in relation.verbs if len(noun) > 5 and verb[:5] == noun[:5]), "")
     return (
         f"Who {verb} {{x}}?"
@@ -94,7 +95,7 @@ def _asked_by(relation: Relation, noun: str) -> str:
 
 
 def _role(of: Node) -> str:
-    """Return the word that tells a person from namesakes: directors are found among directors."""
+    """Return the profession that distinguishes a person from namesakes in a search, such as "director"."""
     return of.relation.role if isinstance(of, RelationStep) and of.relation else ""
 
 
@@ -102,10 +103,10 @@ def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> 
     """Return a step in the question's own words.
 
     Args:
-        question: With a slot for each of `args`; a question mark is added.
-        phrase: The noun phrase for its value, with the same slots.
-        noun: The kind of thing that it asks for; becomes the variable's name.
-        args: The nodes that `{0}`, `{1}` … stand for.
+        question: Question with a slot for each of `args`. A question mark is added.
+        phrase: Noun phrase for the value, with the same slots.
+        noun: Kind of thing that the question asks for, which becomes the variable's name.
+        args: Nodes for the slots `{0}`, `{1}` ….
     """
     question = " ".join(question.split())
     question = question[:1].upper() + question[1:].rstrip("?. ") + "?"
@@ -122,16 +123,16 @@ _ASKING = re.compile(
 
 
 def search_terms(question: str) -> str:
-    """A question without the words that only ask."""
+    """Return a question without the words that only ask."""
     terms = " ".join(_ASKING.sub(" ", question).split())
     return terms if len(terms) > 2 else question
 
 
 def identifier(text: str) -> str:
-    """A plain variable name; what cannot be part of one is dropped."""
+    """Return a variable name made of a text's last three words. If it is reserved, "_found" is added."""
     joined = "_".join(re.findall(r"[a-z0-9]+", text.lower())[-3:])[:30].strip("_0123456789")
-    taken = not joined or keyword.iskeyword(joined) or hasattr(builtins, joined) or joined in _TAKEN
-    return f"{joined}_found".lstrip("_") if taken else joined
+    reserved = not joined or keyword.iskeyword(joined) or hasattr(builtins, joined) or joined in _RESERVED
+    return f"{joined}_found".lstrip("_") if reserved else joined
 
 
-_TAKEN = {"answer", "retrieve", "final_answer", "docs", "shared", "rewrite", *HELPERS}
+_RESERVED = {"answer", "retrieve", "final_answer", "docs", "shared", "rewrite", *HELPERS}

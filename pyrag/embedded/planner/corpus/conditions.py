@@ -332,8 +332,8 @@ _PAST = {"written": "wrote", "drawn": "drew", "given": "gave", "taken": "took", 
 def _attribute(match: re.Match[str], _: str) -> TextFact | None:
     name, rest = match["name"], _without_link(match["rest"].strip())
     for pattern, operator in _OPERATORS:
-        if found := pattern.match(rest):
-            return _attribute_fact(name, operator, rest[found.end() :])
+        if match := pattern.match(rest):
+            return _attribute_fact(name, operator, rest[match.end() :])
     return None
 
 

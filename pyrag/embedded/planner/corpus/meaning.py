@@ -59,7 +59,7 @@ class CorpusQuestion:
         asked: Question to each document whose answers are wanted or compared.
         field: Metadata field that holds this answer; empty if the texts are asked.
         returns: Type of the answers; empty for texts.
-        least: Whether the lowest value is meant, not the highest.
+        is_lowest: Whether the lowest value is meant, not the highest.
     """
 
     use: Use
@@ -67,4 +67,4 @@ class CorpusQuestion:
     asked: str = ""
     field: str = ""
     returns: str = ""
-    least: bool = False
+    is_lowest: bool = False

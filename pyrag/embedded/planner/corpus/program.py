@@ -1,4 +1,4 @@
-"""Writes the meaning of a question over all documents as a program.
+"""Programs for questions over all documents, written from their meaning.
 
 Text of the question and of metadata gets into a program only inside string literals that are escaped here.
 """
@@ -80,7 +80,7 @@ def _of_field(meaning: CorpusQuestion) -> Iterator[str]:
     if meaning.use in ("total", "average"):
         yield _summed(meaning)
         return
-    yield f"best = {'min' if meaning.least else 'max'}(values, default=None)"
+    yield f"best = {'min' if meaning.is_lowest else 'max'}(values, default=None)"
     if meaning.use == "extreme value":
         yield "final_answer = best"
     else:
@@ -98,7 +98,7 @@ def _of_text(meaning: CorpusQuestion) -> Iterator[str]:
     if meaning.use in ("total", "average"):
         yield _summed(meaning)
         return
-    yield f"best = {'min' if meaning.least else 'max'}(values, default=None)"
+    yield f"best = {'min' if meaning.is_lowest else 'max'}(values, default=None)"
     chosen = "[row for row in rows if row.value == best]"
     yield f'final_answer = {chosen} or "unknown"' if meaning.use == "extreme" else "final_answer = best"
 

@@ -177,18 +177,18 @@ def _extreme(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | N
     selection = select(groups["rest"], vocabulary)
     if selection is None:
         return None
-    least, name = bool(groups["least"]), (groups.get("name") or "").strip()
+    lowest, name = bool(groups["least"]), (groups.get("name") or "").strip()
     use: Use = "extreme" if groups.get("value") is None else "extreme value"
     if not name:
         time = vocabulary.fields.get("date") or vocabulary.fields.get("year")
         if time is None or not re.search(r"latest|newest|recent|last|oldest|earliest|first", match[0], re.IGNORECASE):
             return None
-        return CorpusQuestion(use, selection, field=time.name, least=least)
+        return CorpusQuestion(use, selection, field=time.name, is_lowest=lowest)
     field = vocabulary.fields.get(plain_words(name))
     if field is not None:
-        return CorpusQuestion(use, selection, field=field.name, least=least)
+        return CorpusQuestion(use, selection, field=field.name, is_lowest=lowest)
     returns = "date" if _TIMES.search(name) and not _NUMBERS.search(name) else "number"
-    return CorpusQuestion(use, selection, f"What is the {name}?", returns=returns, least=least)
+    return CorpusQuestion(use, selection, f"What is the {name}?", returns=returns, is_lowest=lowest)
 
 
 def _done_first(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
@@ -197,7 +197,7 @@ def _done_first(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion 
     if selection is None:
         return None
     asked = f"When was it {match['verb']}?"
-    return CorpusQuestion("extreme", selection, asked, returns="date", least=bool(match["least"]))
+    return CorpusQuestion("extreme", selection, asked, returns="date", is_lowest=bool(match["least"]))
 
 
 def _sum(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:

@@ -1,6 +1,6 @@
-"""The questions that descriptions answer: "the city where Alpha died" is found by "In which city did Alpha die?".
+"""Questions that descriptions answer: "the city where Alpha died" answers "In which city did Alpha die?".
 
-A clause can always be asked for; of a phrase ("the N of Alpha") only what singles out one thing.
+Any clause can be asked for. A phrase can only be asked for if it describes a single thing: "the largest city in Alpha".
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ NEAR = words("near by along off beside outside")
 
 
 def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
-    """Return the question that "the KIND CLAUSE" answers; empty if that is nothing to look up.
+    """Return the question that the description "the KIND CLAUSE" answers; empty if it is nothing to look up.
 
     Args:
-        kind: The noun, with adjectives if it has any.
-        clause: The words behind it, at least one; descriptions among them as slots.
-        nested: True if the clause holds slots.
+        kind: Noun of the description, with its adjectives.
+        clause: Words after the noun, at least one. Descriptions among them are slots.
+        nested: True if the clause has slots.
     """
     which = "who" if kind in _PERSONS else f"which {kind}"
     first, rest = plain(clause[0]), clause[1:]
@@ -64,41 +64,57 @@ def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
 
 
 def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
-    rest, told = clause[1:], " ".join(clause[1:])
+    """Return the question that a noun with a clause answers.
+
+    Args:
+        which: Question word and noun, such as "which city" or "who".
+        kind: Noun of the description, with its adjectives.
+        first: First word of the clause, in small letters.
+        clause: Words of the clause.
+    """
+    rest, later = clause[1:], " ".join(clause[1:])
     if first in ("where", "when"):
         return _inverted(f"in which {kind}", rest)
     if first == "whose":
         return owned_question(f"{which}'s", rest)
     if first in ("who", "that", "which", "whom"):
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
-        return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {told}"
+        return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {later}"
     if is_participle(first):
         return f"{which} was {' '.join(clause)}"
     if first.endswith("ing"):
-        return f"{which} {present_of(first) or f'is {first}'} {told}"
+        return f"{which} {present_of(first) or f'is {first}'} {later}"
     return _inverted(which, clause)
 
 
 def owned_question(whose: str, clause: list[str]) -> str:
-    """Return the question that asks whose thing a clause is about: "which king's army did Ada destroy in 1309".
+    """Return the question that a "whose" clause answers, such as "which king's army did Ada destroy in 1309".
 
     Args:
-        whose: The asked possessor, as in "which king's".
-        clause: The words behind "whose", as in "army Ada destroyed in 1309".
+        whose: Owner in the question, such as "which king's".
+        clause: Words after "whose", such as "army Ada destroyed in 1309".
     """
-    asked = f"{whose} {' '.join(clause)}"
+    question = f"{whose} {' '.join(clause)}"
     name = next((at for at, word in enumerate(clause) if starts_name(word) or word[:1] == "{"), 0)
     verb = next((at for at in range(name + 1, len(clause)) if clause[at][:1].islower()), 0)
     is_object = name and verb and is_past(clause[verb]) and not is_past(plain(clause[name - 1]))
     if not is_object or plain("".join(clause[verb + 1 : verb + 2])) not in PREPOSITIONS | {""}:
-        return asked
+        return question
     if plain(clause[name - 1]) in PREPOSITIONS | DETERMINERS | AUXILIARY or is_present(plain(clause[name - 1])):
-        return asked
+        return question
     thing, subject = " ".join(clause[:name]), " ".join(clause[name:verb])
     return " ".join([whose, thing, "did", subject, base_of(clause[verb]), *clause[verb + 1 :]])
 
 
 def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str:
+    """Return the question that a noun with a phrase answers; empty if the phrase does not describe a single thing.
+
+    Args:
+        which: Question word and noun, such as "which city" or "who".
+        kind: Noun of the description, with its adjectives.
+        clause: Words of the phrase, a preposition first.
+        nested: True if the phrase has slots.
+    """
     prep, rest, last = clause[0], " ".join(clause[1:]), kind.rpartition(" ")[2]
     whole = f"what is the {kind} {' '.join(clause)}"
     if prep in NEAR:
@@ -118,36 +134,38 @@ def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str
 
 
 def is_person(kind: str) -> bool:
+    """Return whether a noun means a person."""
     return kind in _PERSONS or is_role(kind)
 
 
 def is_role(kind: str) -> bool:
-    """Return whether a noun names who does something: by the tables, or made of a verb ("founder") or a trade
-    ("pianist").
+    """Return whether a noun names what a person does.
+
+    Such nouns are in the tables of relations, come from a verb ("founder") or name a trade ("pianist").
     """
     known, noun = _known(kind), kind.rpartition(" ")[2].lower()
     if known in COMPOSED or (known in BY_NOUN and BY_NOUN[known].answer_type == "person"):
         return True
     if noun in _ROLES or _TRADE.match(noun):
         return True
-    made = is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3:-2] != "e") or is_base(f"{noun[:-2]}e")
-    return noun.endswith(("er", "or")) and made
+    from_verb = is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3:-2] != "e") or is_base(f"{noun[:-2]}e")
+    return noun.endswith(("er", "or")) and from_verb
 
 
 def _known(kind: str) -> str:
-    """The longest end of a noun phrase that the tables of relations know: "the first | prime minister"."""
+    """Return the end of a noun phrase that the tables of relations know: "prime minister" of "first prime minister"."""
     parts = kind.lower().split()
     ends = (" ".join(parts[at:]) for at in range(len(parts)))
     return next((end for end in ends if end in BY_NOUN or end in COMPOSED), "")
 
 
 def is_kind(kind: str) -> bool:
-    """Return whether a noun names a kind of thing that has a name of its own: a place, a group, a work."""
+    """Return whether a noun names a kind of thing that has a proper name, such as a place, a group or a work."""
     return kind.rpartition(" ")[2] in _KINDS
 
 
 def tells_relation(kind: str) -> bool:
-    """Return whether a noun names one thing of another, by the tables of relations, or a place."""
+    """Return whether a noun names a relation to one thing, such as "father", or a kind of place, such as "county"."""
     known, last = _known(kind), kind.rpartition(" ")[2]
     if known in COMPOSED or last in ("state", "county", "town", "village", "province"):
         return True
@@ -155,9 +173,7 @@ def tells_relation(kind: str) -> bool:
 
 
 def _singles_out(kind: str, prep: str) -> bool:
-    """Return whether "the KIND of Alpha" is one thing to look up: "the largest city", "the host city", "the second
-    album".
-    """
+    """Return whether a noun and a preposition can describe a single thing, as "the largest city in" can."""
     head = kind.split()
     ranked = any(map(is_ranking, head[:-1]))
     if len(head) > 1 and is_kind(kind) and (ranked or prep in ("of", "for", "behind")):
@@ -170,26 +186,34 @@ def _singles_out(kind: str, prep: str) -> bool:
 
 
 def is_ranking(word: str) -> bool:
+    """Return whether a word selects one of several things, such as "largest", "second" or "official"."""
     return bool(_RANKING.match(word)) and word not in _NO_RANKING
 
 
 def _is_reduced(clause: list[str], at: int) -> bool:
-    """Return whether a participle describes the subject, as a verb is still to come."""
+    """Return whether the participle at a position belongs to the subject, since the clause's verb comes later."""
     later = [plain(word) for word in clause[at + 2 :]]
     return plain("".join(clause[at + 1 : at + 2])) in PREPOSITIONS and any(
-        is_past(one) or is_present(one) for one in later
+        is_past(word) or is_present(word) for word in later
     )
 
 
 def _inverted(lead: str, clause: list[str]) -> str:
-    """Lead and clause as a question: "in which city", "Alpha worked until 1900"."""
+    """Return a clause as a question; empty if the clause's verb is not recognised.
+
+    For example, "in which city" and "Alpha worked until 1900" give "in which city did Alpha work until 1900".
+
+    Args:
+        lead: Beginning of the question.
+        clause: Words of the clause, its subject first.
+    """
     for at in range(1, len(clause)):
         word, before = plain(clause[at]), plain(clause[at - 1])
         if starts_name(clause[at]) or before in PREPOSITIONS | DETERMINERS | RELATIVE or word in ADVERBS:
             continue
         subject, rest = " ".join(clause[:at]), " ".join(clause[at + 1 :])
         if is_participle(word) and _is_reduced(clause, at):
-            continue  # "the team owned by Alpha | plays"
+            continue  # "the team owned by Alpha | plays": the verb follows
         if word in AUXILIARY:
             return f"{lead} {word} {subject} {rest}"
         if is_past(word) or is_present(word):
@@ -200,11 +224,11 @@ def _inverted(lead: str, clause: list[str]) -> str:
 
 
 def has_pronoun(clause: list[str]) -> bool:
-    """Return whether a clause begins with a preposition and its pronoun: "in which"."""
+    """Return whether a clause begins with a preposition and a relative pronoun, as in "in which"."""
     return len(clause) > 1 and plain(clause[0]) in PREPOSITIONS and plain(clause[1]) in ("which", "whom")
 
 
 def _is_first_to(kind: str, rest: list[str]) -> bool:
-    """ "the first monarch | to live in Alpha": what is ranked may be told by an infinitive."""
+    """Return whether a description is a ranked noun with an infinitive: "the first monarch to live in Alpha"."""
     ranked = any(map(is_ranking, kind.split())) and not any(map(is_past, kind.split()))
     return ranked and bool(rest) and is_base(plain(rest[0]))

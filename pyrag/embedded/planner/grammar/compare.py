@@ -1,4 +1,4 @@
-"""Parses questions about two things: which of them, whether they are the same, what they share."""
+"""Comparisons of two things: which has the greater value, whether one comes before the other, how many years apart."""
 
 from __future__ import annotations
 
@@ -18,12 +18,19 @@ from pyrag.embedded.relations.table import BY_NAME
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The property that a comparing word compares, and the end that is meant."""
+    """Comparison that a word such as "older" asks for.
+
+    Args:
+        pattern: Matches the comparing word.
+        relation: Relation to look up for both things, or "life" for start and end of a life.
+        key: How values are compared.
+        smaller: True if the thing with the smaller or earlier value is the answer.
+    """
 
     pattern: re.Pattern[str]
     relation: str
     key: Literal["date", "number", "quantity", "span"] = "date"
-    least: bool = True
+    smaller: bool = True
 
 
 _FIRST = r"(?:first|earlier|earliest|before|sooner)"
@@ -36,31 +43,32 @@ _MADE = (
 
 
 def _scale(
-    pattern: str, relation: str, key: Literal["date", "number", "quantity", "span"] = "date", *, least: bool = True
+    pattern: str, relation: str, key: Literal["date", "number", "quantity", "span"] = "date", *, smaller: bool = True
 ) -> Scale:
-    return Scale(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), relation, key, least)
+    """Return a scale for a pattern of comparing words."""
+    return Scale(re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE), relation, key, smaller)
 
 
 _SCALES = (
     _scale(rf"born (?:\w+ )?{_FIRST}|older|oldest|elder|{_FIRST} born|came into the world {_FIRST}", "date of birth"),
-    _scale(rf"born (?:\w+ )?{_LAST}|younger|youngest|{_LAST} born", "date of birth", least=False),
+    _scale(rf"born (?:\w+ )?{_LAST}|younger|youngest|{_LAST} born", "date of birth", smaller=False),
     _scale(rf"(?:die|died|passed away|death) {_FIRST}|first to die|{_FIRST} (?:die|died|death)", "date of death"),
     _scale(rf"(?:die|died|passed away|death) {_LAST}|last to die|{_LAST} (?:die|died|death)", "date of death",
-           least=False),
-    _scale(r"lived? (?:a )?longer|longer lived|longer life|longest life", "life", "span", least=False),
+           smaller=False),
+    _scale(r"lived? (?:a )?longer|longer lived|longer life|longest life", "life", "span", smaller=False),
     _scale(r"lived? (?:a )?shorter|shorter life", "life", "span"),
     _scale(rf"{_OUT} (?:\w+ )?{_FIRST}|{_FIRST} {_OUT}|first to be {_OUT}", "publication date"),
-    _scale(rf"{_OUT} (?:\w+ )?{_LAST}|more recent|newer|newest", "publication date", least=False),
+    _scale(rf"{_OUT} (?:\w+ )?{_LAST}|more recent|newer|newest", "publication date", smaller=False),
     _scale(rf"{_MADE} (?:\w+ )?{_FIRST}|{_FIRST} {_MADE}|first to be {_MADE}", "inception"),
-    _scale(rf"{_MADE} (?:\w+ )?{_LAST}", "inception", least=False),
+    _scale(rf"{_MADE} (?:\w+ )?{_LAST}", "inception", smaller=False),
     _scale(r"more people|more populous|(?:larger|higher|bigger|greater) population|more inhabitants", "population",
-           "number", least=False),
+           "number", smaller=False),
     _scale(r"fewer people|less populous|smaller population|lower population|fewer inhabitants", "population", "number"),
-    _scale(r"(?:larger|greater|bigger) area", "area", "quantity", least=False),
-    _scale(r"taller|tallest|higher|highest", "height", "quantity", least=False),
+    _scale(r"(?:larger|greater|bigger) area", "area", "quantity", smaller=False),
+    _scale(r"taller|tallest|higher|highest", "height", "quantity", smaller=False),
 )  # fmt: skip
 _CAME_FIRST = _scale("came first|comes first|came earlier", "publication date")
-_LONGER = _scale("longer", "length", "quantity", least=False)
+_LONGER = _scale("longer", "length", "quantity", smaller=False)
 
 MAKERS = r"director|composer|performer|singer|author|writer|producer|screenwriter|lyricist|founder|creator"
 MAKER = rf"(?P<maker>{MAKERS})"
@@ -71,7 +79,7 @@ MAKER_OF = re.compile(
 
 
 def parse_comparison(question: str) -> Meaning | None:
-    """Two options and a comparing word, or two options alone; None if there are not two."""
+    """Return the reading of a question with two options, as a comparison or a search for both; None for others."""
     pair = choice_pair(question)
     if pair is None:
         return None
@@ -83,7 +91,7 @@ def parse_comparison(question: str) -> Meaning | None:
         isinstance(option, RelationStep) or ", " in text or unnest(f"of {text}")[1]
         for option, text in zip(options, (pair.first, pair.second), strict=True)
     ):
-        return None  # a list of several, or descriptions that come first
+        return None  # a list, or options that are descriptions to look up first
     if scale is None and options[0] is not None and options[1] is not None and not MAKER_OF.search(pair.stem):
         measured = measured_choice(pair.stem, (with_kind(options[0], pair.kind), with_kind(options[1], pair.kind)))
         if measured is not None:
@@ -97,7 +105,7 @@ def parse_comparison(question: str) -> Meaning | None:
         compared: tuple[Node, Node] = (compose(noun, first), compose(noun, second))
     else:
         compared = (first, second)
-    return Choice((first, second), (_values(scale, compared[0]), _values(scale, compared[1])), scale.key, scale.least)
+    return Choice((first, second), (_values(scale, compared[0]), _values(scale, compared[1])), scale.key, scale.smaller)
 
 
 _EVENT = re.compile(
@@ -110,42 +118,47 @@ _DATE_OF = {"birth": "date of birth", "death": "date of death", "release": "publ
 
 
 def _events(pair: Pair) -> Choice | None:
-    """ "Which came first, the founding of Alpha or the birth of Beta?" """
-    found = [_EVENT.fullmatch(text) for text in (pair.first, pair.second)]
-    options = [parse_phrase(event["of"]) for event in found if event]
-    dated = [
+    """Return the reading of "Which came first, the founding of Alpha or the birth of Beta?"; None for others."""
+    events = [_EVENT.fullmatch(text) for text in (pair.first, pair.second)]
+    things = [parse_phrase(event["of"]) for event in events if event]
+    dates = [
         relation_step(BY_NAME[_DATE_OF.get(event["event"], "inception")], of)
-        for event, of in zip(found, options, strict=False)
+        for event, of in zip(events, things, strict=False)
         if event and of
     ]
-    if len(dated) < 2 or options[0] is None or options[1] is None:
+    if len(dates) < 2 or things[0] is None or things[1] is None:
         return None
-    least = not re.search(rf"\b{_LAST}\b", pair.stem)
-    return Choice((options[0], options[1]), ((dated[0],), (dated[1],)), "date", least)
+    smaller = not re.search(rf"\b{_LAST}\b", pair.stem)
+    return Choice((things[0], things[1]), ((dates[0],), (dates[1],)), "date", smaller)
 
 
 def _values(scale: Scale, of: Node) -> tuple[Node, ...]:
+    """Return the steps that look up a thing's value on a scale."""
     if scale.key == "span":
         return relation_step(BY_NAME["date of birth"], of), relation_step(BY_NAME["date of death"], of)
     return (relation_step(BY_NAME[scale.relation], of),)
 
 
 def option(text: str) -> Node | None:
+    """Return the node of an option. Text that no rule reads is a name; empty text gives None."""
     return parse_phrase(text) or (Entity(text) if text else None)
 
 
 def with_kind(node: Node, kind: str) -> Node:
-    """Return a name with the kind that the question gives its options; other nodes as they are.
+    """Return a node with a kind added if it is a name without one.
 
     Args:
-        node: An option of a comparison.
-        kind: The noun, such as "film"; a name that has one keeps its own.
+        node: Option of a comparison.
+        kind: Noun that the question uses for its options, such as "film".
     """
     return Entity(node.text, kind) if isinstance(node, Entity) and kind and not node.kind else node
 
 
 def _scale_of(pair: Pair) -> Scale | None:
-    """Return the property that the question compares. Only people are born: what else is older was made before."""
+    """Return the scale that a question compares by; None if it has no comparing word.
+
+    "Older" compares dates of birth of people, and dates of publication or founding of other things.
+    """
     scale = next((scale for scale in _SCALES if scale.pattern.search(pair.stem)), None)
     if scale is None:
         if pair.kind in _LONG and re.search(r"\blong(?:er|est)\b", pair.stem):
@@ -177,22 +190,22 @@ _OF_VERB = {"born": "date of birth", "die": "date of death", "come out": "public
 
 
 def parse_verdict(question: str) -> Meaning | None:
-    """ "Is Alpha older than Beta?", "Did Alpha die before Beta?" """
+    """Return the reading of "Is Alpha older than Beta?" or "Did Alpha die before Beta?"; None for others."""
     match = _IS_BEFORE.fullmatch(question.rstrip("?. "))
     if match is None:
         return None
     second = re.sub(r" (?:was|did|were|is|does)(?: \w+)?$", "", match["second"])
     nodes = parse_phrase(match["first"]), parse_phrase(second)
-    if nodes[0] is None or nodes[1] is None or any(isinstance(one, Entity) and _is_unnamed(one) for one in nodes):
+    if nodes[0] is None or nodes[1] is None or any(isinstance(node, Entity) and _is_unnamed(node) for node in nodes):
         return None
     word = (match["scale"] or match["order"]).lower()
     relation = _OF_SCALE.get(word) or _OF_VERB.get((match["verb"] or "").lower(), "inception")
     key: Literal["date", "quantity"] = "quantity" if relation in ("height", "length") else "date"
-    return Verdict(each(relation, (nodes[0], nodes[1])), key, least=word in ("older", "before", "earlier than"))
+    return Verdict(each(relation, (nodes[0], nodes[1])), key, smaller=word in ("older", "before", "earlier than"))
 
 
 def _is_unnamed(entity: Entity) -> bool:
-    """Return whether nothing can be looked up for a text: a number, a date, or words without a name."""
+    """Return whether a text is a number, a date or plain words, and so not a name that can be looked up."""
     return entity.text.islower() or bool(_ONLY_DATE.fullmatch(entity.text))
 
 
@@ -200,11 +213,11 @@ _ONLY_DATE = re.compile(rf"(?:\d{{1,2}} )?(?:(?:{MONTHS}) )?(?:\d{{1,2}},? )?(?:
 
 
 def each(relation: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:
-    """Return the steps that ask the same of two nodes.
+    """Return the steps that ask for the same relation of two nodes.
 
     Args:
         relation: Name of the relation, as in `BY_NAME`.
-        nodes: The two that are compared.
+        nodes: The two nodes.
     """
     return relation_step(BY_NAME[relation], nodes[0]), relation_step(BY_NAME[relation], nodes[1])
 
@@ -218,7 +231,7 @@ _APART = re.compile(
 
 
 def parse_difference(question: str) -> Meaning | None:
-    """ "How many years older is Alpha than Beta?" """
+    """Return the reading of "How many years older is Alpha than Beta?"; None for others."""
     match = _APART.fullmatch(question.rstrip("?. "))
     nodes = (parse_phrase(match["first"]), parse_phrase(match["second"])) if match else (None, None)
     if nodes[0] is None or nodes[1] is None:

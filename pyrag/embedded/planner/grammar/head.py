@@ -1,4 +1,4 @@
-"""Finds the noun that a description is about: "the largest city | in Alpha", "the body of water | near Beta"."""
+"""Noun of a description: "city" in "the largest city in Alpha", "body of water" in "the body of water near Beta"."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ NO_HEADS = words(
 
 
 def head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
-    """Return the place one past the noun that is described; None where there is none.
+    """Return the position after the noun of a description; None if there is no noun that can be described.
 
     Args:
         tokens: Words of the question.
-        at: Place of the first word behind the article; at most six words are looked at.
-        waiting: The form of the question's own verb that is still to come.
+        at: Position of the first word after the article. At most six words are read.
+        waiting: Form of the question's own verb that is still missing.
     """
-    start, most = at, min(at + 6, len(tokens))
+    start, limit = at, min(at + 6, len(tokens))
     while (
-        at < most and _is_in_head(tokens, at, start) and not (waiting == "base" and at > start and is_base(tokens[at]))
+        at < limit and _is_in_head(tokens, at, start) and not (waiting == "base" and at > start and is_base(tokens[at]))
     ):
         at += 1
         if tokens[at - 1].endswith(","):
@@ -49,24 +49,22 @@ def head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
         return None
     if _is_plural(head) and not (tokens[at] == "of" and is_role(head[:-1]) and not _some_of(tokens, start - 1)):
         return None
-    told = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
-    return at if told or plain(head) not in NO_HEADS else None
+    is_described = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
+    return at if is_described or plain(head) not in NO_HEADS else None
 
 
 def _some_of(tokens: list[str], at: int) -> bool:
-    """ "Which of | the founders": one of them is asked for."""
+    """Return whether "which of", "some of" or the like comes before a position."""
     return (
         at > 1 and tokens[at - 1] == "of" and plain(tokens[at - 2]) in ("which", "one", "some", "many", "any", "most")
     )
 
 
 def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
-    """Return whether a word belongs to the noun that is described: an adjective, a name in front of it, the noun
-    itself.
-    """
+    """Return whether a word belongs to the described noun: an adjective, a name before the noun, or the noun itself."""
     word = tokens[at]
     if at > start and takes_complement(tokens[at : at + 2]):
-        return False  # "the state | west of Alpha"
+        return False  # "the state | west of Alpha": the modifier begins
     if at > start and is_noun(tokens[at - 1]) and (starts_name(word) or _is_verbal(tokens, at)):
         return False
     named = (starts_name(word) and not owns(word)) or word[:1].isdigit()
@@ -83,7 +81,7 @@ _LIKE_PREPOSITIONS = words("following regarding concerning including according")
 
 
 def _is_of_kind(tokens: list[str], at: int) -> bool:
-    """Return whether a noun goes on as in "the body | of water near Alpha", "the state | of birth of Beta"."""
+    """Return whether "of" and a second noun belong to the described noun, as in "the body of water near Alpha"."""
     noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
     singular = is_noun(noun) and not _is_plural(noun) and noun not in NO_HEADS
     if not singular or of != "of" or not is_noun(kind):
@@ -95,7 +93,7 @@ def _is_of_kind(tokens: list[str], at: int) -> bool:
 
 
 def _is_verbal(tokens: list[str], at: int) -> bool:
-    """Return whether a participle opens a clause ("recorded by"), and is no adjective ("the best known book")."""
+    """Return whether a participle opens a clause ("recorded by") and is no adjective ("the best known book")."""
     word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
     if word.endswith("ing"):
         if plain(after) in PREPOSITIONS:
@@ -106,4 +104,5 @@ def _is_verbal(tokens: list[str], at: int) -> bool:
 
 
 def _is_plural(noun: str) -> bool:
+    """Return whether a noun is in the plural, judged by its spelling."""
     return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "series"))

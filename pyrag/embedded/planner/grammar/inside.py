@@ -1,6 +1,7 @@
-"""Finds the descriptions inside a question, where only their words tell where they begin and end.
+"""Descriptions inside a question that the tables of relations can read.
 
-"How many people live in | the city where Alpha died", "When was | the company that made Beta | sold".
+Examples are "How many people live in | the city where Alpha died" and "When was | the company that made Beta | sold".
+Only the words show where a description begins and ends, so the longest text that can be read as one wins.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
 from pyrag.embedded.planner.meaning import Node, RelationStep
 from pyrag.embedded.relations.table import RELATIONS
 
-_MAX_WORDS = 60  # words
+_MAX_WORDS = 60  # of a question
 
 
 def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
-    """Return the text with its longest descriptions replaced by slots, and their nodes.
+    """Return a question with its longest descriptions replaced by slots, and the descriptions' nodes.
 
     Args:
-        text: A question; one of more than 60 words is left as it is.
-        strict: False reads a description at the question's end loosely, and takes none there behind an auxiliary.
+        text: Question. One of more than 60 words is returned unchanged.
+        strict: False also reads descriptions at the question's end that have no clear end, except after an auxiliary.
     """
     words = text.split()
     if len(words) > _MAX_WORDS:
@@ -32,15 +33,15 @@ def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
     args: list[Node] = []
     at = 0
     while at < len(words):
-        found = _longest_at(words, at, strict) if _may_start(words, at) else None
-        if found is None:
+        description = _longest_at(words, at, strict) if _may_start(words, at) else None
+        if description is None:
             parts.append(words[at])
             at += 1
             continue
-        node, end = found
+        node, end = description
         tail = re.search(r"[,;:]+$", words[end - 1])
         asks = end < len(words) and words[end] in _QUESTION_WORDS
-        keep = tail and (tail[0] != "," or "," in " ".join(words[:at]) or asks)  # else it parts subject and verb
+        keep = tail and (tail[0] != "," or "," in " ".join(words[:at]) or asks)  # else it separates subject and verb
         parts.append(f"{{{len(args)}}}{tail[0] if tail and keep else ''}")
         args.append(node)
         at = end
@@ -48,10 +49,11 @@ def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
 
 
 def _may_start(words: list[str], at: int) -> bool:
+    """Return whether a description may begin with the word at a position."""
     word = words[at]
     if _IDENTITY.fullmatch(" ".join(words[:at])):
-        return False  # "Who was the king when …": the question asks who that is
-    first = next((i for i in range(at, 0, -1) if words[i - 1][:1].islower()), 0)  # where a name of several words begins
+        return False  # "Who was the king when …" asks for the king
+    first = next((i for i in range(at, 0, -1) if words[i - 1][:1].islower()), 0)  # start of a name of several words
     if " ".join(words[max(first - 2, 0) : first]).lower() in _SOME_OF:
         return False
     if word.lower() in ("the", "that"):
@@ -74,45 +76,62 @@ _AUXILIARY = words("did does do is was are were has have had will can could woul
 
 
 def _longest_at(words: list[str], at: int, strict: bool) -> tuple[RelationStep, int] | None:
+    """Return the node of the longest description that begins at a position, and the position after its end."""
     for end in range(len(words), at + 1, -1):
         phrase = " ".join(words[at:end])
         phrase = phrase[:1].lower() + phrase[1:] if phrase.startswith(("The ", "That ")) else phrase
         if not _bounded(words, at, end, strict) or not _describes(phrase, words[:at], words[end:]):
             continue
         node = parse_phrase(phrase, strict=not _closed(phrase, words, at, end, strict))
-        numbers = isinstance(node, RelationStep) and node.relation and node.relation.answer_type == "number"
-        if isinstance(node, RelationStep) and not numbers and _has_name(node, phrase):
+        is_number = isinstance(node, RelationStep) and node.relation and node.relation.answer_type == "number"
+        if isinstance(node, RelationStep) and not is_number and _has_name(node, phrase):
             return node, end
     return None
 
 
 def _has_name(node: RelationStep, phrase: str) -> bool:
-    """Return whether what is described can be looked up: its words hold a name, or it is of a kind that has names."""
+    """Return whether a described thing can be looked up: its words hold a name, or things of its kind have names."""
     kind = node.variable.rpartition("_")[2]
     return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)
 
 
 def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Return whether a description may end there."""
+    """Return whether a description may end before a position.
+
+    Args:
+        words: Words of the question.
+        at: Position of the description's first word.
+        end: Position after its last word.
+        strict: As in `embed`.
+    """
     before = words[at - 1].lower() if at else ""
-    if end == len(words):  # not where the question's own verb is still to come
+    if end == len(words):  # unless the question's own verb is still missing
         return at > 0 and before not in _DO and not (before in _AUXILIARY and not strict)
     goes_on = words[end] == "of" or _inside_name(words, end) or _has_object(words, end) or _goes_on(words, at, end)
     return not goes_on and _may_end(words[end - 1], words[end])
 
 
 def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
-    """Return whether words may be a description at all."""
+    """Return whether a phrase may be a description.
+
+    Args:
+        phrase: The phrase.
+        before: Words of the question before it.
+        after: Words of the question after it.
+    """
     if phrase.count('"') % 2:
         return False
     if phrase.startswith(("a ", "an ")) and not re.search(r" [^a-z\s]", phrase):
-        return False  # "a man who sings": nobody in particular
-    # "Where is the stone found in Alpha": the verb is the question's own
+        return False  # "a man who sings" is nobody in particular
+    # In "Where is the stone found in Alpha", the verb is the question's own.
     return _VERB_LIKE.match(" ".join(after)) is not None or not is_reduced(phrase) or not _lacks_verb(before)
 
 
 def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Return whether the end is certain: the question's, or a clause's before the question's own verb or a comma."""
+    """Return whether it is certain that a description ends before a position.
+
+    Certain ends are the question's end, a comma after a clause, and the question's own verb after a clause.
+    """
     before = words[at - 1].lower() if at else ""
     if end == len(words):
         return not strict or _ends_in_noun(words, before)
@@ -126,9 +145,7 @@ _CLAUSE = re.compile(r"(?:the|that|an?) (?:[\w.'-]+ ){1,5}?(?:(?:who|that|which)
 
 
 def _ends_in_noun(words: list[str], before: str) -> bool:
-    """Return whether a question's last word belongs to the name before it: "by the truce that ended the Iran-Iraq
-    war".
-    """
+    """Return whether the last word belongs to the name before it, as in "by the truce that ended the Iran-Iraq war"."""
     return (
         before not in _AUXILIARY
         and len(words) > 1
@@ -140,7 +157,7 @@ def _ends_in_noun(words: list[str], before: str) -> bool:
 
 
 def _lacks_verb(before: list[str]) -> bool:
-    """Return whether a question that begins so still waits for its participle: "When were most problems of"."""
+    """Return whether a question's beginning still needs its participle, as in "When were most problems of"."""
     start = " ".join(before)
     waiting = None if _COPULA.fullmatch(start) else _WAITING.search(start)
     return waiting is not None and (not waiting["subject"] or not _COPULA.match(start))
@@ -153,20 +170,19 @@ _WAITING = re.compile(
 
 
 def _has_object(words: list[str], end: int) -> bool:
-    """Return whether the last word is a preposition that belongs to what follows: "is located in | the city"."""
+    """Return whether the word before a position is a preposition whose object follows: "is located in | the city"."""
     return words[end - 1] in ("in", "on", "at", "to", "by", "for") and (
         words[end] in ("the", "a", "an") or not words[end][:1].islower()
     )
 
 
 def _inside_name(words: list[str], end: int) -> bool:
+    """Return whether a position is between two words of a name."""
     return starts_name(words[end]) and words[end - 1][:1].isupper() and words[end - 1][-1:].isalnum()
 
 
 def _goes_on(words: list[str], at: int, end: int) -> bool:
-    """Return whether a name seems to go on after a word in small letters: "the Hong Kong | duo Twins", "Apple |
-    founder".
-    """
+    """Return whether the word after a position seems to belong to the same name: "the Hong Kong | duo Twins"."""
     last, word = words[end - 1], words[end]
     if not (word.isalpha() and word.islower()) or word in _JOINING:
         return False
@@ -190,7 +206,12 @@ _JOINING = words(
 
 
 def _may_end(word: str, after: str) -> bool:
-    """Return whether a description may end with this word, where another follows."""
+    """Return whether a description may end between two words.
+
+    Args:
+        word: Last word of the description.
+        after: Word after it.
+    """
     return (
         word.endswith(",")
         or after in _FINITE

@@ -1,4 +1,4 @@
-"""Parses comparisons of two things by a measure: "is the A heavier than the B", "which is longer, A or B"."""
+"""Comparisons of two things by a measure: "is the A heavier than the B", "which is longer, A or B"."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -14,7 +14,7 @@ from pyrag.embedded.planner.meaning import Choice, Entity, Node, RelationStep, V
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
-# The adjective to ask with, its comparatives, and those of its opposite.
+# The adjective to ask with, its comparatives, and the comparatives of its opposite.
 _SCALES = (
     ("heavy", "heavier", "lighter"),
     ("high", "higher", "lower"),
@@ -57,11 +57,7 @@ _TRAILING = re.compile(r" (?:is|are|was|were|do|does|did|has|have)$")
 
 
 def parse_measured(question: str) -> Verdict | None:
-    """Return the comparison of two looked-up values that a yes/no question with "than" asks for; None for others.
-
-    Args:
-        question: The question.
-    """
+    """Return the reading of a yes/no question that compares two things by a measure; None for other questions."""
     text = question.rstrip("?. ")
     return next(_readings(text), None)
 
@@ -74,18 +70,18 @@ _CHOSEN_VERB = re.compile(
 
 
 def measured_choice(stem: str, options: tuple[Node, Node]) -> Choice | None:
-    """Return the choice of the greater or smaller of two things by a measure that is asked of each; None for others.
+    """Return the choice of the greater or smaller of two things by a measure; None if the question names no measure.
 
     Args:
         stem: The question without its options, such as "Which bell is heavier".
-        options: The things.
+        options: The two things.
     """
     stem = stem.strip().rstrip(",:;-?. ")
     verb = _CHOSEN_VERB.search(stem)
     if verb:
         asks, noun = "How long" if verb["verb"].lower() == "last" else "How much", verb["verb"].lower()
         question = f"{asks} {'did' if verb['past'] == 'ed' else (verb['aux'] or 'does').lower()} {{0}} {noun}?"
-        return _chosen(question, noun, options, least=not verb["more"])
+        return _chosen(question, noun, options, smaller=not verb["more"])
     for adjective, more, less in _SCALES:
         match = re.search(_CHOSEN.format(more, less), stem, re.IGNORECASE)
         if match:
@@ -93,28 +89,38 @@ def measured_choice(stem: str, options: tuple[Node, Node]) -> Choice | None:
             question = f"How {adjective} {_singular(be)} {{0}}?"
             if adjective == "expensive":
                 question = f"How much {_did(_singular(be))} {{0}} cost?"
-            return _chosen(question, adjective, options, least=not match["more"])
+            return _chosen(question, adjective, options, smaller=not match["more"])
     return None
 
 
-def _chosen(question: str, noun: str, options: tuple[Node, Node], *, least: bool) -> Choice:
+def _chosen(question: str, noun: str, options: tuple[Node, Node], *, smaller: bool) -> Choice:
+    """Return the choice between two options by the answers to a question.
+
+    Args:
+        question: Template of the question to ask for each option.
+        noun: The measure, in a word.
+        options: The two options.
+        smaller: True if the option with the smaller value is the answer.
+    """
     first, second = (_measure(question, noun, node) for node in options)
-    return Choice(options, ((first,), (second,)), "quantity", least)
+    return Choice(options, ((first,), (second,)), "quantity", smaller)
 
 
 def _singular(be: str) -> str:
+    """Return a form of "be" in the singular."""
     return {"are": "is", "were": "was"}.get(be.lower(), be.lower())
 
 
 def _readings(text: str) -> Iterator[Verdict]:
+    """Yield the readings of a comparison by property, age, verb, count, order in time or adjective."""
     if match := _PROPERTY.fullmatch(text):
         yield from _asked(match, f"What {match['be'].lower()} the {match['noun']} of {{0}}?", match["noun"])
     if match := _OLDER.fullmatch(text):
         nodes = _nodes(match)
         if nodes:
-            name, least = _DATED[match["word"].lower()]
+            name, smaller = _DATED[match["word"].lower()]
             yield Verdict(
-                (relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", least
+                (relation_step(BY_NAME[name], nodes[0]), relation_step(BY_NAME[name], nodes[1])), "date", smaller
             )
     if match := _VERB.fullmatch(text):
         asks = "How long" if match["verb"] == "last" else "How much"
@@ -131,12 +137,12 @@ def _readings(text: str) -> Iterator[Verdict]:
         if match:
             asks = f"How much {_did(match['be'])} {{0}} cost?" if adjective == "expensive" else ""
             yield from _asked(
-                match, asks or f"How {adjective} {match['be'].lower()} {{0}}?", adjective, least=not match["more"]
+                match, asks or f"How {adjective} {match['be'].lower()} {{0}}?", adjective, smaller=not match["more"]
             )
 
 
 def _in_order(text: str) -> Iterator[Verdict]:
-    """ "Was the bridge built before the tower": both dates are looked up."""
+    """Yield the reading of "Was the bridge built before the tower", which looks up both dates."""
     match = _ORDER.fullmatch(text)
     nodes = _nodes(match) if match else None
     if match is None or nodes is None or nodes[1] is None or re.search(r"\d{3}", match["second"]):
@@ -153,25 +159,36 @@ def _in_order(text: str) -> Iterator[Verdict]:
 
 
 def _did(be: str) -> str:
+    """Return the form of "do" for a form of "be": "does" for "is", "did" for "was"."""
     return {"is": "does", "are": "do"}.get(be.lower(), "did")
 
 
-def _asked(match: re.Match[str], question: str, noun: str, *, least: bool | None = None) -> Iterator[Verdict]:
+def _asked(match: re.Match[str], question: str, noun: str, *, smaller: bool | None = None) -> Iterator[Verdict]:
+    """Yield the comparison of two things by the answers to a question, unless the second is a number or a date.
+
+    Args:
+        match: Match with both things and the comparing word.
+        question: Template of the question to ask about each thing.
+        noun: The measure, in a word.
+        smaller: True if the first value must be smaller. If None, the comparing word decides.
+    """
     nodes = _nodes(match)
     if nodes is None:
         return
     key: Literal["date", "quantity"] = "date" if noun.endswith(("date", "year")) else "quantity"
-    smaller = match["word"].lower() in _LESS if least is None else least
+    if smaller is None:
+        smaller = match["word"].lower() in _LESS
     first, second = (_measure(question, noun, node) for node in nodes)
     yield Verdict((first, second), key, smaller)
 
 
 def _measure(question: str, noun: str, node: Node) -> RelationStep:
+    """Return the step that asks for a measure of a node."""
     return free_step(question, f"{question[0].lower()}{question[1:-1]}", noun, (node,))
 
 
 def _nodes(match: re.Match[str]) -> tuple[Node, Node] | None:
-    """The two things; None if the second is a number, a date or nothing but a pronoun."""
+    """Return the two things; None if the second is a number, a date or only a pronoun."""
     first, second = match["first"].strip(), _TRAILING.sub("", match["second"]).strip()
     if not re.search(r"[^\W\d_]{2}", second) or re.match(
         r"(?:about |the year )?[\d$€£]|(?:one|two|three|four|five|six|seven|eight|nine|ten|a|an|it|he|she|they|this|that|before|ever|usual|expected|average|planned)\b",

@@ -1,4 +1,4 @@
-"""Tells names from other words, by spelling alone: "Alpha (1951 Film)", "film The Last Beta", "\"Gamma\""."""
+r"""Detection of names by spelling: "Alpha (1951 Film)", "film The Last Beta", "\"Gamma\""."""
 
 from __future__ import annotations
 
@@ -46,29 +46,30 @@ _VERB_LAST = re.compile(
 
 
 def is_name(text: str) -> bool:
-    """Return whether all of a text looks like one name: it begins and ends with a capital, a number or a quotation."""
+    """Return whether a whole text looks like one name: its first and last words are capitalised, numbers or quoted."""
     text = re.sub(r"^[Tt]he (?=\S)", "", text.strip())
     text = _QUOTED.sub("X", re.sub(r"\s*\([^()]*\)$", "", text))
     words = text.replace(",", " ").split()
     if not words or not starts_name(words[0]) or not starts_name(words[-1]):
         return False
     if len(words) == 1 and _DEMONYM.fullmatch(words[0]):
-        return False  # "the Swedish" goes on: artist, city
+        return False  # after "the Swedish", a noun follows: artist, city
     return all(starts_name(word) or word in SMALL or word in _KIND_WORDS for word in words)
 
 
 def starts_name(word: str) -> bool:
+    """Return whether a word may begin a name: its first letter or digit is not a small letter."""
     letter = next((character for character in word if character.isalnum()), "")
     capital = not letter.islower() or re.match(r"[a-z]{1,2}['’-][A-Z]", word)  # "d'Or"
     return bool(letter) and bool(capital) and not re.search(r"[?;:]$", word)
 
 
 def read_name(text: str, *, strict: bool = False) -> Entity | None:
-    """Return the name that a phrase is, without its kind word and quotes; None where it is a description.
+    """Return the name in a phrase, without its kind and quotes; None if the phrase is a description.
 
     Args:
         text: The phrase.
-        strict: True takes only what is spelled like a name; False also others without a clause or a verb at the end.
+        strict: True only reads names that are spelled like names. False also reads phrases without clause or last verb.
     """
     kind, name = "", text
     described = _DESCRIBED.fullmatch(text)
@@ -89,10 +90,12 @@ def read_name(text: str, *, strict: bool = False) -> Entity | None:
 
 
 def _name_like(text: str) -> bool:
+    """Return whether a phrase may be a name: it begins with a capital, or is short and has no "of"."""
     first = re.sub(r"^(?:the|The|a|an) ", "", text)[:1]
     return not first.islower() or (" of " not in text and len(text.split()) <= 3)
 
 
 def _unquote(text: str) -> str:
+    """Return a text without quotes around it."""
     match = re.fullmatch(r"[\"“'](.+)[\"”']", text.strip())
     return match[1].strip() if match and not re.search(r"[\"“”]", match[1]) else text.strip()

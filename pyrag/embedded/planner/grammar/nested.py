@@ -1,8 +1,7 @@
-"""Takes a question apart by grammar alone: every description in it that can be looked up is a step of its own.
+"""Descriptions inside a question, found by grammar: each one that can be looked up becomes a step.
 
-A description is a noun with a clause or a phrase behind it that holds a name, a number or a further description. Its
-clause may have any noun and verb; `parse_bounds` tells where it ends, `parse_asked` what it asks. The tables of
-relations read first what they know.
+A description is a noun followed by a clause or a phrase that holds a name, a number or another description. `bounds`
+finds its end, `asked` the question that it answers. If the tables of relations know a description, their step is used.
 """
 
 from __future__ import annotations
@@ -32,55 +31,67 @@ from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past
 from pyrag.embedded.planner.meaning import Node, RelationStep
 from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
 
-_MAX_WORDS = 80  # words
-_DEEPEST = 6
+_MAX_WORDS = 80  # of a question
+_MAX_DEPTH = 6
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A description: what it gives, and one past its last word."""
+class _Description:
+    """Description in a question.
+
+    Args:
+        step: Step that looks it up.
+        end: Position after its last word.
+    """
 
     step: RelationStep
     end: int
 
 
 def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
-    """Return the text with its outermost descriptions replaced by slots, and their nodes.
+    """Return a text with its outermost descriptions replaced by slots, and the descriptions' nodes.
 
     Args:
-        text: A question or clause; one of more than 80 words is left as it is.
-        depth: Number of descriptions around it; beyond 6 it is left as it is.
+        text: Question or clause. One of more than 80 words is returned unchanged.
+        depth: Number of descriptions around it. Beyond 6, the text is returned unchanged.
     """
     tokens = text.split()
     parts: list[str] = []
     args: list[Node] = []
     at = 0
-    while at < len(tokens) and len(tokens) <= _MAX_WORDS and depth <= _DEEPEST:
-        found = _at(tokens, at, parts, depth) if at or tokens[0] == "The" else None
-        if found is None:
+    while at < len(tokens) and len(tokens) <= _MAX_WORDS and depth <= _MAX_DEPTH:
+        description = _at(tokens, at, parts, depth) if at or tokens[0] == "The" else None
+        if description is None:
             parts.append(tokens[at])
             at += 1
             continue
-        found = _owning(tokens, found)
-        last = tokens[found.end - 1]
+        description = _owning(tokens, description)
+        last = tokens[description.end - 1]
         tail = re.search(r"(?:['’]s|['’])?[,;:]*$", last)
         parts.append(f"{{{len(args)}}}{tail[0] if tail else ''}")
-        args.append(found.step)
-        at = found.end
+        args.append(description.step)
+        at = description.end
     return (" ".join(parts), tuple(args)) if at >= len(tokens) else (text, ())
 
 
-def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | None:
-    """The description that begins at a word; `before` is what stands in front of it, descriptions as slots."""
+def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Description | None:
+    """Return the description that begins at a position, if any.
+
+    Args:
+        tokens: Words of the question.
+        at: Position of the first word.
+        before: Words before it, with descriptions as slots.
+        depth: Number of descriptions around the text.
+    """
     word = plain(tokens[at])
     last = plain(tokens[at - 1]) if at else ""
-    starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARY)  # else it is a relative pronoun
+    starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARY)  # else "that" is a pronoun
     starts |= word in ("a", "an") and depth > 0 and last not in _BE
     if starts and last not in _NO_START and not (at and _equates(tokens, at)):
-        found = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
-        if found:
-            return found
-    if word == "the" and at and [plain(one) for one in tokens[at + 1 : at + 2]] == ["same"]:
+        description = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
+        if description:
+            return description
+    if word == "the" and at and [plain(following) for following in tokens[at + 1 : at + 2]] == ["same"]:
         return _same_as(tokens, at, before, depth)
     if word == "where" and (last in PREPOSITIONS or last == "like" or is_past(last) or _is_verb(last)):
         return _place(tokens, at, _waiting(before, tokens[at:], depth), depth)
@@ -88,19 +99,20 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | N
 
 
 def _is_verb(word: str) -> bool:
+    """Return whether a word is a verb in its base form and not also a noun for a place."""
     return is_base(word) and word not in PLACE_KINDS
 
 
-def _place(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Found | None:
-    """ "to | where Alpha was written": the place is not named."""
+def _place(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Description | None:
+    """Return the place that "where" and a clause describe, as in "near where Alpha was written"."""
     bounds = Bounds(tokens, waiting)
     end = bounds.end(at) if bounds.opens(at) else None
     step = _read(["the", "place", *tokens[at:end]], 2, depth) if end else None
-    return _Found(step, end) if step and end else None
+    return _Description(step, end) if step and end else None
 
 
-def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Found | None:
-    """ "Who was born in | the same city as Alpha": what is asked of the one is asked of the other first."""
+def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Description | None:
+    """Return what a comparison refers to: "Who was born in the same city as Alpha" first looks up Alpha's city."""
     link = next((place for place in range(at + 3, min(at + 6, len(tokens))) if tokens[place] == "as"), None)
     kind, predicate = " ".join(tokens[at + 2 : link]), _predicate(before)
     if link is None or not all(map(is_noun, kind.split())) or kind.split()[-1] in NO_HEADS:
@@ -110,32 +122,35 @@ def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Foun
         return None
     if not predicate:
         owned = possession(kind, other)
-        return _Found(owned, end) if owned else None
-    return _Found(free_step(f"{{0}} {predicate} which {kind}", f"the {kind} {{0}} {predicate}", kind, (other,)), end)
+        return _Description(owned, end) if owned else None
+    return _Description(
+        free_step(f"{{0}} {predicate} which {kind}", f"the {kind} {{0}} {predicate}", kind, (other,)), end
+    )
 
 
 def _predicate(before: list[str]) -> str:
-    """Return the question's predicate, as far as it goes: "was born in"."""
-    told = next((at for at, word in enumerate(before) if at and _is_told(plain(word))), None)
-    if told is None or before[told] in _DO:
+    """Return the question's predicate so far, such as "was born in"; empty if it has none."""
+    verb = next((at for at, word in enumerate(before) if at and _is_finite(plain(word))), None)
+    if verb is None or before[verb] in _DO:
         return ""
-    if any(starts_name(word) or word.startswith("{") for word in before[told + 1 :]):  # the subject stands behind it
+    if any(starts_name(word) or word.startswith("{") for word in before[verb + 1 :]):  # the subject follows the verb
         return f"is {before[-1]}" if before[-1] in PREPOSITIONS else ""
-    return " ".join(before[told:])
+    return " ".join(before[verb:])
 
 
 def _named(tokens: list[str], at: int, depth: int) -> tuple[Node | None, int]:
-    """The description or name that begins at a word, and one past its end."""
-    found = _described(tokens, at, "nothing", depth) or _owned(tokens, at) if at < len(tokens) else None
-    if found:
-        return found.step, found.end
+    """Return the description or name that begins at a position, and the position after it."""
+    description = _described(tokens, at, "nothing", depth) or _owned(tokens, at) if at < len(tokens) else None
+    if description:
+        return description.step, description.end
     end = at + (tokens[at : at + 1] == ["the"])
     while end < len(tokens) and starts_name(tokens[end]):
         end += 1
     return read_name(" ".join(tokens[at:end]).rstrip(",;:"), strict=True), end
 
 
-def _is_told(word: str) -> bool:
+def _is_finite(word: str) -> bool:
+    """Return whether a word may be a finite verb."""
     return word in AUXILIARY or is_past(word) or is_present(word)
 
 
@@ -145,54 +160,70 @@ _NO_START = words("all both as become became considered")
 
 
 def _equates(tokens: list[str], at: int) -> bool:
-    """ "When was Alpha | the largest city …", "that is | the capital of Beta": it says what something is."""
+    """Return whether a noun phrase says what a named thing is, as in "When was Alpha | the largest city in Beta".
+
+    Such a phrase is not looked up.
+    """
     before = [plain(word) for word in tokens[:at]]
     if starts_name(tokens[at - 1]):
         return not _BE.isdisjoint(before)
-    told = before[-1] in _BE and ASKING.isdisjoint(before)
+    follows_be = before[-1] in _BE and ASKING.isdisjoint(before)
     if at == 2 and _strands_participle(tokens[at:]):
         return False
-    return told or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
+    return follows_be or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
 
 
-_SAID_OF = words("called known named considered nicknamed titled married associated related")
+_NAMING = words("called known named considered nicknamed titled married associated related")
 
 
 def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
-    """Return the verb that a question (or a clause inside it) with this beginning still lacks."""
+    """Return the form of the verb that a question, or a clause inside it, still lacks.
+
+    Args:
+        before: Words so far, with descriptions as slots.
+        rest: Words from the description on.
+        depth: Number of descriptions around the text.
+    """
     plains = [plain(word) for word in before]
     if depth:
         return "finite" if _lacks_verb(before) else "nothing"
     place = max((at for at, word in enumerate(plains) if word in AUXILIARY), default=None)
     if place is None:
-        told = any(is_past(one) or is_present(one) or is_base(one) for one in plains[1:])
-        return "nothing" if told or plains[:1] in (["who"], ["whose"]) else "finite"
+        has_verb = any(is_past(word) or is_present(word) or is_base(word) for word in plains[1:])
+        return "nothing" if has_verb or plains[:1] in (["who"], ["whose"]) else "finite"
     if plains[-1] in RELATIVE:
         return "finite"
-    word, since = plains[place], plains[place + 1 :]
+    auxiliary, since = plains[place], plains[place + 1 :]
     if plains[0] == "how" and place == 2 and plains[1] not in ("many", "much"):
         return "nothing"  # "how old was"
-    if word in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
-        return "nothing" if any(is_base(one) for one in since) else "base"
-    if any(is_participle(one) for one in since) or (since and since[0] in PREPOSITIONS):
+    if auxiliary in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
+        return "nothing" if any(is_base(word) for word in since) else "base"
+    if any(is_participle(word) for word in since) or (since and since[0] in PREPOSITIONS):
         return "nothing"
-    if plains[:place] in (["who"], ["what"]) and not _is_said(rest):
+    if plains[:place] in (["who"], ["what"]) and not _ends_in_naming(rest):
         return "nothing"
     return "participle"
 
 
-def _is_said(rest: list[str]) -> bool:
-    """Return whether a question ends in what something is called or known as, and not in what a noun is named after."""
+def _ends_in_naming(rest: list[str]) -> bool:
+    """Return whether a question asks what something is called or known as.
+
+    In "the college named after Alpha", "named" belongs to the noun.
+    """
     for at, word in enumerate(rest):
-        later = [plain(one) for one in rest[at + 1 : at + 3]]
-        told = len(later) > 1 and later[0] in ("after", "for", "as", "to", "with") and later[1] not in PREPOSITIONS
-        if plain(word) in _SAID_OF and not told and not (later and starts_name(rest[at + 1])):
+        later = [plain(later_word) for later_word in rest[at + 1 : at + 3]]
+        linked = later[0] in ("after", "for", "as", "to", "with") if len(later) > 1 else False
+        belongs_to_noun = linked and later[1] not in PREPOSITIONS
+        if plain(word) in _NAMING and not belongs_to_noun and not (later and starts_name(rest[at + 1])):
             return True
     return _strands_participle(rest)
 
 
 def _strands_participle(rest: list[str]) -> bool:
-    """ "Who was | the mother of Alpha | betrothed to?", but not "the city Alpha lived in"."""
+    """Return whether a question's last participle and preposition are its own: "Who was Alpha's mother betrothed to?"
+
+    In "the city Alpha lived in", they belong to a clause.
+    """
     if len(rest) < 4 or not is_participle(plain(rest[-2])) or plain(rest[-1]) not in PREPOSITIONS:
         return False
     at = len(rest) - 3
@@ -202,34 +233,34 @@ def _strands_participle(rest: list[str]) -> bool:
 
 
 def _lacks_verb(before: list[str]) -> bool:
-    """Return whether a description's clause has its verb still to come: "the land that Alpha and |", "the land |"."""
+    """Return whether a description's clause still lacks its verb, as in "the land that Alpha and"."""
     plains = [plain(word) for word in before]
     opened = max((at for at, word in enumerate(plains) if word in RELATIVE), default=0)
     bare = not opened and len(before) > 1 and not (plains[1] in DETERMINERS or starts_name(before[1]))
-    return not bare and not any(map(_is_told, plains[opened + 1 :]))
+    return not bare and not any(map(_is_finite, plains[opened + 1 :]))
 
 
-def _owned(tokens: list[str], at: int) -> _Found | None:
-    """ "Alpha's birthplace": what the tables of relations know."""
+def _owned(tokens: list[str], at: int) -> _Description | None:
+    """Return what a name owns, such as "Alpha's birthplace", if the tables of relations know it."""
     name = at + (plain(tokens[at]) == "the")
     if not at or name >= len(tokens) or not starts_name(tokens[name]) or starts_name(tokens[at - 1]):
         return None
     end = name
     while end < len(tokens) and starts_name(tokens[end]) and not owns(tokens[end]):
         end += 1
-    least = end + (end < len(tokens) and owns(tokens[end]))
-    for last in range(min(end + 4, len(tokens)), least, -1):
+    owner_end = end + (end < len(tokens) and owns(tokens[end]))
+    for last in range(min(end + 4, len(tokens)), owner_end, -1):
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
         if isinstance(step, RelationStep) and step.relation and step.relation.answer_type not in ("number", "date"):
-            return None if _is_asked(tokens, at, last) else _Found(step, last)
-        step = _told_apart(tokens[at:least], tokens[least:last]) if least > end else None
+            return None if _is_asked(tokens, at, last) else _Description(step, last)
+        step = _selected(tokens[at:owner_end], tokens[owner_end:last]) if owner_end > end else None
         if step:
-            return _Found(step, last)
+            return _Description(step, last)
     return None
 
 
-def _told_apart(owner: list[str], noun: list[str]) -> RelationStep | None:
-    """ "Alpha's former team", "Alpha's state of birth": one of several that a relation or a kind would name."""
+def _selected(owner: list[str], noun: list[str]) -> RelationStep | None:
+    """Return the step for one of several things that a name owns: "Alpha's former team", "Alpha's state of birth"."""
     kind = " ".join(noun).rstrip(",;:")
     ranked = len(noun) > 1 and (is_ranking(noun[0]) or noun[0] in _HOME) and all(map(is_noun, noun))
     if not (ranked and tells_relation(kind)) and not re.fullmatch(r"\w+ of (?:birth|death|origin|residence)", kind):
@@ -241,33 +272,36 @@ def _told_apart(owner: list[str], noun: list[str]) -> RelationStep | None:
 _HOME = words("home birth native lead main founding host chief")
 
 
-def _owning(tokens: list[str], found: _Found) -> _Found:
-    """ "the band that made Alpha|'s founder|'s birthplace": steps of what a description owns."""
-    ends = range(min(found.end + 3, len(tokens)), found.end, -1) if owns(tokens[found.end - 1]) else ()
+def _owning(tokens: list[str], description: _Description) -> _Description:
+    """Return a description with what it owns, such as "'s founder's birthplace"; unchanged if it owns nothing."""
+    ends = (
+        range(min(description.end + 3, len(tokens)), description.end, -1) if owns(tokens[description.end - 1]) else ()
+    )
     for end in ends:
-        noun = " ".join([*tokens[found.end : end - 1], re.sub(r"['’]s$", "", plain(tokens[end - 1]))])
-        step = possession(noun, found.step)
+        noun = " ".join([*tokens[description.end : end - 1], re.sub(r"['’]s$", "", plain(tokens[end - 1]))])
+        step = possession(noun, description.step)
         if step:
-            return _owning(tokens, _Found(step, end))
-    return found
+            return _owning(tokens, _Description(step, end))
+    return description
 
 
 def _is_asked(tokens: list[str], at: int, end: int) -> bool:
-    """Return whether it is what the question asks for: "Who was | the Alpha drummer | in 1990"."""
+    """Return whether a description is what the question asks for, as in "Who was the Alpha drummer in 1990"."""
     after = plain("".join(tokens[end : end + 1]))
     compound = tokens[at] == "the" and not any(map(owns, tokens[at:end]))
     return compound and at == 2 and plain(tokens[1]) in _BE and (not after or after in PREPOSITIONS | RELATIVE)
 
 
-_TELLING = words("of in for at from to on with behind") | NEAR  # tell a thing from its like
+_IDENTIFYING = words("of in for at from to on with behind") | NEAR  # prepositions of phrases that identify a thing
 
 
-def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Found | None:
+def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Description | None:
+    """Return the description that begins with an article at a position, if any."""
     head = head_end(tokens, at + 1, waiting)
     if head is None:
         return None
     bounds = Bounds(tokens, waiting)
-    if plain(tokens[head]) in PREPOSITIONS - _TELLING and not has_pronoun(tokens[head:]):
+    if plain(tokens[head]) in PREPOSITIONS - _IDENTIFYING and not has_pronoun(tokens[head:]):
         return None
     if not bounds.opens(head):
         return None
@@ -277,13 +311,11 @@ def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Fou
     if end is None or end <= head + (0 if bounds.clauses else 1):
         return None
     step = _read(tokens[at:end], head - at, depth)
-    return _Found(step, end) if step else None
+    return _Description(step, end) if step else None
 
 
 def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | None:
-    """Return the end of a whole description that owns something: "What was | the land that invaded Alpha|'s
-    currency".
-    """
+    """Return the end of a description that owns something, as in "What was the land that invaded Alpha's currency"."""
     before = [plain(word) for word in tokens[:at]]
     if not before or not (before[-1] == "of" or (before[-1] in AUXILIARY and len(before) == 2)):
         return None
@@ -297,14 +329,14 @@ def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | N
 
 
 def _of(tokens: list[str], at: int) -> bool:
-    """Return whether a name stands behind "of": "one of Alpha's cities" is about Alpha's."""
+    """Return whether the possessive at a position belongs only to a name after "of", as in "one of Alpha's cities"."""
     while at and starts_name(tokens[at]):
         at -= 1
     return plain(tokens[at]) == "of"
 
 
 def _read(tokens: list[str], head: int, depth: int) -> RelationStep | None:
-    """A description whose bounds are known, by the tables of relations where they can, else by its own words."""
+    """Return the step of a description with known bounds, by the tables of relations or else by its own words."""
     text = re.sub(r"(?:['’]s|(?<=s)['’])?[,;:]*$", "", " ".join(tokens))
     own = _own_words(text.split(), head, depth)
     listed = parse_phrase(text[:1].lower() + text[1:])
@@ -315,10 +347,12 @@ def _read(tokens: list[str], head: int, depth: int) -> RelationStep | None:
 
 
 def hops(node: Node) -> int:
+    """Return the number of steps below and including a node."""
     return 1 + sum(hops(arg) for arg in node.args) if isinstance(node, RelationStep) else 0
 
 
 def _own_words(tokens: list[str], head: int, depth: int) -> RelationStep | None:
+    """Return the step of a description in its own words; None if it holds no name and no other description."""
     kind = " ".join(tokens[1:head]).strip(",").removeprefix("same ")
     rest, args = unnest(" ".join(tokens[head - 1 :]), depth + 1)
     clause = rest.split()[1:]

@@ -1,4 +1,4 @@
-"""Finds the two things that a question compares, and splits "A and B" where a name may hold an "and" of its own."""
+"""The two options of a question, and the parts of "A and B" even if a name holds "and"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two options, the rest of the question (`stem`) and the kind of thing they are, where it says so."""
+    """The two options of a question.
+
+    Args:
+        first: First option.
+        second: Second option.
+        stem: The question without its options.
+        kind: Kind of thing that the options are, such as "film". Empty if the question does not name it.
+    """
 
     first: str
     second: str
@@ -43,26 +50,28 @@ _NO_KIND = {
 
 
 def choice_pair(question: str) -> Pair | None:
-    """The options of "Which …, A or B?", "Was A or B born first?", "Between A and B, which …?"."""
+    """Return the options of a choice, such as "Which …, A or B?"; None for other questions."""
     text = question.rstrip("?. ")
     return _from_head(text) or _from_middle(text) or _from_verb(text) or _from_tail(text) or _from_end(text)
 
 
 def _pair(options: tuple[str, str] | None, stem: str) -> Pair | None:
+    """Return a pair of two options and a stem; None without two options."""
     if options is None or not all(options):
         return None
     kind = _KIND.match(stem.strip())
-    found = kind["kind"].lower() if kind and kind["kind"].lower() not in _NO_KIND else ""
-    return Pair(options[0], options[1], stem, found)
+    name = kind["kind"].lower() if kind and kind["kind"].lower() not in _NO_KIND else ""
+    return Pair(options[0], options[1], stem, name)
 
 
 def _from_head(text: str) -> Pair | None:
+    """Return the options before the question: "Between A and B, which …"."""
     match = _HEAD.fullmatch(text)
     return _pair(split_pair(match["options"]), match["stem"]) if match else None
 
 
 def _from_middle(text: str) -> Pair | None:
-    """ "Which of the two, A or B, was born first?" """
+    """Return the options inside the question: "Which of the two, A or B, was born first?" """
     match = re.fullmatch(
         r"(?P<lead>(?:who|which|what)\b[^,]{0,40}),? (?P<options>[^a-z\s,].* or .+), (?P<stem>(?:is|was|were|has"
         r"|had|did|died)\b.+)",
@@ -73,6 +82,7 @@ def _from_middle(text: str) -> Pair | None:
 
 
 def _from_verb(text: str) -> Pair | None:
+    """Return the options after the verb of a question without question word: "Was A or B born first?" """
     match = _AUXILIARY.fullmatch(text)
     if match is None or " or " not in text:
         return None
@@ -84,7 +94,7 @@ def _from_verb(text: str) -> Pair | None:
 
 
 def _from_tail(text: str) -> Pair | None:
-    """The options after the first separator whose rest can be split; the rest of the text is the stem."""
+    """Return the options at the question's end, after a separator such as a comma: "Which is older, A or B?" """
     if not re.match(r"(?:who|which|what|whose|where|when|in|on|are|is)\b", text, re.IGNORECASE):
         return None
     for separator in re.finditer(r", | between | out of |: |\? | - ", text):
@@ -99,7 +109,7 @@ def _from_tail(text: str) -> Pair | None:
 
 
 def _from_end(text: str) -> Pair | None:
-    """ "Which band was formed first Alpha or Beta": the options begin with a capital after a comparing word."""
+    """Return the options after a comparing word without separator: "Which band was formed first Alpha or Beta"."""
     match = re.fullmatch(
         r"(?P<stem>(?i:who|which|what)\b.*? (?:first|last|older|younger|earlier|later|larger|longer|taller"
         r"|oldest|recently))"
@@ -111,25 +121,29 @@ def _from_end(text: str) -> Pair | None:
 
 
 def split_pair(text: str, word: str = "and") -> tuple[str, str] | None:
-    """Split "A and B" in two; None where that gives no two parts.
+    """Return the two parts of "A and B"; None if there are not two.
 
     Args:
-        text: Where the word occurs more than once, the most even split into names wins.
-        word: "and" or "or"; where there is no "and", "or" and "&" serve too.
+        text: Text to split. If it holds the word more than once, the split into the most similar parts wins.
+        word: Word between the parts, "and" or "or". If the text has no "and", "or" and "&" also count.
     """
     text = text.strip(" ,")
     cuts = list(re.finditer(rf",? {word} ", text))
     if not cuts and word == "and":
         cuts = list(re.finditer(r",? or |,? & ", text))
-    best = min(cuts, key=lambda cut: _unevenness(text[: cut.start()], text[cut.end() :]), default=None)
-    if best is None:
+    best_cut = min(cuts, key=lambda cut: _unevenness(text[: cut.start()], text[cut.end() :]), default=None)
+    if best_cut is None:
         return None
-    first, second = text[: best.start()].strip(" ,"), text[best.end() :].strip(" ,")
+    first, second = text[: best_cut.start()].strip(" ,"), text[best_cut.end() :].strip(" ,")
     return (first, second) if first and second else None
 
 
 def _unevenness(first: str, second: str) -> tuple[int, int, int]:
-    """Least for parts that both begin like names, start alike ("director of film …") and are of similar length."""
+    """Return how unlike two parts are.
+
+    Parts are alike if their first words are the same ("director of film …"), both begin like names, and their lengths
+    are similar.
+    """
     lower = sum(part.split(" ")[0][:1].islower() for part in (first, second) if part.strip())
     alike = first.split(" ")[:2] == second.split(" ")[:2]
     return (0 if alike else 1, lower, abs(len(first) - len(second)))

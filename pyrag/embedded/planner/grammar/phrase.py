@@ -1,7 +1,7 @@
-"""Parses noun phrases: "the father of the director of film Alpha", "Alpha's wife", "the city where Beta died".
+"""Noun phrases: "the father of the director of film Alpha", "Alpha's wife", "the city where Beta died".
 
-Longest reading first. Where the end of a phrase is not known (it stands inside a question), `strict` asks for names
-that look like names; a phrase that cannot be read is None, never a guess.
+The longest reading is tried first. If a phrase's end is uncertain because it is part of a question, `strict` only
+accepts names that are spelled like names. A phrase that no rule reads is None, never a guess.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pyrag.embedded.planner.grammar.names import is_name, read_name
 from pyrag.embedded.planner.grammar.predicate import (
     AFTER_VERB,
     BE,
+    FINITE,
     LEMMAS,
     PAST_PARTICIPLE,
     PREDICATE,
@@ -42,7 +43,7 @@ _NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=
 _OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
 _POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
 _CLAUSE_OF_NAME = re.compile(r"the [a-z ]+? (?:that|which|who|where) .+ [^a-z\s]\S*['’]s [a-z ]+$", re.DOTALL)
-_COMPOUNDED = "|".join(  # whom or what a name before them tells: "the Alpha director", "the Beta birthplace"
+_COMPOUNDED = "|".join(  # nouns that may follow a name: "the Alpha director", "the Beta birthplace"
     noun
     for noun, relation in BY_NOUN.items()
     if (relation.answer_type == "person" and relation.domain != "person")
@@ -75,15 +76,8 @@ _PARTICIPLE = re.compile(
     rf"{_TYPE},? (?P<verb>(?:[a-z]+ly )?(?:{PAST_PARTICIPLE} {AFTER_VERB}|considered|called|named)) (?P<rest>.+)",
     re.DOTALL,
 )
-_FINITE = {  # participles that describe as a clause does, and their finite forms
-    "containing": "contains", "including": "includes", "bordering": "borders", "surrounding": "surrounds",
-    "crossing": "crosses", "starring": "stars", "featuring": "features", "hosting": "hosted", "housing": "houses",
-    "owning": "owns", "ruling": "ruled", "governing": "governed", "operating": "operates", "serving": "serves",
-    "representing": "represents", "employing": "employs", "producing": "produces", "publishing": "publishes",
-    "releasing": "releases", "premiering": "premiered", "performing": "performed", "making": "makes",
-    "manufacturing": "manufactures", "ending": "ended", "linking": "links", "connecting": "connects",
-}  # fmt: skip
-_GERUND = re.compile(rf"{_TYPE} (?P<verb>{'|'.join(_FINITE)}) (?P<rest>(?:the |an? |[^a-z\s]).*)", re.DOTALL)
+
+_GERUND = re.compile(rf"{_TYPE} (?P<verb>{'|'.join(FINITE)}) (?P<rest>(?:the |an? |[^a-z\s]).*)", re.DOTALL)
 _WITH = re.compile(rf"{_TYPE} with (?P<rest>(?:the|an?|its|his|her) .+)", re.DOTALL)
 _OBJECT_CLAUSE = re.compile(
     rf"{_TYPE},? (?P<pronoun>(?:that|which|whom|who) )?(?P<clause>[^a-z\s].*|the .+)",
@@ -94,25 +88,25 @@ _PERSONS = {"person", "man", "woman", "individual", "people", "one", "guy", "aut
 _OWNERS = PLACE_KINDS | words("planet team club school university company band person man woman player language")
 _PLAIN = re.compile(
     rf"(?:(?![a-z]+ed\b)[\w'’.-]+ ){{1,8}}?{BE} (?:[a-z]+ly )?{PAST_PARTICIPLE}"
-)  # "the first case was reported"
+)  # a subject and its passive verb: "the first case was reported"
 _HAVE_CONTENT = words("claim idea fact belief view notion theory argument statement news rumour rumor evidence opinion")
 _CLAUSE_WORDS = words("who whom whose which that where when how what why did does do")
 _LATER_VERB = re.compile(rf"(?<!^)(?<!\band )(?<!\bor )(?<!\bwho )(?<!\bthat )\b(?:{BE[3:-1]})\b")
 _BESIDE = re.compile(r"\b(?:and|but) (?:who|which|that|whose)\b.*", re.DOTALL)
-_DEEPEST = 6
+_MAX_DEPTH = 6
 
 
-@lru_cache(maxsize=4096)  # one question asks for the same phrases over and over
+@lru_cache(maxsize=4096)  # a question has the same phrases parsed again and again
 def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | None:
-    """Return the node that a noun phrase stands for; None where no rule reads it.
+    """Return the node of a noun phrase; None if no rule reads it.
 
     Args:
         text: The phrase.
-        strict: True takes only names that are spelled like names.
-        depth: Number of phrases around it; beyond 6 nothing is read.
+        strict: True only accepts names that are spelled like names.
+        depth: Number of phrases around it. Beyond 6, nothing is read.
     """
     text = text.strip().rstrip(",;").strip()
-    if not text or depth > _DEEPEST:
+    if not text or depth > _MAX_DEPTH:
         return None
     for read in (_by_noun, _by_place_noun, _by_clause):
         node = read(text, strict, depth + 1)
@@ -122,12 +116,12 @@ def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | N
 
 
 def compose(noun: str, of: Node, reading: int = 0) -> Node:
-    """Return the step for the relation that a noun names, or the last of the steps that it is made of.
+    """Return the step for a relation noun, or the last step if the noun combines several relations.
 
     Args:
-        noun: One of `BY_NOUN` or `COMPOSED`.
-        of: The node that it is asked of.
-        reading: Number of the reading, where a noun has several; the last one if there are fewer.
+        noun: Noun in `BY_NOUN` or `COMPOSED`.
+        of: Node to ask about.
+        reading: Number of the reading, from 0, if the noun has several. Larger numbers mean the last reading.
     """
     if noun == "country" and isinstance(of, RelationStep) and of.relation and of.relation.answer_type == "person":
         return relation_step(BY_NAME["country of citizenship"], of, noun)
@@ -140,16 +134,16 @@ def compose(noun: str, of: Node, reading: int = 0) -> Node:
 
 
 def is_reduced(text: str) -> bool:
-    """Return whether a phrase may also be read as subject and verb: "the stone found in Alpha"."""
+    """Return whether a phrase may also be a subject and its verb, as in "the stone found in Alpha"."""
     return bool(_PARTICIPLE.fullmatch(text) or _GERUND.fullmatch(text))
 
 
 def fits(relation: Relation | None, node: Node) -> bool:
-    """Return whether a relation can be asked of the value of a node: nobody directs a wife.
+    """Return whether a relation can be asked of a node's value. For example, a wife has no director.
 
     Args:
-        relation: None fits everything.
-        node: A name fits everything; a step by the kind of its value.
+        relation: Relation to ask for. None fits everything.
+        node: Node to ask about. A name fits everything.
     """
     if relation is None or not isinstance(node, RelationStep) or relation.domain == "any":
         return True
@@ -161,22 +155,17 @@ def fits(relation: Relation | None, node: Node) -> bool:
 
 
 def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
-    """ "the NOUN of X" and "X's NOUN"; where both fit, the one that makes sense."""
+    """Return the reading of "the NOUN of X" or "X's NOUN"; if both match, the one that makes sense."""
     readings = []
     if _CLAUSE_OF_NAME.match(text) and (clause := _by_clause(text, strict, depth)):
         return clause
     for pattern in (_OF, _POSSESSIVE):
-        match = pattern.fullmatch(text)
-        of = (
-            parse_phrase(_owner(match["rest"]) if pattern is _POSSESSIVE else match["rest"], strict=strict, depth=depth)
-            if match
-            else None
-        )
-        if (
-            match
-            and of is not None
-            and not (pattern is _POSSESSIVE and isinstance(of, Entity) and of.text.removeprefix("the ")[:1].islower())
-        ):
+        if (match := pattern.fullmatch(text)) is None:
+            continue
+        owned = pattern is _POSSESSIVE
+        of = parse_phrase(_owner(match["rest"]) if owned else match["rest"], strict=strict, depth=depth)
+        is_unnamed = owned and isinstance(of, Entity) and of.text.removeprefix("the ")[:1].islower()
+        if of is not None and not is_unnamed:
             readings.append((match["noun"], of))
     if not readings:
         maker = _COMPOUND.fullmatch(text)
@@ -187,21 +176,23 @@ def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _owner(text: str) -> str:
+    """Return a text without its possessive ending."""
     return re.sub(r"\s*['’]s$|(?<=s)['’]$", "", text)
 
 
 def _first_relation(noun: str) -> Relation | None:
+    """Return the relation that a noun asks for, or the first of several that it combines."""
     return BY_NAME[COMPOSED[noun][0][0]] if noun in COMPOSED else BY_NOUN[noun]
 
 
 def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
-    """ "X's state", "the city of X": where something lies."""
+    """Return the reading of "X's state" or "the city of X", which asks where X is located."""
     match = _PLACE_AFTER.fullmatch(text)
     rest = _owner(match["rest"]) if match else ""
     if match is None and (match := _PLACE_OF.fullmatch(text)):
         rest = match["rest"]
         if isinstance(parse_phrase(rest, strict=strict, depth=depth), Entity):
-            return None  # "the city of Paris" is Paris
+            return None  # "the city of Paris" is a name
     of = parse_phrase(rest, strict=strict, depth=depth) if match else None
     if match is None or of is None:
         return None
@@ -209,33 +200,35 @@ def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _located(kind: str, of: Node) -> RelationStep:
+    """Return the step that asks in which place something is located, such as "In which city is Alpha located?"."""
     kind = kind.rpartition(" ")[2]
     return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
 
 
 def possession(noun: str, of: Node) -> RelationStep | None:
-    """Return the step for what a thing owns: "(the band that made Alpha)'s founder".
+    """Return the step for a thing that a node owns, as in "the founder of (the band that made Alpha)".
 
     Args:
-        noun: The thing owned.
+        noun: Thing owned.
         of: Its owner.
 
     Returns:
-        None where it is nothing with a name of its own, such as a number or a date.
+        The step; None if the thing has no name of its own, such as a number or a date.
     """
     if noun not in BY_NOUN and noun not in COMPOSED:
         if re.fullmatch(_PLACES, noun):
             return _located(noun, of)
-        named = is_kind(noun) or is_role(noun)
-        return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if named else None
+        has_name = is_kind(noun) or is_role(noun)
+        return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if has_name else None
     owned = compose(noun, of) if fits(_first_relation(noun), of) else None
-    singled = (
+    has_own_name = (
         isinstance(owned, RelationStep) and owned.relation and owned.relation.answer_type not in ("number", "date")
     )
-    return owned if isinstance(owned, RelationStep) and singled else None
+    return owned if isinstance(owned, RelationStep) and has_own_name else None
 
 
 def _by_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """Return the reading of a noun with a clause or a phrase after it."""
     indefinite = text.startswith(("a ", "an "))
     if not (text.startswith(("the ", "that ")) or (indefinite and re.search(r" [^a-z\s]", text))):
         return None
@@ -250,7 +243,13 @@ def _by_clause(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] | None:
-    """Subject and predicate of "the author of Alpha was born"."""
+    """Return subject and predicate of a clause such as "the author of Alpha was born".
+
+    Args:
+        clause: Words of the clause.
+        depth: Number of phrases around it.
+        bare: True also accepts a predicate that is only a form of "be".
+    """
     words = clause.split(" ")
     for at in range(1, len(words)):
         predicate = " ".join(words[at:])
@@ -259,13 +258,14 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
             subject = parse_phrase(text, strict=True, depth=depth)
             if subject is not None:
                 return subject, predicate
-            loose = parse_phrase(text, depth=depth) if one_clause(text) else None  # the predicate tells where it ends
+            loose = parse_phrase(text, depth=depth) if one_clause(text) else None  # it ends before the predicate
             if isinstance(loose, RelationStep):
                 return loose, predicate
     return None
 
 
 def _place_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """Return the reading of "the city where Alpha died" or "the year in which Beta began"."""
     match = _PLACE_CLAUSE.fullmatch(text)
     if match is None:
         return None
@@ -284,6 +284,7 @@ def _place_clause(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _whose_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """Return the reading of "the king whose army destroyed Alpha"."""
     match = _WHOSE.fullmatch(text)
     filled = _filled(match["clause"], strict, depth, verbs=1) if match else None
     if match is None or filled is None:
@@ -294,8 +295,8 @@ def _whose_clause(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _participle_clause(text: str, strict: bool, depth: int) -> Node | None:
-    """ "the film shot in Alpha", "the country bordering Beta", "the album produced by the singer of Gamma"."""
-    for pattern in () if text.startswith("that ") else (_PARTICIPLE, _GERUND):  # "noted that cranes housed in …"
+    """Return the reading of "the film shot in Alpha" or "the country bordering Beta"."""
+    for pattern in () if text.startswith("that ") else (_PARTICIPLE, _GERUND):  # "that" may be a conjunction
         match = pattern.fullmatch(text)
         filled = _filled(match["rest"], strict, depth) if match else None
         if match is None or filled is None:
@@ -304,12 +305,13 @@ def _participle_clause(text: str, strict: bool, depth: int) -> Node | None:
         if verb in ("containing", "including") and kind.rpartition(" ")[2] in PLACE_KINDS:
             question = f"In which {kind} is {rest} located?"
         else:
-            question = f"Which {kind} {_FINITE.get(verb) or f'was {verb}'} {rest}?"
+            question = f"Which {kind} {FINITE.get(verb) or f'was {verb}'} {rest}?"
         return free_step(question, f"the {kind} {verb} {rest}", kind, args)
     return None
 
 
 def _with_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """Return the reading of "the country with the largest port in Alpha"."""
     match = _WITH.fullmatch(text)
     if match is None or match["type"].rpartition(" ")[2] not in _OWNERS:
         return None
@@ -322,7 +324,14 @@ def _with_clause(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str, tuple[Node, ...]] | None:
-    """A clause with the phrase that it ends in as a slot, and what that stands for; None where its end is not clear."""
+    """Return a clause with its last phrase replaced by a slot, and the phrase's node; None if its end is unclear.
+
+    Args:
+        clause: Words of the clause.
+        strict: As in `parse_phrase`.
+        depth: Number of phrases around it.
+        verbs: Maximum number of forms of "be" after the first word.
+    """
     words = clause.split(" ")
     for at, word in enumerate(words):
         if word in _CLAUSE_WORDS:
@@ -344,6 +353,7 @@ def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str,
 
 
 def _object_clause(text: str, depth: int) -> Node | None:
+    """Return the reading of "the city (that) Alpha lived in", a clause whose object is the described noun."""
     match = _OBJECT_CLAUSE.fullmatch(text)
     parts = _split(match["clause"], depth) if match else None
     if match is None or parts is None:
@@ -352,7 +362,7 @@ def _object_clause(text: str, depth: int) -> Node | None:
     if kind in _HAVE_CONTENT and match["pronoun"] == "that ":
         return None
     if match["pronoun"] is None and (kind.rpartition(" ")[2] in WORK_KINDS or match["clause"][0] in '"“'):
-        return None  # "the novel Alpha transported to": the name of a work, not who did something to it
+        return None  # "the novel Alpha transported to": Alpha names the work and is not a clause's subject
     phrase = f"the {kind} {{0}} {predicate}"
     if kind.endswith(("year", "date", "month", "decade")):
         return free_step(place_question("in what", kind, predicate), phrase, kind, (subject,))
@@ -367,11 +377,12 @@ def _object_clause(text: str, depth: int) -> Node | None:
 
 
 def _later_verbs(clause: str) -> int:
-    """Count the forms of "be" that follow the clause's first word, clauses beside it ("and who …") left out."""
+    """Count the forms of "be" after a clause's first word, without coordinated clauses ("and who …")."""
     return len(_LATER_VERB.findall(_BESIDE.sub("", clause)))
 
 
 def _subject_clause(text: str, strict: bool, depth: int) -> Node | None:
+    """Return the reading of "the man who wrote Alpha", a clause whose subject is the described noun."""
     match = _SUBJECT_CLAUSE.fullmatch(text)
     filled = _filled(match["clause"], strict, depth) if match else None
     if match is None or filled is None:
@@ -382,4 +393,5 @@ def _subject_clause(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _ends_in_name(text: str) -> bool:
+    """Return whether a text's last word is a name."""
     return is_name(text.split(" ")[-1])

@@ -1,4 +1,4 @@
-"""The predicates of relative clauses, and how a clause is asked: "the city where Alpha died", "In which city did …"."""
+"""Predicates of relative clauses, and their questions: "where Alpha died" gives "In which city did Alpha die?"."""
 
 from __future__ import annotations
 
@@ -38,15 +38,23 @@ LEMMAS = {
     "lies": "lie", "empties": "empty", "broadcasts": "broadcast", "applies": "apply", "appears": "appear",
     "holds": "hold", "held": "hold", "got": "get", "met": "meet", "spent": "spend", "made": "make",
 }  # fmt: skip
+FINITE = {  # participles that open a clause, and their finite forms
+    "containing": "contains", "including": "includes", "bordering": "borders", "surrounding": "surrounds",
+    "crossing": "crosses", "starring": "stars", "featuring": "features", "hosting": "hosted", "housing": "houses",
+    "owning": "owns", "ruling": "ruled", "governing": "governed", "operating": "operates", "serving": "serves",
+    "representing": "represents", "employing": "employs", "producing": "produces", "publishing": "publishes",
+    "releasing": "releases", "premiering": "premiered", "performing": "performed", "making": "makes",
+    "manufacturing": "manufactures", "ending": "ended", "linking": "links", "connecting": "connects",
+}  # fmt: skip
 
 
 def place_question(how: str, kind: str, predicate: str) -> str:
-    """Return the question for a place or time, in which `{0}` is the subject.
+    """Return the question for a place or time, with `{0}` as its subject.
 
     Args:
-        how: The words before the kind, such as "in which".
-        kind: The kind of place or time; "place", "location" and "area" are asked for by "where".
-        predicate: The verb and what follows it, such as "was born".
+        how: Words before the kind, such as "in which".
+        kind: Kind of place or time. "Place", "location" and "area" are asked for by "where".
+        predicate: The verb and the words after it, such as "was born".
     """
     verb, _, rest = predicate.partition(" ")
     rest = re.sub(r"\b(?:in|at|on)$", "", rest).strip()
@@ -60,11 +68,11 @@ def place_question(how: str, kind: str, predicate: str) -> str:
 
 
 def inverted(lead: str, clause: str) -> str:
-    """Return a question made of a clause: "In which city" and "the laboratory is located".
+    """Return a clause as a question, such as "In which city is the laboratory located?".
 
     Args:
-        lead: The question's first words.
-        clause: Subject and predicate.
+        lead: First words of the question, such as "In which city".
+        clause: Subject and predicate, such as "the laboratory is located".
 
     Returns:
         The question; empty unless the clause ends in a simple predicate with a form of "be".
@@ -76,7 +84,7 @@ def inverted(lead: str, clause: str) -> str:
 
 
 def nested(clause: str) -> bool:
-    """Return whether a clause holds another one, other than one beside it ("and who …")."""
+    """Return whether a clause holds another clause, apart from a coordinated one ("and who …")."""
     clause = re.sub(r"\b(?:and|or|but) (?:who|whose|which|that|where)\b", "and", clause)
     return bool(re.search(r"\b(?:who|whom|whose|which|that|where|when|how|what|why|did|does|do)\b", clause))
 
@@ -88,9 +96,7 @@ _JOINS = re.compile(
 
 
 def one_clause(text: str) -> bool:
-    """Return whether nothing after the first name looks like the verb of another clause: "in Alpha | married Beta"
-    does.
-    """
+    """Return whether a text is a single clause: no verb follows its first name, unlike "in Alpha married Beta"."""
     words = text.split(" ")
     return all(
         not word[:1].islower()

@@ -1,4 +1,4 @@
-"""Parses questions that ask for one thing: chains of relations, and questions with a description inside."""
+"""Questions that ask for a single thing: chains of relations, and questions with descriptions inside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LEAD = re.compile(
 
 
 def parse_chain(question: str) -> Meaning:
-    """A chain of any length, or the whole question in one step."""
+    """Return the reading of a question as a chain of steps, or as a whole if it needs one step or no rule reads it."""
     text = question.rstrip("?. \t\n")
     node = _by_clauses(text) or _by_joining(text) or _by_form(text) or _by_lead(text) or _by_trailing(text)
     nested = _by_nesting(text)
@@ -36,14 +36,14 @@ def parse_chain(question: str) -> Meaning:
 
 
 def _deeper(first: RelationStep | None, second: RelationStep | None) -> RelationStep | None:
-    """The reading with more steps; the first of two that have as many."""
+    """Return the reading with more steps, or the first if both have as many."""
     if first is None or second is None:
         return first or second
     return second if hops(second) > hops(first) else first
 
 
 def _by_clauses(text: str) -> RelationStep | None:
-    """A fact about something unnamed, then a question about it."""
+    """Return the reading of two clauses: "Alpha was born on an island; what is spoken on that island?" """
     clauses = split_clauses(text)
     if clauses is None:
         return None
@@ -63,7 +63,7 @@ def _by_clauses(text: str) -> RelationStep | None:
 
 
 def _by_joining(text: str) -> RelationStep | None:
-    """A description whose clause stands after the question's own verb."""
+    """Return the reading of a question whose verb splits a description: "Where was the king born who lost Alpha"."""
     parts = join_apart(text)
     first = parse_phrase(parts[0]) if parts else None
     if parts is None or not isinstance(first, RelationStep):
@@ -73,7 +73,7 @@ def _by_joining(text: str) -> RelationStep | None:
 
 
 def _by_trailing(text: str) -> RelationStep | None:
-    """A fact about something unnamed, and in the same breath a question about it."""
+    """Return the reading of a fact that ends in a question: "Alpha is a hall in a college founded by whom"."""
     clauses = split_trailing(text)
     if clauses is None:
         return None
@@ -86,7 +86,10 @@ def _by_trailing(text: str) -> RelationStep | None:
 
 
 def _by_lead(text: str) -> RelationStep | None:
-    """ "Who is the father of X", "What is X's capital"; when and where only with a noun for a time or place."""
+    """Return the reading of "Who is the father of X" or "What is X's capital".
+
+    "When" and "where" need a noun for a time or a place.
+    """
     match = _LEAD.fullmatch(text)
     node = parse_phrase(match["phrase"]) if match else None
     if not isinstance(node, RelationStep) or (node.relation is None and hops(node) == 1):
@@ -99,7 +102,7 @@ _LEAD_TYPES = {"when": ("date",), "where": ("place", "country", "organisation")}
 
 
 def _by_form(text: str) -> RelationStep | None:
-    """The wordings of whole questions in the table of relations."""
+    """Return the reading of a question that has a wording of the tables of relations."""
     for relation, pattern in _forms():
         match = pattern.fullmatch(text)
         of = parse_phrase(match["x"]) if match else None
@@ -112,7 +115,8 @@ def _by_form(text: str) -> RelationStep | None:
     return None
 
 
-# A country without a verb ("which country the director is from") is asked for as a nationality.
+# Questions that name the kind of answer, such as "in which town". If they have no verb ("which country the director is
+# from"), a country is asked for as a nationality.
 _ASKED_KIND = re.compile(
     r"(?:in |on |at |from |of )?(?:what|which) "
     r"(?!place|date|location|nationality|country(?! (?:is|was|did|does|do|were)\b))",
@@ -122,6 +126,7 @@ _ASKED_KIND = re.compile(
 
 @cache
 def _forms() -> tuple[tuple[Relation, re.Pattern[str]], ...]:
+    """Return pairs of a relation and the pattern of a question that asks for it."""
     return tuple(
         (relation, re.compile(form.replace("{x}", "(?P<x>.+?)"), re.IGNORECASE | re.DOTALL))
         for relation in RELATIONS
@@ -130,6 +135,7 @@ def _forms() -> tuple[tuple[Relation, re.Pattern[str]], ...]:
 
 
 def _verb_forms(relation: Relation) -> list[str]:
+    """Return the patterns of questions that ask for a relation by its verbs."""
     if not relation.verbs:
         return []
     verbs = "|".join(relation.verbs)
@@ -142,17 +148,17 @@ def _verb_forms(relation: Relation) -> list[str]:
 
 
 def _by_description(text: str, *, strict: bool) -> RelationStep | None:
-    """A question in words of its own around descriptions: "How many people live in the city where X died"."""
+    """Return the reading of a question with descriptions that `embed` finds."""
     return _around(*embed(text, strict=strict))
 
 
 def _by_nesting(text: str) -> RelationStep | None:
-    """Parse by grammar alone a question that no table reads."""
+    """Return the reading of a question with descriptions that `unnest` finds."""
     return _around(*unnest(text))
 
 
 def _around(template: str, args: tuple[Node, ...]) -> RelationStep | None:
-    """The step that a question with slots for its descriptions asks; the description's own where it asks just that."""
+    """Return the step of a question with slots; a description's own step if the question asks only for it."""
     if not args or not _ASKS.search(template):
         return None
     first, same = args[0], _ASKS_SAME.fullmatch(template)
@@ -167,11 +173,18 @@ def _around(template: str, args: tuple[Node, ...]) -> RelationStep | None:
     return free_step(template, template, variable, args)
 
 
-def _located(template: str, found: RelationStep) -> RelationStep | None:
-    """ "Where is the mouth of the river that …" asks for the mouth; "Where is the guild that …" for its place."""
-    if template.lower().startswith("where") and found.relation is None and _CLAUSE.search(found.phrase):
-        return free_step(template, template, "place", (found,))
-    return replace(found, question=f"{template.replace('{0}', found.phrase)}?") if hops(found) > 1 else None
+def _located(template: str, description: RelationStep) -> RelationStep | None:
+    """Return the reading of "Where is …" with a description.
+
+    "Where is the guild that …" asks for the guild's place; "Where is the mouth of the river that …" asks for the mouth.
+    """
+    if template.lower().startswith("where") and description.relation is None and _CLAUSE.search(description.phrase):
+        return free_step(template, template, "place", (description,))
+    return (
+        replace(description, question=f"{template.replace('{0}', description.phrase)}?")
+        if hops(description) > 1
+        else None
+    )
 
 
 _CLAUSE = re.compile(r"\b(?:that|which|who|where|whose)\b")

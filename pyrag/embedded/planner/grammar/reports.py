@@ -1,7 +1,7 @@
-"""Parses questions that name reports: each report, and each thing it is said to tell, is searched for on its own.
+"""Questions that name reports or several conditions, whose statements are searched for one by one.
 
-"Who, according to the Ashton Post, founded a guild and, as reported by Kell News, lost it?" names two. Knows how
-reports are named, and no publication.
+"Who, according to the Ashton Post, founded a guild and, as reported by Kell News, lost it?" names two reports. The
+module knows how reports are named, but no publications.
 """
 
 from __future__ import annotations
@@ -36,56 +36,64 @@ _EDGE = re.compile(rf"^(?:{_JOINING} ?|[ ,])+|(?: (?:in|by|on|the|an?|and))+$")
 
 
 def parse_evidence(question: str) -> Meaning | None:
-    """Return each report that a question names with each thing told of it, if there are two or more."""
-    named = _reports(question)
-    cuts = [_between(question, first, second) for first, second in pairwise(named)]
+    """Return a reading that searches for each statement of each named report; None for fewer than two statements."""
+    reports = _reports(question)
+    cuts = [_between(question, first, second) for first, second in pairwise(reports)]
     ends = pairwise([0, *cuts, len(question)])
-    told = [
+    statements = [
         _EDGE.sub("", claim.strip(" ,;?."))
-        for (start, end), match in zip(ends, named, strict=False)
+        for (start, end), match in zip(ends, reports, strict=False)
         for part in _each_source(question, start, end, match)
         for claim in _claims(part, asked=bool(_ASKS.match(question)))
     ]
-    return _gathered(told)
+    return _gathered(statements)
 
 
 def parse_conditions(question: str) -> Meaning | None:
-    """Several things told of what is asked for: "Which actor, born in Alpha, sang in Beta and led Gamma?"."""
+    """Return a reading that searches for each condition of a question; None for fewer than two conditions.
+
+    "Which actor, born in Alpha, sang in Beta and led Gamma?" has three.
+    """
     pieces = [_EDGE.sub("", claim.strip(" ,;?.")) for claim in _claims(question, asked=True)]
     asked = re.search(r"\b(?:who|whom|what|which)\b", pieces[0], re.IGNORECASE)
-    named = all(re.search(r"(?!^)\b[A-Z0-9]\w", piece) for piece in pieces)
-    return _gathered(pieces) if asked and named else None
+    all_named = all(re.search(r"(?!^)\b[A-Z0-9]\w", piece) for piece in pieces)
+    return _gathered(pieces) if asked and all_named else None
 
 
 def _gathered(pieces: list[str]) -> Meaning | None:
-    kept = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
-    names = (Entity(piece[:1].lower() + piece[1:] if _ASKS.match(piece) else piece) for piece in kept)
-    return Gather(tuple(names)) if len(kept) > 1 else None
+    """Return a reading that searches for each statement of three or more words; None for fewer than two of them."""
+    statements = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
+    names = (Entity(piece[:1].lower() + piece[1:] if _ASKS.match(piece) else piece) for piece in statements)
+    return Gather(tuple(names)) if len(statements) > 1 else None
 
 
 def _reports(question: str) -> list[re.Match[str]]:
-    """Return the places where reports are named; "the article on Alpha published by Beta" is one."""
-    found: list[re.Match[str]] = []
+    """Return the matches that name a report. "The article on Alpha published by Beta" is a single report."""
+    reports: list[re.Match[str]] = []
     for match in _NAMED.finditer(question):
-        if found and found[-1]["bare"] and not _LINK.search(question, found[-1].end(), match.start() + 1):
-            found.pop()
-        found.append(match)
-    return found
+        if reports and reports[-1]["bare"] and not _LINK.search(question, reports[-1].end(), match.start() + 1):
+            reports.pop()
+        reports.append(match)
+    return reports
 
 
 def _between(question: str, first: re.Match[str], second: re.Match[str]) -> int:
-    """Return the place where the second report's statement begins: behind the first's words if the second stands
-    behind its own.
+    """Return the position where the statement of the second report begins.
+
+    It is the last link (a comma or "and") between the two names, or the first link if the second report's name follows
+    its statement.
     """
     links = list(_LINK.finditer(question, first.end(), second.start() + 1))
     if not links:
         return second.start()
-    behind = question[second.end() :].lstrip()[:1] in ("", ",", "?") and second[0].startswith(("according", "as "))
-    return links[0 if behind else -1].start()
+    is_named_after = question[second.end() :].lstrip()[:1] in ("", ",", "?") and second[0].startswith(
+        ("according", "as ")
+    )
+    return links[0 if is_named_after else -1].start()
 
 
 def _each_source(question: str, start: int, end: int, match: re.Match[str]) -> Iterator[str]:
-    """The part of a question that is about a report, for each of its sources: "articles from Alpha and Beta"."""
+    """Yield the part of a question about a report for each of its sources: "articles from Alpha and Beta" has two."""
     group = "by" if match["by"] else "of"
     names = re.split(r", (?:and )?| and ", match[group]) if match[group] else [""]
     for name in names:
@@ -94,16 +102,18 @@ def _each_source(question: str, start: int, end: int, match: re.Match[str]) -> I
 
 
 def _claims(text: str, *, asked: bool) -> Iterator[str]:
-    """The parts of a text that each tell something: "founded a guild | and also lost a ship".
+    """Yield the parts of a text that each state something: "founded a guild | and also lost a ship".
 
-    `asked`: the question itself stands in front; else it comes last and is no claim.
+    Args:
+        text: The text.
+        asked: True if the question comes first and counts as a statement. False if it comes last and does not.
     """
     at = 0
     for link in _NEXT.finditer(text):
         before, word = text[at : link.start()], text[link.end() :].split()[0]
-        tells = is_past(word) or is_present(word) or is_participle(word) or (asked and _ASKS.match(word))
-        told = before if at else _NAMED.sub("", before)  # "who, according to Alpha" tells nothing yet
-        if tells and len(told.split()) > 3 and len(text[link.end() :].split()) > 3:
+        is_statement = is_past(word) or is_present(word) or is_participle(word) or (asked and _ASKS.match(word))
+        statement = before if at else _NAMED.sub("", before)  # "who, according to Alpha" states nothing yet
+        if is_statement and len(statement.split()) > 3 and len(text[link.end() :].split()) > 3:
             yield before
             at = link.start()
     yield text[at:]

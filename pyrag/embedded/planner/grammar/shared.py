@@ -1,4 +1,4 @@
-"""Parses questions about what two things share: the same country, a common teacher, years in which both were active."""
+"""Questions about what two things share: the same country, a common teacher, years in which both were active."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LINKS = "|".join(
         reverse=True,
     )
 )
-_SAME = re.compile(  # what stands between two names and "the same NOUN"
+_SAME = re.compile(  # the words from two names to "the same NOUN"
     rf"(?:,? |^)(?:both |each )?(?:(?:who |that )?(?:{_LINKS}|(?!{MAKERS}|film|movie|song|album|band)[a-z]{{4,}}s) )*"
     r"(?:the )?(?:same|a common) (?P<property>[a-z]+(?: of [a-z]+| (?!as\b|with\b|for\b)[a-z]+)?)"
     r"(?: (?:as|with) (?P<other>.+)|,? .{0,20})?$",
@@ -51,26 +51,29 @@ _WORKS = {"film", "movie", "song", "album", "show", "series", "single", "band", 
 
 
 def parse_same(question: str) -> Meaning | None:
-    """Yes/no questions about a shared property: "Are Alpha and Beta from the same country?" """
+    """Return the reading of "Are Alpha and Beta from the same country?"; None for other questions."""
     yes_no = _YES_NO.fullmatch(question.rstrip("?. "))
-    same = _SAME.search(yes_no["rest"]) if yes_no else None
-    if yes_no is None or same is None:
+    match = _SAME.search(yes_no["rest"]) if yes_no else None
+    if yes_no is None or match is None:
         return None
-    subjects, maker, kind = yes_no["rest"][: same.start()], "", ""
-    if same["other"]:
-        pair: tuple[str, str] | None = (subjects, re.sub(r" (?:do|does|did|was|is)$", "", same["other"]))
+    subjects, maker, kind = yes_no["rest"][: match.start()], "", ""
+    if match["other"]:
+        pair: tuple[str, str] | None = (subjects, re.sub(r" (?:do|does|did|was|is)$", "", match["other"]))
     else:
         subjects, maker, kind = _subjects(subjects)
         pair = split_pair(subjects)
     nodes = _nodes(pair, kind, maker) if pair else None
-    return _same_property(nodes, same, kind, bool(maker)) if nodes else None
+    return _same_property(nodes, match, kind, bool(maker)) if nodes else None
 
 
 def _subjects(text: str) -> tuple[str, str, str]:
-    """The two names with what is between them; whose maker is meant; what kind of thing they are."""
+    """Return the names that are compared, the noun of their maker, and the kind of thing that they are.
+
+    The maker and the kind are empty if the question does not name them.
+    """
     maker = kind = ""
-    if have := _HAVE_MAKERS.search(text):
-        maker, text = have["maker"] or have["owned"], text[: have.start()]
+    if match := _HAVE_MAKERS.search(text):
+        maker, text = match["maker"] or match["owned"], text[: match.start()]
     elif both := _BOTH_MAKERS.match(text):
         rest = text[both.end() :]
         if not re.search(rf"\b(?:and|or) (?:the )?{both['maker']} of\b", rest):
@@ -84,10 +87,18 @@ def _subjects(text: str) -> tuple[str, str, str]:
 
 
 def _singular(plural: str) -> str:
+    """Return a noun in the singular."""
     return plural[:-3] + "y" if plural.endswith("ies") and plural != "series" else plural.removesuffix("s")
 
 
 def _nodes(pair: tuple[str, str], kind: str, maker: str) -> tuple[Node, Node] | None:
+    """Return the nodes of a pair of names, or of their makers; None if a name is empty.
+
+    Args:
+        pair: The two names.
+        kind: Kind of thing that they are. Empty if unknown.
+        maker: Noun of their maker, such as "director". Empty if the things themselves are meant.
+    """
     nodes = []
     for text in pair:
         node = option(re.sub(r"^(?:both |the )?(?=director |performer |composer )", "", text.strip(" ,")))
@@ -99,6 +110,14 @@ def _nodes(pair: tuple[str, str], kind: str, maker: str) -> tuple[Node, Node] | 
 
 
 def _same_property(nodes: tuple[Node, Node], same: re.Match[str], kind: str, made: bool) -> Meaning:
+    """Return the reading that compares a property of two nodes.
+
+    Args:
+        nodes: The two nodes.
+        same: Match of the words that name the property.
+        kind: Kind of thing that the nodes are.
+        made: True if the nodes are the makers of the named things.
+    """
     between, noun = same[0], same["property"]
     first_word = noun.split(" ")[0]
     name = _PROPERTIES.get(noun) or _PROPERTIES.get(first_word, "")
@@ -114,7 +133,7 @@ def _same_property(nodes: tuple[Node, Node], same: re.Match[str], kind: str, mad
 
 
 def _dated(between: str) -> str:
-    """The relation whose date is meant by "on the same day"."""
+    """Return the relation whose dates a question with "on the same day" compares."""
     if re.search(r"\bdie", between):
         return "date of death"
     if re.search(r"\b(?:released|made|came|published)", between):
@@ -132,6 +151,7 @@ _EVENT_PLACES = {
 
 
 def _same_place(nodes: tuple[Node, Node], between: str, noun: str) -> tuple[Node, Node] | None:
+    """Return the steps for the place of birth, death or burial; None if no such place is meant."""
     event = _LIFE_EVENT.search(between)
     if event is None or noun not in PLACE_KINDS:
         return None
@@ -142,6 +162,7 @@ def _same_place(nodes: tuple[Node, Node], between: str, noun: str) -> tuple[Node
 
 
 def _same_noun(nodes: tuple[Node, Node], between: str, noun: str) -> tuple[Node, Node]:
+    """Return the steps for the property that a noun names."""
     first_word = noun.split(" ")[0]
     relation = BY_NOUN.get(noun) or BY_NOUN.get(first_word)
     if first_word in ("band", "group") and "members" in between:
@@ -157,21 +178,22 @@ _PLACE = re.compile(r"\b(?:village|river|lake|mountain|town|cit(?:y|ie)|airport|
 
 
 def _country_of(nodes: tuple[Node, Node], words: str, kind: str, made: bool) -> str:
-    """Return the kind of country that is meant: a person's, a work's or a place's."""
+    """Return the name of the relation to a country: a person's citizenship, a work's origin or a place's location."""
     if made or any(isinstance(node, RelationStep) for node in nodes):
         return "country of citizenship"
     if re.search(r"\b(?:located|situated|in)\b", words) or _PLACE.search(f"{kind} {words}"):
         return "country"
     names = " ".join(node.text for node in nodes if isinstance(node, Entity))
-    work = (
+    is_work = (
         kind in _WORKS
         or re.search(r"\((?:[^()]* )?(?:film|band|song|album|series)\)", names, re.I)
         or "originate" in words
     )
-    return "country of origin" if work else "country of citizenship"
+    return "country of origin" if is_work else "country of citizenship"
 
 
 def _ask_each(question: str, noun: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:
+    """Return the steps that ask the same question about two nodes."""
     phrase = f"the {noun} of {{0}}"
     return free_step(question, phrase, noun, (nodes[0],)), free_step(question, phrase, noun, (nodes[1],))
 
@@ -213,7 +235,7 @@ _ARE_BOTH = re.compile(
 
 
 def parse_gathering(question: str) -> Meaning | None:
-    """Questions on two names at once that no relation fits: "Are Alpha and Beta both board games?" """
+    """Return the reading of "Are Alpha and Beta both board games?", which searches for both names; None for others."""
     text = question.rstrip("?. ")
     match = _ALIKE.fullmatch(text) or _ARE_BOTH.fullmatch(text)
     pair = split_pair(next(group for group in match.groups() if group)) if match else None
@@ -231,12 +253,13 @@ _DID_BOTH = re.compile(
 
 
 def parse_shared(question: str) -> Meaning | None:
-    """Parse a question for what two things have in common, or when they overlap."""
+    """Return the reading of a question for what two things have in common, or when they overlap; None for others."""
     text = question.rstrip("?. ")
     return _shared_period(text) or _shared_noun(text) or _shared_object(text)
 
 
 def _shared_period(text: str) -> Meaning | None:
+    """Return the reading of "During which years were both Alpha and Beta active?" """
     match = _PERIOD.fullmatch(text)
     nodes = _pair_nodes(match["pair"]) if match else None
     if match is None or nodes is None:
@@ -247,6 +270,7 @@ def _shared_period(text: str) -> Meaning | None:
 
 
 def _shared_noun(text: str) -> Meaning | None:
+    """Return the reading of "What profession do Alpha and Beta share?" """
     match = _SHARE.fullmatch(text)
     if match is None:
         return None
@@ -264,6 +288,7 @@ def _shared_noun(text: str) -> Meaning | None:
 
 
 def _shared_object(text: str) -> Meaning | None:
+    """Return the reading of "Who taught both Alpha and Beta?" or "In which film did both Alpha and Beta play?" """
     if match := _DID_BOTH.fullmatch(text[:1].lower() + text[1:]):
         nodes = _pair_nodes(match["pair"] or match["pair2"])
         ask = f"{match['lead']} {match['aux']} {{0}} {match['rest']}?"
@@ -288,5 +313,6 @@ def _shared_object(text: str) -> Meaning | None:
 
 
 def _pair_nodes(text: str) -> tuple[Node, Node] | None:
+    """Return the nodes of "A and B"; None if there are not two names."""
     pair = None if " or " in text else split_pair(re.sub(r"^(?:the )?both ", "", text))
     return _nodes(pair, "", "") if pair else None

@@ -1,4 +1,4 @@
-"""Forms of English verbs, by a list of the irregular ones and by their endings: past, participle, base."""
+"""Forms of English verbs (past, participle, base), by a list of irregular verbs and by their endings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROWS = [row.split() for row in " ".join(_IRREGULAR.split()).split(";")]
 _BASE_OF = {form: row[0] for row in _ROWS for form in row[1:]}
 _PASTS = frozenset(row[1] for row in _ROWS)
 _PARTICIPLES = frozenset(row[-1] for row in _ROWS)
-# Verbs whose base form a question may end a description with: "did [the firm that …] merge with"
+# Verbs whose base form may follow a description: "did [the firm that …] merge with"
 _REGULAR = words(
     "abandon abolish absorb accept accuse achieve acknowledge acquire act adapt add address adhere admire admit adopt"
     " advance advise advocate affect agree aim air align allow alter amount announce answer apologize appear apply"
@@ -71,7 +71,7 @@ _REGULAR = words(
     " narrate script skate front anchor pen direct edit manufacture inspire employ educate headline film star chronicle"
 )
 _BASES = _REGULAR | frozenset(row[0] for row in _ROWS) | {"do"}
-# Words in -ed that are no verbs, and nouns that a participle is spelled like
+# Words in "-ed" that are not past forms
 _NO_PASTS = words("red bed shed seed speed need breed bleed hundred sacred kindred creed reed deed embed indeed")
 
 
@@ -81,22 +81,24 @@ def is_past(word: str) -> bool:
 
 
 def is_participle(word: str) -> bool:
+    """Return whether a word may be a past participle."""
     return word in _PARTICIPLES or _ends_in_ed(word)
 
 
 def is_base(word: str) -> bool:
+    """Return whether a word is the base form of a known verb."""
     return word in _BASES or (word.startswith("re") and word[2:] in _BASES)
 
 
 def is_present(word: str) -> bool:
-    """Return whether a word is the third person of a verb that is known: "hosts", "carries"."""
+    """Return whether a word is the third person of a known verb, such as "hosts" or "carries"."""
     return word.endswith("s") and bool(
         {word[:-1], word[:-2] if word.endswith("es") else "", word[:-3] + "y" if word.endswith("ies") else ""} & _BASES
     )
 
 
 def base_of(verb: str) -> str:
-    """The base form after "did", empty where the spelling does not tell: "wrote" gives "write"."""
+    """Return the base form of a verb, as "did" needs it; empty if the spelling does not show it."""
     if verb in _BASE_OF:
         return _BASE_OF[verb]
     if is_present(verb):
@@ -116,7 +118,7 @@ def base_of(verb: str) -> str:
 
 
 def present_of(gerund: str) -> str:
-    """The third person of a verb that is known: "containing" gives "contains". Empty for any other word."""
+    """Return the third person of a known verb by its "-ing" form, such as "contains"; empty for other words."""
     stem = gerund.removesuffix("ing")
     base = next((form for form in (f"{stem}e", stem, stem[:-1]) if form in _BASES), "")
     if not base or stem == gerund:
@@ -129,4 +131,5 @@ def present_of(gerund: str) -> str:
 
 
 def _ends_in_ed(word: str) -> bool:
+    """Return whether a word is spelled like a regular past form."""
     return len(word) > 3 and word.endswith("ed") and word.isalpha() and word not in _NO_PASTS

@@ -14,7 +14,7 @@ import yaml
 
 from tools import check_distributions
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / ".github/workflows").glob("*.yml"))
 TARGETS = set(re.findall(r"^([a-z][a-z0-9-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 WORKFLOWS: dict[str, dict[str, Any]] = {path.stem: yaml.load(path.read_text(), yaml.BaseLoader) for path in FILES}

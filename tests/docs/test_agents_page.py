@@ -47,7 +47,7 @@ def test_every_role_has_a_shown_reply() -> None:
 
 
 def test_the_table_of_templates_is_that_of_the_files() -> None:
-    assert table() in TEXT, "run python tests/documents/prompt_table.py and paste what it prints into docs/agents.md"
+    assert table() in TEXT, "run python tests/docs/prompt_table.py and paste what it prints into docs/agents.md"
 
 
 def test_numbers_of_repeated_requests_are_those_of_the_agents() -> None:

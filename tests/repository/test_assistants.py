@@ -15,7 +15,7 @@ from pyrag.server.mcp.addresses import REFERENCE
 from pyrag.server.mcp.schemas import TOOLS
 from pyrag_helpers import HELPERS
 
-FOLDER = Path(__file__).parent.parent / "examples" / "assistants"
+FOLDER = Path(__file__).parents[2] / "examples" / "assistants"
 SKILL = FOLDER / "skills" / "pyrag-programs"
 EXAMPLE = re.compile(r"`(programs/\w+\.py)`.*?Inputs: `(\{.*?\})`$", re.MULTILINE)
 VALUES: dict[str, Any] = {

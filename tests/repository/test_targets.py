@@ -19,7 +19,7 @@ import pytest
 
 from tools import check_targets
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 TARGETS = re.findall(r"^([a-z][a-z0-9-]*):.*## ", MAKEFILE, re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import environment
 
-DOCUMENT = Path(__file__).parent.parent / "docs/extending.md"
+DOCUMENT = Path(__file__).parents[2] / "docs/extending.md"
 FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 ENTRY_POINTS = re.compile(r"```toml\n\[project\.entry-points\.\"([\w.]+)\"\]\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|catalogue|tool) .*)$", re.MULTILINE)

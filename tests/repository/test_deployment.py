@@ -17,7 +17,7 @@ from pyrag.server.config import ServerConfig
 from pyrag.server.service import QuestionService
 from pyrag.settings import make_settings
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text(encoding="utf-8"))
 UNIT = re.findall(r"```ini\n(.*?)```", (ROOT / "docs/deployment.md").read_text(encoding="utf-8"), re.DOTALL)[0]

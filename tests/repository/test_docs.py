@@ -13,8 +13,8 @@ import pytest
 from pyrag._io import plugins
 from pyrag.settings import declarations
 
-ROOT = Path(__file__).parent.parent
-WRITTEN = {"commands.md"}  # from the code, see `tests/test_reference.py`
+ROOT = Path(__file__).parents[2]
+WRITTEN = {"commands.md"}  # from the code, see `tests/repository/test_reference.py`
 DOCUMENTS = [
     *sorted(path for path in (ROOT / "docs").rglob("*.md") if path.name not in WRITTEN),
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),

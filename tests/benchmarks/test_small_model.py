@@ -33,7 +33,7 @@ from pyrag_rl.data.rows import Conversation, read_conversations, write_conversat
 from pyrag_sandbox import Sandbox
 from tests.rl import tiny
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture

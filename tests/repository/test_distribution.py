@@ -13,7 +13,7 @@ import pyrag
 import pyrag_runtime
 from pyrag.errors import install_extra
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 READ = {".py", ".md", ".toml", ".yaml", ".yml", ".txt", ".cfg", ""}
 WRONG = re.compile(

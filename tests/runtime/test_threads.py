@@ -331,7 +331,7 @@ def test_connections_end_without_noise(server: ModelServer, ask: str) -> None:
 
 def test_ending_amid_a_question_is_quiet() -> None:
     code = """
-from tests.test_threads import Stuck
+from tests.runtime.test_threads import Stuck
 stuck = Stuck()
 rag = PyRAG(retriever=stuck)
 threading.Thread(target=ask, args=[rag], daemon=True).start()
@@ -343,7 +343,7 @@ stuck.asked.wait()
 
 def test_ctrl_c_cancels_the_question_and_reaches_the_caller() -> None:
     code = """
-from tests.test_threads import ASKED, PASSAGES, Stuck
+from tests.runtime.test_threads import ASKED, PASSAGES, Stuck
 stuck = Stuck()
 rag = PyRAG(retriever=stuck)
 threading.Thread(target=lambda: (stuck.asked.wait(), print("asked", flush=True))).start()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.blocks import ROOT, blocks_of
-from tests.documents.test_blocks import Reader
+from tests.docs.blocks import ROOT, blocks_of
+from tests.docs.test_blocks import Reader
 
 EXAMPLES = ROOT / "examples"
 FOLDERS = ("contracts", "database", "evaluation", "grpo", "notes", "retriever", "service")
