@@ -17,21 +17,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from pyrag._io.loop_thread import Report
-from pyrag._io.redaction import without_secrets
+from pyrag.agents.typed.contract import Contract, contract_of
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.open import is_remote
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
+from pyrag.runtime.contracts import with_object
 from pyrag.runtime.engine_owner import EngineOwner, OwnParts, functions_and_specs
+from pyrag.runtime.failures import failed_trace
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
-from pyrag.trace.model import UNKNOWN, Answer, Trace, TraceError
+from pyrag.trace.model import Trace
 
 if TYPE_CHECKING:
     from pyrag.agents.protocol import Answerer
     from pyrag.episode.flow.policy import Confirm
     from pyrag.llm.protocol import ChatModel, Message
     from pyrag.runtime.chat import Chat
+    from pyrag.runtime.explain.explanation import Explanation
     from pyrag.runtime.own_program import Budget
 
 T = TypeVar("T")
@@ -129,6 +132,7 @@ class PyRAG(EngineOwner):
         keep: bool = False,
         earlier: Sequence[Message] = (),
         resume: str | Path | None = None,
+        returns: Any = None,
     ) -> Trace:
         """Answer one question in the running event loop. A failure is in `Trace.error`.
 
@@ -140,12 +144,16 @@ class PyRAG(EngineOwner):
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
                 killed or met a limit; deleted when it is complete.
+            returns: Type of `Trace.value`: a dataclass, pydantic model, TypedDict, `int`, `float`, `bool`, `str`,
+                `date`, `list[str]`, a JSON schema as a dict, or a name such as "number". None leaves the answer a text.
 
         Raises:
-            UsageError: The question is empty, too long or not a text.
+            UsageError: The question is empty, too long or not a text, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
-        return await self._answer(question, where, observer, keep, earlier=earlier, resume=resume)
+        return await self._answer(
+            question, where, observer, keep, earlier=earlier, resume=resume, returns=contract_of(returns)
+        )
 
     async def _answer(
         self,
@@ -156,7 +164,9 @@ class PyRAG(EngineOwner):
         number: int = 0,
         earlier: Sequence[Message] = (),
         resume: str | Path | None = None,
+        returns: Contract | None = None,
     ) -> Trace:
+        from pyrag.runtime.explain.gate import gate_of
         from pyrag.runtime.journal import finish, resumable
         from pyrag.runtime.run import answer_question, with_filter
 
@@ -165,19 +175,14 @@ class PyRAG(EngineOwner):
         engines, recording = self._engines_here()
         observer = of_question(observer, question, number)
         request = {"question": question, "earlier": [[message.role, message.content] for message in earlier]}
+        request |= {} if returns is None else {"returns": returns.wanted}
         with resumable(resume, request, settings, engines.retriever) as journal:
             trace = await answer_question(
-                question,
-                engines,
-                settings,
-                observer=observer,
-                recording=recording,
-                keep=keep,
-                journal=journal,
-                earlier=earlier,
-            )
+                question, engines, settings, observer=observer, recording=recording, keep=keep, journal=journal,
+                earlier=earlier, returns=returns, gate=None if recording else gate_of(engines, settings),
+            )  # fmt: skip
             finish(journal, trace)
-        return trace
+        return with_object(trace, returns)
 
     def ask(
         self,
@@ -188,6 +193,7 @@ class PyRAG(EngineOwner):
         keep: bool = False,
         earlier: Sequence[Message] = (),
         resume: str | Path | None = None,
+        returns: Any = None,
     ) -> Trace:
         """Answer one question in synchronous code of any thread, even if an event loop runs in it.
 
@@ -201,9 +207,11 @@ class PyRAG(EngineOwner):
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
                 killed or met a limit; deleted when it is complete.
+            returns: Type of `Trace.value`: a dataclass, pydantic model, TypedDict, `int`, `float`, `bool`, `str`,
+                `date`, `list[str]`, a JSON schema as a dict, or a name such as "number". None leaves the answer a text.
 
         Raises:
-            UsageError: The question is empty, too long or not a text.
+            UsageError: The question is empty, too long or not a text, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
 
@@ -211,7 +219,9 @@ class PyRAG(EngineOwner):
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
             watching = ignore if observer is ignore else report
-            return self.aask(question, where=where, observer=watching, keep=keep, earlier=earlier, resume=resume)
+            return self.aask(
+                question, where=where, observer=watching, keep=keep, earlier=earlier, resume=resume, returns=returns
+            )
 
         return self._loop_thread().run(start, observer)
 
@@ -226,6 +236,7 @@ class PyRAG(EngineOwner):
         observer: Observer = ignore,
         keep: bool = False,
         resume: str | Path | None = None,
+        returns: Any = None,
     ) -> Trace:
         """Run a program of your own in the running event loop.
 
@@ -239,13 +250,14 @@ class PyRAG(EngineOwner):
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
                 killed or met a limit; deleted when it is complete.
+            returns: Type that the value of `final_answer` must have, as for `ask`. None accepts any value.
 
         Returns:
             The trace, as `run` returns it.
 
         Raises:
-            UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown
-                limit.
+            UsageError: The program is empty or too long, an input is not a JSON value, the budget has an unknown
+                limit, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
         from pyrag.runtime.own_program import run_source
@@ -253,7 +265,7 @@ class PyRAG(EngineOwner):
         engines, recording = self._engines_here()
         return await run_source(
             source, inputs, engines, self.settings, where=where, budget=budget, tools=tools, observer=observer,
-            recording=recording, keep=keep, resume=resume,
+            recording=recording, keep=keep, resume=resume, returns=returns,
         )  # fmt: skip
 
     def run(
@@ -267,6 +279,7 @@ class PyRAG(EngineOwner):
         observer: Observer = ignore,
         keep: bool = False,
         resume: str | Path | None = None,
+        returns: Any = None,
     ) -> Trace:
         """Run a program of your own: same sandbox, recovery, filters and trace as for a question, and no planner.
 
@@ -280,31 +293,89 @@ class PyRAG(EngineOwner):
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
                 killed or met a limit; deleted when it is complete.
+            returns: Type that the value of `final_answer` must have, as for `ask`. None accepts any value.
 
         Returns:
             The trace. `value` is the value of `final_answer` as JSON, `item_citations` the citations of each of its
             items. A wrong program is in `error`: the line, its text, and what to write instead.
 
         Raises:
-            UsageError: The program is empty or too long, an input is not a JSON value, or the budget has an unknown
-                limit.
+            UsageError: The program is empty or too long, an input is not a JSON value, the budget has an unknown
+                limit, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
 
         def start(report: Report) -> Coroutine[Any, Any, Trace]:
             watching = ignore if observer is ignore else report
             return self.arun(
-                source,
-                inputs,
-                where=where,
-                budget=budget,
-                tools=tools,
-                observer=watching,
-                keep=keep,
-                resume=resume,
-            )
+                source, inputs, where=where, budget=budget, tools=tools, observer=watching, keep=keep,
+                resume=resume, returns=returns,
+            )  # fmt: skip
 
         return self._loop_thread().run(start, observer)
+
+    async def aexplain(
+        self,
+        text: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        where: Where | None = None,
+        analyze: bool = False,
+        traces: Sequence[Trace] = (),
+    ) -> Explanation:
+        """Return an estimate of what a question or program will cost, in the running event loop.
+
+        Args:
+            text: The question, or the source of a program, which sets `final_answer`.
+            inputs: Values that the program finds under these names.
+            where: Filter of passages, which narrows the object's own.
+            analyze: Whether to run the program too, and add what happened.
+            traces: Earlier traces, whose recoveries and repairs count; the object's own traces count already.
+
+        Returns:
+            The program with low, expected and high amounts of each line. Only planning calls a model.
+
+        Raises:
+            UsageError: The question or program is empty or too long, or an input is not a JSON value.
+            ConfigError: The method writes no program before its calls.
+            FilterError: The filter cannot be parsed.
+        """
+        from pyrag.runtime.explain.run import explain
+
+        engines, _ = self._engines_here()
+        return await explain(text, inputs, engines, self.settings, where=where, analyze=analyze, traces=traces)
+
+    def explain(
+        self,
+        text: str,
+        inputs: Mapping[str, Any] | None = None,
+        *,
+        where: Where | None = None,
+        analyze: bool = False,
+        traces: Sequence[Trace] = (),
+    ) -> Explanation:
+        """Return an estimate of what a question or program will cost, in synchronous code of any thread.
+
+        Args:
+            text: The question, or the source of a program, which sets `final_answer`.
+            inputs: Values that the program finds under these names.
+            where: Filter of passages, which narrows the object's own.
+            analyze: Whether to run the program too, and add what happened.
+            traces: Earlier traces, whose recoveries and repairs count; the object's own traces count already.
+
+        Returns:
+            The program with low, expected and high amounts of each line. Only planning calls a model.
+
+        Raises:
+            UsageError: The question or program is empty or too long, or an input is not a JSON value.
+            ConfigError: The method writes no program before its calls.
+            FilterError: The filter cannot be parsed.
+        """
+
+        def start(_: Report) -> Coroutine[Any, Any, Explanation]:
+            return self.aexplain(text, inputs, where=where, analyze=analyze, traces=traces)
+
+        return self._loop_thread().run(start, ignore)
 
     def chat(self, *, where: Where | None = None) -> Chat:
         """Return a conversation, whose questions may refer to earlier ones.
@@ -324,6 +395,7 @@ class PyRAG(EngineOwner):
         where: Where | None = None,
         observer: Observer = ignore,
         keep: bool = False,
+        returns: Any = None,
     ) -> AsyncGenerator[Trace, None]:
         """Answer many questions in parallel, and yield their traces in the order of the questions.
 
@@ -334,27 +406,25 @@ class PyRAG(EngineOwner):
             where: Filter of passages for all questions, which narrows the object's own.
             observer: Called with each event; its `question` and `number` identify the question.
             keep: Whether to keep requests and replies in the traces, so that they can be replayed.
+            returns: Type of each `Trace.value`, as for `ask`. None leaves the answers texts.
 
         Raises:
-            UsageError: `questions` is one text, `concurrency` is below 1, or `observer` is not a function.
+            UsageError: `questions` is one text, `concurrency` is below 1, `observer` is not a function, or `returns`
+                is not a type.
         """
         limit = self.settings.concurrency if concurrency is None else concurrency
         if not isinstance(limit, int) or limit < 1:
             raise UsageError(f"concurrency must be a whole number above 0, not {concurrency!r}")
         check_observer(observer)
+        contract = contract_of(returns)
         slots = asyncio.Semaphore(limit)
 
         async def answered(question: str, number: int) -> Trace:
             async with slots:
                 try:
-                    return await self._answer(question, where, observer, keep, number)
-                except UsageError as error:  # neither a bad line nor a bug of ours must end a batch
-                    failure = TraceError(error.kind, str(error), error.exit_code)
-                except Exception as error:
-                    cure = "internal error; ask the question alone to see its traceback"
-                    failure = TraceError("crash", without_secrets(f"{type(error).__name__}: {error} ({cure})"))
-                shown = str(question).encode("utf-8", "backslashreplace").decode()
-                return Trace(shown, Answer(UNKNOWN, known=False), error=failure)
+                    return await self._answer(question, where, observer, keep, number, returns=contract)
+                except Exception as error:  # neither a bad line nor a bug of ours must end a batch
+                    return failed_trace(question, error)
 
         # A slow question must not leave slots idle: later questions start, up to a bounded distance.
         async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:

@@ -135,7 +135,8 @@ class BadOutputError(PyRAGError):
 class ProgramFailedError(PyRAGError):
     """Error for a program that failed after the last repair.
 
-    `cause` is the type of the exception, the limit that stopped the program, `refused`, `check` or `no_answer`.
+    `cause` is the type of the exception, the limit that stopped the program, `refused`, `check`, `no_answer`, or
+    `returns` for a value that does not have the caller's type.
     `line` is the line that failed, from 1, and `source_line` its text, if a caller's own program failed at one.
     """
 

@@ -43,8 +43,8 @@ OWN: Mapping[Kind, Collection[str]] = {
     ),
     "tools": frozenset(("sql", "table")),
     "commands": (
-        "ask", "chat", "run", "index", "trace", "models", "doctor", "serve", "mcp", "serve-retriever", "serve-model",
-        "bench", "data", "evolve", "experience", "reproduce", "train", "cache", "sandbox",
+        "ask", "chat", "run", "explain", "index", "trace", "models", "doctor", "serve", "mcp", "serve-retriever",
+        "serve-model", "bench", "data", "evolve", "experience", "reproduce", "train", "cache", "sandbox",
     ),
 }  # fmt: skip
 

@@ -93,6 +93,7 @@ class LLMPlanner:
         on_text: Called with all lines of each program while it is written.
         tools: Description of further functions that programs may call.
         corpus: Overview of the documents, if programs may call the functions over the whole corpus.
+        returns: Description of the type of the final value; empty for a text.
         retries: Maximum number of further replies after a syntax error.
     """
 
@@ -103,6 +104,7 @@ class LLMPlanner:
     on_text: OnDraft = ignore_draft
     tools: str = ""
     corpus: str = ""
+    returns: str = ""
     retries: int = RETRIES
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
@@ -122,6 +124,10 @@ class LLMPlanner:
     def with_corpus(self, overview: CorpusOverview) -> LLMPlanner:
         """Return this planner with an overview of the documents, over which its programs may call functions."""
         return replace(self, corpus=describe(overview))
+
+    def with_returns(self, wanted: str) -> LLMPlanner:
+        """Return this planner with a description of the type of the final value."""
+        return replace(self, returns=wanted)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a program that compiles.
@@ -181,7 +187,7 @@ class LLMPlanner:
         self, system: str, user: str, request: str | None = None, *, shorter: str = "", question: str
     ) -> Conversation:
         watch = None if self.on_draft is None else partial(_reading_drafts, self.on_draft, self.on_text)
-        system_message = self.prompts.render_planner(system, self.tools, self.corpus)
+        system_message = self.prompts.render_planner(system, self.tools, self.corpus, self.returns)
         return Conversation(
             self.model, self.sampling, system_message, user, watch, request, shorter=shorter, question=question
         )

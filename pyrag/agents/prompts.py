@@ -106,7 +106,7 @@ class Prompts:
         """
         return _filled(self._texts[template], {"tools": "", **values})
 
-    def render_planner(self, template: str, tools: str = "", corpus: str = "") -> str:
+    def render_planner(self, template: str, tools: str = "", corpus: str = "", returns: str = "") -> str:
         """Return a system message of the Plan agent.
 
         Args:
@@ -115,12 +115,14 @@ class Prompts:
                 place for it.
             corpus: Overview of the documents, if programs may call the functions over the whole corpus; added before
                 the tools.
+            returns: Description of the type of the final value, which is appended; empty for a text.
         """
         text = self._texts[template]
         parts = [self._filled_part("plan.corpus", {"overview": corpus})] if corpus else []
         parts += [self._filled_part("plan.tools", {"tools": tools})] if tools else []
         offered = "".join(f"\n\n{part}" for part in parts)
-        return _filled(text, {"tools": offered}) + (offered if _TOOLS not in text else "")
+        wanted = f"\n\n{self._filled_part('plan.returns', {'returns': returns})}" if returns else ""
+        return _filled(text, {"tools": offered}) + (offered if _TOOLS not in text else "") + wanted
 
     def render_decomposer(self, *, corpus: bool = False) -> str:
         """Return the system message of the Decompose agent.

@@ -148,6 +148,13 @@ class ToolPlanner(Planner, Protocol):
         """Return this planner with the signatures and descriptions of these functions, as text for a prompt."""
 
 
+class TypedPlanner(Planner, Protocol):
+    """Planner whose programs set values of a type."""
+
+    def with_returns(self, wanted: str) -> Planner:
+        """Return this planner with a description of the type of the final value, as text for a prompt."""
+
+
 class SizedPlanner(Planner, Protocol):
     """Planner that writes the number of passages into its programs."""
 

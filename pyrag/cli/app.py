@@ -67,12 +67,13 @@ def ask(
         Path | None,
         typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
     ] = None,
+    returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
 ) -> None:
     """Answer a question."""
     from pyrag.cli.ask.questions import Form, run
 
-    form = Form(as_json=json, quiet=quiet)
+    form = Form(as_json=json, quiet=quiet, returns=returns)
     run(question, settings, form, trace_file=trace, record_file=record, resume_file=resume)
 
 

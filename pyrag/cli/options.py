@@ -36,6 +36,15 @@ ApiKeyFile = Annotated[Path | None, typer.Option(help="File of API keys, one a l
 AllowAnonymous = Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")]
 TraceFile = Annotated[Path | None, typer.Option("--traces", help="SQLite file of traces.", show_default="in memory")]
 
+ReturnsType = Annotated[
+    str | None,
+    typer.Option(
+        "--returns",
+        help="Type of the value: number, int, date, bool, str, list[str], or a file with a JSON schema.",
+        metavar="TYPE|FILE",
+    ),
+]
+
 _Command = Callable[..., None]
 _Config = Annotated[
     Path | None, typer.Option(help="Settings file.", show_default="pyrag.toml of the folder, if there is one")

@@ -45,9 +45,10 @@ def as_object(trace: Trace) -> dict[str, Any]:
 
 
 def _value_of(trace: Trace) -> dict[str, Any]:
-    """Return the fields that only the result of a user's own program, or of one over all documents, has."""
-    if trace.method != "program" and trace.value is None and not trace.coverage:
-        return {}
+    """Return the fields that only a value has: of a requested type, of a user's program, or over all documents."""
+    typed = {} if trace.returns is None else {"value": trace.value, "item_citations": trace.item_citations}
+    if trace.method != "program" and (trace.returns is not None or trace.value is None) and not trace.coverage:
+        return typed
     output = trace.programs[-1].output if trace.programs else ""
     return {
         "value": trace.value,

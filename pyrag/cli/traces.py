@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from pyrag.agents.typed.contract import contract_of
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import one_line
 from pyrag.cli.views.words import counted
@@ -118,7 +119,8 @@ async def replay_trace(trace: Trace) -> list[str]:
     settings = make_settings({**values, "llm": REPLAY})
     engines: Engines = open_engines(settings)
     try:
-        again = await answer_question(trace.question, engines, settings, recording=recording)
+        returns = contract_of(trace.returns, strict=False)
+        again = await answer_question(trace.question, engines, settings, recording=recording, returns=returns)
     except _ODD_REPLIES as error:
         what = f"{type(error).__name__}: {error}"
         raise DataError(f"the recording in this trace is damaged ({what}): save the trace again") from error
@@ -142,7 +144,7 @@ def differences(old: Trace, new: Trace) -> list[str]:
         new: Replay of the trace.
     """
     changes = []
-    for name in ("answer", "citations", "sub_queries", "extensions", "program", "error"):
+    for name in ("answer", "citations", "value", "sub_queries", "extensions", "program", "error"):
         before, after = getattr(old, name), getattr(new, name)
         if before != after:
             changes.append(f"{name}: was {before!r}, is {after!r}")

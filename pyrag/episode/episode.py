@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
+from pyrag.agents.typed.contract import Contract
 from pyrag.episode.effects import Effects
 from pyrag.episode.flow.policy import Flow
 from pyrag.episode.ledger import Ledger
@@ -41,6 +42,19 @@ class PlanReply(Protocol):
     def fallback(self) -> bool: ...
 
 
+class ProgramGate(Protocol):
+    """Gate that a program passes before it runs."""
+
+    async def pass_through(self, episode: Episode, program: Program) -> None:
+        """Raise `PyRAGError` if a program must not run.
+
+        Args:
+            episode: The question.
+            program: The program.
+        """
+        ...
+
+
 @dataclass(slots=True)
 class Episode:
     """State of one question.
@@ -61,6 +75,8 @@ class Episode:
         value_bytes: Maximum size of a value that crosses between a program and its primitives.
         partial: Rows of the last incomplete `each`, as JSON, which become the value if the question fails.
         inputs: Values that programs find under these names.
+        contract: Type of the final value; None for a text.
+        gate: Passed by the first program before it runs; None lets every program run.
         where: The caller's filter, which applies to every search. A program's own filter only narrows it.
         user_message: The user's last message, if the question was derived from a conversation.
         memo: All requests of the question.
@@ -91,6 +107,8 @@ class Episode:
     value_bytes: int = 1 << 20
     partial: Any = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
+    contract: Contract | None = None
+    gate: ProgramGate | None = None
     programs: list[Program] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     passages: dict[str, Passage] = field(default_factory=dict)

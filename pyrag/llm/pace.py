@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
 from pyrag.errors import RetryableServiceError
+from pyrag.llm.context import about_tokens
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
 from pyrag.llm.wrappers import WrappedChat
 
 DEFAULT_SAMPLING = Sampling()
 _MIN_SECONDS = 0.001
+_SAMPLES = 256  # calls that are kept
 _SLOW = 20.0  # tokens per second; below it, shorter replies help
 _INSTANT = 1000.0  # tokens per second; above it, the speed explains nothing
+
+
+@dataclass(frozen=True, slots=True)
+class CallSample:
+    """A finished call: its time, and the tokens of prompt and reply.
+
+    Attributes:
+        prompt_tokens: Tokens of the prompt as the server counts them; 0 if it reports none.
+        counted_tokens: Tokens of the prompt as `about_tokens` counts them.
+    """
+
+    seconds: float
+    prompt_tokens: int
+    completion_tokens: int
+    counted_tokens: int
 
 
 class PacedChat(WrappedChat):
@@ -23,6 +42,7 @@ class PacedChat(WrappedChat):
         tokens: Tokens of all finished replies.
         seconds: Total time of the calls that returned them.
         unanswered: Longest time of a call without a reply, in seconds.
+        samples: Last finished calls.
     """
 
     def __init__(self, model: ChatModel) -> None:
@@ -30,6 +50,7 @@ class PacedChat(WrappedChat):
         self.tokens = 0
         self.seconds = 0.0
         self.unanswered = 0.0
+        self.samples: deque[CallSample] = deque(maxlen=_SAMPLES)
         self._max_tokens = 0  # maximum reply tokens of the last request
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
@@ -39,7 +60,7 @@ class PacedChat(WrappedChat):
             messages: The conversation.
             sampling: Parameters of the reply.
         """
-        return await self._timed(self.model.complete(messages, sampling), sampling)
+        return await self._timed(self.model.complete(messages, sampling), sampling, messages)
 
     def __getattr__(self, name: str) -> Any:
         attribute = super().__getattr__(name)
@@ -47,9 +68,9 @@ class PacedChat(WrappedChat):
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         model = cast(StreamingChatModel, self.model)
-        return await self._timed(model.stream(messages, sampling, on_text), sampling)
+        return await self._timed(model.stream(messages, sampling, on_text), sampling, messages)
 
-    async def _timed(self, call: Awaitable[Reply], sampling: Sampling) -> Reply:
+    async def _timed(self, call: Awaitable[Reply], sampling: Sampling, messages: Sequence[Message]) -> Reply:
         self._max_tokens = sampling.max_tokens
         began, answered = time.perf_counter(), False
         try:
@@ -65,9 +86,12 @@ class PacedChat(WrappedChat):
         finally:
             if not answered:
                 self.unanswered = max(self.unanswered, time.perf_counter() - began)
+        seconds = time.perf_counter() - began
+        counted = sum(about_tokens(message.content) for message in messages)
+        self.samples.append(CallSample(seconds, reply.prompt_tokens, reply.completion_tokens, counted))
         if reply.completion_tokens > 0:
             self.tokens += reply.completion_tokens
-            self.seconds += time.perf_counter() - began
+            self.seconds += seconds
         return reply
 
     def describe_pace(self) -> str:

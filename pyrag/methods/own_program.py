@@ -19,6 +19,7 @@ from pyrag.methods.method import Method
 from pyrag.methods.program_faults import fault_of, syntax_fault, undefined_name
 from pyrag.methods.program_result import NoAnswerError, Result, answer_of
 from pyrag.methods.repair import problems
+from pyrag.methods.typed_result import CAUSE, MisfitError, typed_answer
 from pyrag.methods.value_sources import item_sources
 from pyrag.settings import Settings
 from pyrag.trace.events import Planned
@@ -86,13 +87,21 @@ async def _run(own: OwnProgram, episode: Episode, settings: Settings) -> Result:
     if fault is not None:
         episode.programs.append(program)
         raise fault
+    if episode.gate is not None:
+        await episode.gate.pass_through(episode, program)
     outcome, program_run = await run_program(episode, program)
     if outcome.status != "ok":
         raise fault_of(outcome, _names(episode))
-    answer = _answer(outcome.value)
+    answer, value = _answer(outcome.value), plain(outcome.value)
+    if episode.contract is not None:
+        try:
+            answer, value = typed_answer(answer, outcome.value, episode.contract)
+        except MisfitError as error:
+            raise ProgramFailedError(str(error), cause=CAUSE) from None
     sources = program_run.step_ids(outcome.provenance.get("final_answer", ()))
     items = item_sources(outcome, program_run, own.source)
-    return Result(answer, tuple(sources), plain(outcome.value), items, cites_searches=True)
+    typed = episode.contract is not None
+    return Result(answer, tuple(sources), value, items, cites_searches=True, typed=typed)
 
 
 def _answer(value: Any) -> Answer:

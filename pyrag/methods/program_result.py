@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyrag.episode.episode import Episode
@@ -12,6 +12,7 @@ from pyrag.episode.plan_checks import RESULT
 from pyrag.episode.program_run import ProgramRun, run_program
 from pyrag.episode.program_values import UNKNOWN_ERROR, is_no_answer, plain
 from pyrag.errors import ProgramFailedError
+from pyrag.methods.typed_result import CAUSE, MisfitError, typed_answer
 from pyrag.methods.value_sources import ItemSources, item_sources
 from pyrag.trace.events import Planned
 from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
@@ -26,8 +27,9 @@ class Result:
     """Final answer and the steps that it depends on.
 
     Attributes:
-        value: Value of a caller's own program, or of a planned one over all documents, as JSON.
+        value: Value of a caller's own program, of a planned one over all documents, or of the requested type, as JSON.
         items: Sources of each item of that value, if it is a list or a dict.
+        typed: Whether the value has been checked against the requested type.
         cites_searches: Whether searches whose passages no answer among `steps` read count as cited.
     """
 
@@ -36,6 +38,7 @@ class Result:
     value: Any = None
     items: Mapping[str, ItemSources] = field(default_factory=dict)
     cites_searches: bool = False
+    typed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +72,8 @@ async def execute(episode: Episode, program: Program) -> Result | Failure:
         return _result_of(outcome, program_run)
     except NoAnswerError as error:
         return Failure(str(error), str(error), cause="no_answer")
+    except MisfitError as error:
+        return Failure(str(error), str(error), cause=CAUSE)
 
 
 async def answer_whole_question(episode: Episode, topk: int) -> Result:
@@ -95,21 +100,30 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
 
 
 def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
-    """Return the value of `final_answer` as an answer. Raises `NoAnswerError`.
+    """Return the value of `final_answer` as an answer. Raises `NoAnswerError` and `MisfitError`.
 
     A text that contains "unknown" is an unknown answer if it depends on one.
     """
     sources = outcome.provenance.get(RESULT, ())
     steps = tuple(program_run.step_ids(sources))
-    if program_run.episode.hideable and not isinstance(outcome.value, str | Text | None):
+    contract = program_run.episode.contract
+    over_all = bool(program_run.episode.hideable) and not isinstance(outcome.value, str | Text | None)
+    if over_all:
+        _warn_of_unknown(program_run)
+    if over_all and contract is None:
         answer = answer_of(outcome.value) if outcome.value or outcome.value == 0 else _NONE
         items = item_sources(outcome, program_run, program_run.source)
-        _warn_of_unknown(program_run)
         return Result(answer, steps, plain(outcome.value), items, cites_searches=True)
-    answer = answer_of(outcome.value)
+    is_container = contract is not None and isinstance(outcome.value, list | tuple | dict)
+    answer = Answer("") if is_container else answer_of(outcome.value)
     if isinstance(outcome.value, str) and holds_unknown(outcome.value) and program_run.is_unknown(sources):
         answer = Answer(UNKNOWN, known=False)
-    return Result(answer, steps)
+    result = Result(answer, steps, cites_searches=over_all)
+    if contract is None:
+        return result
+    answer, value = typed_answer(answer, outcome.value, contract)
+    items = item_sources(outcome, program_run, program_run.source) if isinstance(value, dict | list) else {}
+    return replace(result, answer=answer, value=value, items=items, typed=True)
 
 
 def _warn_of_unknown(program_run: ProgramRun) -> None:

@@ -10,6 +10,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.plan_checks import Problem, check_plan
 from pyrag.errors import BadOutputError, ContextLengthError, ProgramFailedError
 from pyrag.methods.program_result import Failure, Result, execute
+from pyrag.methods.typed_result import CAUSE
 from pyrag.trace.events import Planned, Rejected
 from pyrag.trace.model import UNKNOWN, Answer, Program
 
@@ -44,20 +45,25 @@ async def run_repaired(episode: Episode, program: Program | None, revise: Revise
 
     Raises:
         ProgramFailedError: The last revision failed too.
+        PyRAGError: The episode's gate does not let the program run.
     """
-    rerouted = False
+    rerouted = refitted = False
     ended: Result | Failure = Failure("", "")
     rounds = 0
+    if program is not None and episode.gate is not None:
+        await episode.gate.pass_through(episode, program)
     while program is not None:
         ended = await _run(episode, program)
         if isinstance(ended, Result):
             if left_out := episode.effects.left_out():
                 episode.warn(f"happened in an earlier program, and not in the one that gave the answer: {left_out}")
             return ended
-        # An unknown answer is a lack of evidence, not a bug, so only one other program is tried.
-        if rounds == repairs or (ended.unknown and rerouted):
+        # An unknown answer is a lack of evidence, not a bug, so only one other program is tried. So it is for a value
+        # of another type than the caller's.
+        if rounds == repairs or (ended.unknown and rerouted) or (ended.cause == CAUSE and refitted):
             break
         rerouted = rerouted or ended.unknown
+        refitted = refitted or ended.cause == CAUSE
         rounds += 1
         program = await _request_revision(episode, program, ended.message, "repair", revise)
     assert isinstance(ended, Failure)

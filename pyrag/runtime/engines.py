@@ -13,7 +13,7 @@ from pyrag.agents.prompts import Prompts, load_prompts
 from pyrag.agents.protocol import Agents, Answerer, Reading, RoleEngines
 from pyrag.episode.speculation import PrefetchStats
 from pyrag.errors import ConfigError, PyRAGError
-from pyrag.llm.pace import PacedChat
+from pyrag.llm.pace import CallSample, PacedChat
 from pyrag.llm.protocol import CHAT_TEMPLATE, ChatModel, Sampling
 from pyrag.llm.request_options import RequestOptions, options_of
 from pyrag.llm.spec import checked_model
@@ -22,6 +22,7 @@ from pyrag.llm.wrappers import ForeignChat, Meter, MeteredChat, UnconstrainedCha
 from pyrag.methods.registry import open_shared
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.protocol import Retriever
+from pyrag.runtime.explain.history import History
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
 from pyrag_sandbox import Sandbox
@@ -54,6 +55,12 @@ class Engines:
     tools: tuple[Tool[..., Any], ...] = ()
     confirm: Confirm | None = None
     caller_reads: bool = False  # whether the caller is a model that may have read passages
+    history: History = field(default_factory=History)
+
+    def samples(self, model: str) -> list[CallSample]:
+        """Return the last calls of the model of a name, or of all models if it has answered none."""
+        own = [sample for paced in self._paced if paced.name == model for sample in paced.samples]
+        return own or [sample for paced in self._paced for sample in paced.samples]
 
     def pace(self) -> str:
         """Return the measured speed of each model as a clause; empty if nothing is known."""

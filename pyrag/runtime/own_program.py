@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from pyrag.agents.typed.contract import Contract, contract_of
 from pyrag.errors import UsageError, nearest
 from pyrag.methods.own_program import MAX_CALLS, NAME, OwnProgram
+from pyrag.runtime.contracts import with_object
+from pyrag.runtime.explain.gate import CostGate, gate_of
 from pyrag.runtime.journal import finish, resumable
 from pyrag.runtime.run import answer_question, with_filter
 from pyrag.settings import Settings
@@ -80,6 +83,8 @@ async def run_own_program(
     recording: Recording | None = None,
     keep: bool = False,
     journal: Journal | None = None,
+    returns: Contract | None = None,
+    gate: CostGate | None = None,
 ) -> Trace:
     """Run a caller's program. Every failure is in `Trace.error`.
 
@@ -91,17 +96,13 @@ async def run_own_program(
         recording: Exchanges that answer the program's requests in place of the engines.
         keep: Whether to keep requests and replies in the trace, so that it can be replayed.
         journal: Exchanges that an earlier process had for this program, to which new ones are added.
+        returns: Type that the value must have; None for any value.
+        gate: Refuses a program that costs too much; None lets it run.
     """
     return await answer_question(
-        program.title,
-        engines,
-        settings,
-        observer=observer,
-        recording=recording,
-        keep=keep,
-        journal=journal,
-        method=program.method,
-    )
+        program.title, engines, settings, observer=observer, recording=recording, keep=keep, journal=journal,
+        method=program.method, returns=returns, gate=gate,
+    )  # fmt: skip
 
 
 async def run_source(
@@ -117,11 +118,13 @@ async def run_source(
     recording: Recording | None = None,
     keep: bool = False,
     resume: str | Path | None = None,
+    returns: Any = None,
 ) -> Trace:
     """Check a program and its limits, and run it.
 
     Args:
-        source: See `pyrag.PyRAG.run`, also for `inputs`, `where`, `budget`, `tools`, `observer`, `keep` and `resume`.
+        source: See `pyrag.PyRAG.run`, also for `inputs`, `where`, `budget`, `tools`, `observer`, `keep`, `resume` and
+            `returns`.
         engines: Agents, retriever and sandbox.
         settings: Settings, whose limits hold where the budget has none.
         recording: Exchanges that answer the program's requests in place of the engines.
@@ -132,21 +135,19 @@ async def run_source(
         ConfigError: A limit makes no sense, or a function cannot be a tool.
     """
     check_observer(observer)
-    program = OwnProgram(source, inputs or {})
+    program, contract = OwnProgram(source, inputs or {}), contract_of(returns)
     limited = with_filter(settings_of(settings, budget), where)
+    # A caller's budget is spent as far as it goes; the settings' limits refuse a program that exceeds them for sure.
+    own_limits = {"calls", "cost"}.intersection(budget or ())
+    gate = None if own_limits or recording is not None else gate_of(engines, settings, plans=False)
     request = {"source": program.source, "inputs": program.inputs}
     with resumable(resume, request, limited, engines.retriever) as journal:
         trace = await run_own_program(
-            program,
-            with_tools(engines, tools),
-            limited,
-            observer=observer,
-            recording=recording,
-            keep=keep,
-            journal=journal,
-        )
+            program, with_tools(engines, tools), limited, observer=observer, recording=recording, keep=keep,
+            journal=journal, returns=contract, gate=gate,
+        )  # fmt: skip
         finish(journal, trace)
-    return trace
+    return with_object(trace, contract)
 
 
 def with_tools(engines: Engines, tools: Sequence[Callable[..., Any]]) -> Engines:

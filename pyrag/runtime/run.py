@@ -12,20 +12,14 @@ from typing import Any
 import pyrag_runtime
 from pyrag.agents.engine import engine_of
 from pyrag.agents.protocol import Agents, Standalone
+from pyrag.agents.typed.contract import Contract
 from pyrag.episode.episode import Episode
 from pyrag.episode.flow.policy import READER, Flow
 from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
 from pyrag.episode.program_values import MAX_QUERY_BYTES
 from pyrag.episode.recordings import ReplayedDeadlineError
 from pyrag.episode.recovery import Ladder, calls_for, ladder_of
-from pyrag.errors import (
-    BudgetExceededError,
-    ContextLengthError,
-    ProgramFailedError,
-    PyRAGError,
-    ServiceError,
-    UsageError,
-)
+from pyrag.errors import BudgetExceededError, PyRAGError, UsageError
 from pyrag.llm.limiter import question_scope
 from pyrag.llm.protocol import Message
 from pyrag.methods.method import Method
@@ -35,7 +29,10 @@ from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.retrieval.protocol import filter_verdict, searched_index
 from pyrag.runtime.citations import citations_of
+from pyrag.runtime.contracts import offer_contract, with_contract
 from pyrag.runtime.engines import Engines
+from pyrag.runtime.explain.gate import CostGate
+from pyrag.runtime.failures import as_trace_error, foreign_timeout, late
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
@@ -59,6 +56,8 @@ async def answer_question(
     method: Method | None = None,
     extensions: Mapping[str, Any] | None = None,
     earlier: Sequence[Message] = (),
+    returns: Contract | None = None,
+    gate: CostGate | None = None,
 ) -> Trace:
     """Answer one question. Every failure except an invalid request becomes a trace with an error.
 
@@ -75,6 +74,8 @@ async def answer_question(
             asking its orchestrator.
         earlier: Messages of the question's conversation, oldest first. An agent uses them to turn the question into
             one that stands on its own, within the question's limits.
+        returns: Type of the final value; None for a text.
+        gate: Explains the first program before it runs, and may refuse it; None lets it run.
 
     Raises:
         UsageError: The question is empty, too long or not a text, or the method is unknown.
@@ -88,13 +89,22 @@ async def answer_question(
         recorder = ledger.observer = EventRecorder(ledger.elapsed, watching)
         episode = _episode(question, engines, settings, ledger, ladder_for(settings, method))
         episode.extensions = dict(extensions or {})
+        if gate is not None:
+            episode.gate = gate
+            gate.begin(episode)
         recorder(
             QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
         )
-        result, error = await _result(episode, method, engines, settings, earlier)
+        try:
+            result, error = await _result(episode, method, engines, settings, earlier, returns)
+        finally:
+            if gate is not None:
+                await gate.end()
         trace = _doubted(_trace(episode, result, error, engines, settings, started_at), episode)
         recorder(Answered(trace.answer))
         recorder(QuestionFinished(trace.error))
+        if recording is None:
+            engines.history.add(trace)
         return judged(replace(trace, events=recorded(recorder.events, trace)))
 
 
@@ -163,7 +173,12 @@ def _episode(question: str, engines: Engines, settings: Settings, ledger: Ledger
 
 
 async def _result(
-    episode: Episode, method: Method, engines: Engines, settings: Settings, earlier: Sequence[Message]
+    episode: Episode,
+    method: Method,
+    engines: Engines,
+    settings: Settings,
+    earlier: Sequence[Message],
+    returns: Contract | None,
 ) -> tuple[Result, TraceError | None]:
     """Run the method within the deadline, and return its result and the reason of a failure."""
     ledger = episode.ledger
@@ -181,12 +196,13 @@ async def _result(
                     await _make_standalone(episode, earlier)
                 await _judge_filter(episode)
                 check_writer(method, can_write=episode.can_write)
-                result = await method.answer(episode, settings)
+                offer_contract(episode, returns, method)
+                result = with_contract(await method.answer(episode, settings), returns)
     except TimeoutError as failure:
-        late = limit.expired() or isinstance(failure, ReplayedDeadlineError)
-        error = _late(episode, settings, engines) if late else _foreign_timeout(failure)
+        passed = limit.expired() or isinstance(failure, ReplayedDeadlineError)
+        error = late(episode, settings, engines) if passed else foreign_timeout(failure)
     except (PyRAGError, SandboxError) as failure:
-        error = _as_trace_error(failure)
+        error = as_trace_error(failure)
     finally:
         await episode.aclose()
     if error and (error.kind in (BudgetExceededError.kind, "deadline") or episode.partial is not None):
@@ -305,45 +321,12 @@ def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
         offer(episode, offered_tools(engines.tools))
 
 
-def _late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
-    """Return the error of a question whose deadline passed."""
-    deadline = "" if settings.deadline is None else f" of {settings.deadline:g} s"  # a replay may have none
-    passed = f"the deadline{deadline} passed{_waiting_for(episode)}"
-    return TraceError("deadline", "; ".join(filter(None, (passed, engines.pace()))), 1)
-
-
-def _foreign_timeout(failure: TimeoutError) -> TraceError:
-    """Return the error of a question that ended with a `TimeoutError` of a caller's part, before any deadline."""
-    words = f": {failure}" if str(failure) else ""
-    message = f"a model, agent or method of your own ran out of time (TimeoutError{words}): look into its code"
-    return TraceError(ServiceError.kind, message, ServiceError.exit_code)
-
-
-def _as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
-    if isinstance(failure, SandboxError):
-        return TraceError("sandbox", str(failure), ServiceError.exit_code)
-    cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
-    line, text = getattr(failure, "line", None), getattr(failure, "source_line", "")
-    return TraceError(failure.kind, str(failure), failure.exit_code, cause, line, text)
-
-
-def _waiting_for(episode: Episode) -> str:
-    """Return a clause that names the service that was still at work when the deadline passed, with advice."""
-    open_steps = [step for step in episode.steps if not step.seconds and not step.error]
-    if open_steps:
-        step = open_steps[-1]
-        service = episode.retriever.name if step.primitive == "retrieve" else episode.agents.name
-        return f" while {step.primitive} waited for {service}: raise --deadline or look at that service"
-    if not episode.programs and not episode.steps:
-        return f" before {episode.agents.name} had written a program: raise --deadline or look at that service"
-    return ": raise --deadline"
-
-
 def _partial(episode: Episode) -> Result:
     """Return the last answered step as the result when the budget ends a question, marked as not known."""
     if episode.partial is not None:
         episode.warn("partial value: the rows of each() so far")
-        return Result(Answer(UNKNOWN, known=False), value=episode.partial)
+        value = episode.partial if episode.contract is None else None
+        return Result(Answer(UNKNOWN, known=False), value=value)
     for step in reversed(episode.steps):
         if step.answer and step.answer.known:
             episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")
@@ -385,6 +368,7 @@ def _trace(
         said=episode.user_message,
         value=result.value,
         item_citations=numbers,
+        returns=None if episode.contract is None else episode.contract.wanted,
     )
 
 

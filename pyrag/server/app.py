@@ -24,9 +24,10 @@ from starlette.routing import Match
 import pyrag_runtime
 from pyrag.errors import PyRAGError
 from pyrag.methods.own_program import OwnProgram
-from pyrag.server.bodies import body_of, described_body, read_request, read_value, schemas_of
+from pyrag.server.bodies import body_of, contract_in, described_body, read_request, read_value, schemas_of
 from pyrag.server.documents.routes import DocumentsRequest, add_document_routes
 from pyrag.server.errors import ApiError, from_pyrag, public_text
+from pyrag.server.explain.routes import add_explain_route
 from pyrag.server.guard import Guard
 from pyrag.server.mcp.http import mounted
 from pyrag.server.metrics import CONTENT_TYPE
@@ -43,6 +44,7 @@ from pyrag.server.schemas import (
     AskRequest,
     BatchReply,
     BatchRequest,
+    ExplainRequest,
     ProgramReply,
     ProgramRequest,
     StateReply,
@@ -58,6 +60,17 @@ from pyrag.server.wire import answer_object
 
 MAX_LISTED = 200
 MAX_NUMBER = 1 << 53  # largest trace number in a query; JSON integers are exact up to here
+BODIES = (
+    AskRequest,
+    BatchRequest,
+    ProgramRequest,
+    ExplainRequest,
+    ChatRequest,
+    ResponsesRequest,
+    DocumentsRequest,
+)
+"""Bodies of requests, for the OpenAPI document."""
+
 _STREAM = """event: accepted
 data: {"id":"0f3c…"}
 
@@ -80,6 +93,7 @@ def create_app(service: QuestionService) -> FastAPI:
     _add_traces(app, service)
     add_chat_routes(app, service)
     add_responses_routes(app, service)
+    add_explain_route(app, service)
     add_document_routes(app, service)
     add_page(app, service)
     return app
@@ -131,8 +145,7 @@ def _document_of(app: FastAPI, service: SearchService) -> Callable[[], dict[str,
         for name in ("HTTPValidationError", "ValidationError"):
             described["components"]["schemas"].pop(name, None)
         if isinstance(service, QuestionService):
-            bodies = (AskRequest, BatchRequest, ProgramRequest, ChatRequest, ResponsesRequest, DocumentsRequest)
-            described["components"]["schemas"] |= schemas_of(*bodies)
+            described["components"]["schemas"] |= schemas_of(*BODIES)
         described["components"]["securitySchemes"] = {
             "bearer": {"type": "http", "scheme": "bearer"},
             "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
@@ -204,7 +217,8 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         body = await read_request(request, AskRequest)
         index = service.index(body.index, access_of(request), body.where)
         stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
-        accepted = service.accept(body.question, index, body.limits(), body.method, watched=stream)
+        returns = contract_in(body.returns, "returns")
+        accepted = service.accept(body.question, index, body.limits(), body.method, watched=stream, returns=returns)
         return await _replied(request, accepted, stream=stream, whole=body.include_trace)
 
     @app.post(
@@ -216,7 +230,8 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         index = service.index(body.index, access_of(request), body.where)
         program = OwnProgram(body.source, body.inputs)
         stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
-        accepted = service.accept(program.title, index, body.limits(), watched=stream, program=program)
+        returns = contract_in(body.returns, "returns")
+        accepted = service.accept(program.title, index, body.limits(), watched=stream, program=program, returns=returns)
         return await _replied(request, accepted, stream=stream, whole=body.include_trace)
 
     @app.post(
@@ -229,11 +244,12 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
             message = f"{len(body.questions)} questions at once: send at most {service.config.max_batch}"
             raise ApiError(400, "too_many_questions", message, param="questions")
         index = service.index(body.index, access_of(request), body.where)
+        returns = contract_in(body.returns, "returns")
         service.admit(len(body.questions))
         tasks: list[asyncio.Task[FinishedQuestion]] = []
         try:
             for question in body.questions:
-                accepted = service.accept(question, index, body.limits(), body.method, watched=False)
+                accepted = service.accept(question, index, body.limits(), body.method, watched=False, returns=returns)
                 tasks.append(accepted.task)
         except BaseException:
             await cancel(tasks)

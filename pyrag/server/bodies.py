@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from pyrag._io.threads import PerLoop
+from pyrag.agents.typed.contract import Contract, contract_of
+from pyrag.errors import UsageError
 from pyrag.server.errors import ApiError
 
 if TYPE_CHECKING:
@@ -77,6 +79,23 @@ async def read_value(body: bytes, noun: str = "body") -> Any:
         return read_json(body, noun)
     async with _large_bodies.get():
         return await asyncio.to_thread(read_json, body, noun)
+
+
+def contract_in(returns: Any, param: str, *, strict: bool = True) -> Contract | None:
+    """Return the type of the value that a request names.
+
+    Args:
+        returns: Name of a type or JSON schema; None for a text.
+        param: Field of the request.
+        strict: Whether a schema's keywords that cannot be checked are refused.
+
+    Raises:
+        ApiError: There is no such type, or values of the schema cannot be checked.
+    """
+    try:
+        return contract_of(returns, strict=strict)
+    except UsageError as error:
+        raise ApiError(400, "invalid_request", str(error), param=param) from None
 
 
 def _check_media(content_type: str) -> None:

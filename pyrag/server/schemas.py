@@ -30,6 +30,14 @@ _Count = Annotated[int, Meta(ge=1)]
 _Amount = Annotated[float, Meta(gt=0)]
 
 
+_Returns = Annotated[
+    str | dict[str, Any] | None,
+    Meta(
+        description="Type of the value: number, int, date, bool, str, list[str], or a JSON schema.", examples=["number"]
+    ),
+]
+
+
 class _Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     index: Annotated[_Name | None, Meta(description="Name of an index; the default one if left out.")] = None
     method: Annotated[_Name | None, Meta(description="Method; the server's own if left out.", examples=["pyrag"])] = (
@@ -44,6 +52,8 @@ class _Limits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         str | dict[str, Any] | None,
         Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
     ] = None
+
+    returns: _Returns = None
 
     def limits(self) -> dict[str, Any]:
         """Return the limits of the request, by the names of settings."""
@@ -93,6 +103,7 @@ class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
     ] = None
     budget: ProgramBudget | None = None
+    returns: _Returns = None
     stream: Annotated[bool, Meta(description="Reply with Server-Sent Events, as `Accept: text/event-stream` does.")] = (
         False
     )
@@ -108,6 +119,42 @@ class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             "max_cost": budget.cost,
             "max_tool_calls": budget.tool_calls,
         }
+
+
+class ExplainRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A question, or a program of the caller, to estimate."""
+
+    question: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="Question to plan.", examples=[QUESTION])
+    ] = None
+    source: Annotated[
+        Annotated[str, Meta(min_length=1)] | None, Meta(description="Program, in place of a question.")
+    ] = None
+    inputs: Annotated[dict[str, Any], Meta(description="Values that the program finds by name.")] = {}
+    index: Annotated[_Name | None, Meta(description="Name of an index; the default one if left out.")] = None
+    where: Annotated[
+        str | dict[str, Any] | None,
+        Meta(description="Filter of passages by their metadata.", examples=['year >= 2020 and team = "ops"']),
+    ] = None
+    analyze: Annotated[bool, Meta(description="Run the program too, and add what happened.")] = False
+
+
+class ExplainReply(BaseModel):
+    """A program with its estimate. Each amount has `low`, `expected` and `high`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    title: str
+    program: str
+    lines: list[dict[str, Any]] = Field(description="Lines that call functions, with their amounts and dependencies.")
+    calls: dict[str, float] = Field(description="Model calls of the whole program.")
+    tokens: dict[str, float]
+    seconds: dict[str, float]
+    cost: dict[str, float] | None = Field(description="Money; null if the server knows no prices.")
+    basis: list[str] = Field(description="Sentences on what was measured, and what is a default.")
+    planning: dict[str, Any] = Field(description="Cost of planning, which has been spent.")
+    happened: dict[str, Any] | None = Field(description="With `analyze`: what the run cost.")
+    error: str = Field(description="Reason why there is no program; empty if there is one.")
 
 
 class CitationReply(BaseModel):
@@ -144,6 +191,10 @@ class AskReply(BaseModel):
     method: str
     engine: str
     index: str
+    value: Any = Field(None, description="With `returns`: the value in this type; null if the answer is unknown.")
+    item_citations: dict[str, list[int]] | None = Field(
+        None, description="Numbers of the citations of each item: by position for a list, by key for an object."
+    )
     trace: dict[str, Any] | None = None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pyrag._io.excerpts import has_excerpt
+from pyrag.agents.typed.contract import Contract
 from pyrag.episode.ledger import Recording
 from pyrag.errors import PyRAGError, StorageError
 from pyrag.llm.protocol import Message
@@ -25,6 +26,7 @@ from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote, source_folders
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.engines import Engines, open_engines, retriever_of
+from pyrag.runtime.explain.gate import gate_of
 from pyrag.runtime.limits import limited
 from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
@@ -200,6 +202,7 @@ class QuestionService(SearchService):
         *,
         watched: bool = True,
         program: OwnProgram | None = None,
+        returns: Contract | None = None,
     ) -> AcceptedQuestion:
         """Start answering a question.
 
@@ -212,20 +215,21 @@ class QuestionService(SearchService):
             dialogue: Conversation that the question belongs to.
             watched: Whether to put events into `events`; if not, it only receives the None at the end.
             program: Program of the caller that runs in place of the method; the question is its title.
+            returns: Type of the value; None for a text.
 
         Raises:
             ApiError: The queue is full, or the question is empty or too long.
             ConfigError: A limit is not valid, or the method is unknown.
         """
         self.admit(1)
-        _check_question(question)
+        check_question(question)
         method = OWN_PROGRAM if program else method
         settings = limited(replace(index.settings, method=method) if method else index.settings, limits)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         key = uuid.uuid4().hex
         self._pending += 1
         heard = events if watched else None
-        task = self.begin(self._answer(key, question, index, settings, heard, dialogue, program))
+        task = self.begin(self._answer(key, question, index, settings, heard, dialogue, program, returns))
         task.add_done_callback(partial(self._finished, events))
         return AcceptedQuestion(key, task, events)
 
@@ -242,13 +246,14 @@ class QuestionService(SearchService):
         events: asyncio.Queue[Any] | None,
         dialogue: Dialogue,
         program: OwnProgram | None,
+        returns: Contract | None,
     ) -> FinishedQuestion:
         began = asyncio.get_running_loop().time()
-        async with self._place(settings.deadline):
+        async with self.place(settings.deadline):
             if settings.deadline is not None:
                 waited = asyncio.get_running_loop().time() - began
                 settings = replace(settings, deadline=max(0.001, settings.deadline - waited))
-            trace = await self._trace_of(question, index, settings, events, dialogue.earlier, program)
+            trace = await self._trace_of(question, index, settings, events, dialogue.earlier, program, returns)
         if trace.error and trace.error.kind in _LOGGED:
             log_failure(trace.error.message)
         for warning in filter(has_excerpt, trace.warnings):
@@ -258,7 +263,7 @@ class QuestionService(SearchService):
         return FinishedQuestion(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
 
     @contextlib.asynccontextmanager
-    async def _place(self, deadline: float | None) -> AsyncIterator[None]:
+    async def place(self, deadline: float | None) -> AsyncIterator[None]:
         """Wait for one of the places for running questions, and hold it."""
         began = asyncio.get_running_loop().time()
         try:
@@ -283,6 +288,7 @@ class QuestionService(SearchService):
         events: asyncio.Queue[Any] | None,
         earlier: Sequence[Message],
         program: OwnProgram | None,
+        returns: Contract | None,
     ) -> Trace:
         def observe(event: Event) -> None:
             assert events is not None
@@ -292,8 +298,9 @@ class QuestionService(SearchService):
         observer = ignore if events is None else observe
         method = program.method if program else None
         return await answer_question(
-            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier, method=method
-        )
+            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier, method=method,
+            returns=returns, gate=None if program or recording else gate_of(index.engines, settings),
+        )  # fmt: skip
 
     async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
         """Store a trace and return it. If the store fails, the reply still has the answer, with a warning."""
@@ -380,7 +387,7 @@ def _over(settings: Settings, place: str | tuple[str, ...] | None) -> Settings:
     return replace(settings, index=None if remote else place, retriever=place if remote else None, sources=())
 
 
-def _check_question(question: str) -> None:
+def check_question(question: str) -> None:
     """Check that a question can be answered. Raises `ApiError` if it is empty, too long or not a text."""
     if not any(map(str.isalnum, question)):
         raise ApiError(400, "empty_question", "the question is empty: ask something")

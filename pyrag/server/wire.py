@@ -166,10 +166,10 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
         "engine": trace.engine,
         "index": index,
     }
-    if trace.method == OWN_PROGRAM or trace.value is not None or trace.coverage:
+    if trace.method == OWN_PROGRAM or trace.value is not None or trace.returns is not None or trace.coverage:
+        shown |= {"value": trace.value, "item_citations": trace.item_citations}
+    if trace.method == OWN_PROGRAM or trace.coverage or (trace.value is not None and trace.returns is None):
         shown |= {
-            "value": trace.value,
-            "item_citations": trace.item_citations,
             "coverage": trace.coverage,
             "complete": trace.complete,
             "output": output_of(trace),

@@ -308,9 +308,9 @@ class Trace:
     """Everything about one question. Without an answer, `answer.known` is False, and `error` gives the reason.
 
     `weak` marks a known answer with low confidence. `remark` is one sentence about a weak or unknown answer: the
-    reason, and what to try. It is empty for other answers. For a caller's own program, `value` is the value of
-    `final_answer` as JSON, and `item_citations` holds the numbers of the citations of each item of a list (by position)
-    or dict (by key).
+    reason, and what to try. It is empty for other answers. For a caller's own program, and for a question with a type,
+    `value` is the value of `final_answer`, and `item_citations` holds the numbers of the citations of each item of a
+    list (by position) or dict (by key). `returns` is the requested type, as a name or JSON schema.
     """
 
     question: str
@@ -344,6 +344,7 @@ class Trace:
     remark: str = ""
     value: Any = None
     item_citations: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    returns: Any = None
 
     @property
     def program(self) -> str:

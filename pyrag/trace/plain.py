@@ -7,6 +7,7 @@ tuples, ranges, sets        lists; a set's items are sorted
 keys of dicts               texts: "True", "None", "1.5", "(1, 2)"; a duplicate is followed by its type
 bytes                       the text of `repr`
 dataclasses                 objects with their fields
+models of pydantic          objects with their fields
 other objects               the text of `str`, or the type's name
 deeper than 100 levels      the text "…", also for values inside themselves
 """
@@ -29,7 +30,7 @@ def encoded(value: Any) -> bytes:
     import msgspec
 
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=_of_model)
     except (TypeError, ValueError, OverflowError, RecursionError):  # a UnicodeEncodeError is a ValueError
         return msgspec.json.encode(jsonable(value))
 
@@ -58,8 +59,8 @@ def jsonable(value: Any, depth: int = 0) -> Any:
         return sorted((jsonable(item, depth + 1) for item in value), key=repr)
     if isinstance(value, list | tuple | range | deque):
         return [jsonable(item, depth + 1) for item in value]
-    if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: jsonable(getattr(value, field.name), depth + 1) for field in fields(value)}
+    if (own := _fields_of(value)) is not None:
+        return {name: jsonable(item, depth + 1) for name, item in own.items()}
     return _shown(value, repr if isinstance(value, bytes | bytearray) else str)
 
 
@@ -70,6 +71,21 @@ def whole_text(text: str) -> str:
         return str(text)
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _fields_of(value: object) -> dict[str, Any] | None:
+    """Return the fields of a dataclass or of a model of pydantic; None for any other object."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    dump = getattr(type(value), "model_dump", None)
+    return None if dump is None else dict(dump(value, mode="json"))
+
+
+def _of_model(value: object) -> dict[str, Any]:
+    """Return the fields of a model for msgspec. Raises `TypeError` for any other object."""
+    if (own := _fields_of(value)) is None:
+        raise TypeError(f"no JSON form of {type(value).__name__}")
+    return own
 
 
 def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:

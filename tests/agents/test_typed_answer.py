@@ -70,7 +70,7 @@ async def test_prompt_asks_for_the_type_and_schema() -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("int", '"number", "date", "bool", "list[str]" or a JSON schema'),
+        ("float", '"number", "int", "date", "bool", "str", "list[str]" or a JSON schema'),
         (3, "or a JSON schema as a dict, not '3'"),
         ({"type": "text"}, "unknown type 'text'"),
         ({"oneOf": []}, "keyword 'oneOf', which is not supported"),

@@ -35,14 +35,12 @@ def test_coverage_is_printed_beside_the_value(pyrag: Run, index: str) -> None:
     assert "pyrag: 3 of 3 documents answered, 0 unknown" in done.stderr
 
 
-def test_limits_give_marked_rows_in_json(pyrag: Run, index: str) -> None:
+def test_limits_refuse_a_program_that_exceeds_them(pyrag: Run, index: str) -> None:
     done = pyrag("run", "program.py", "--index", index, "--max-calls", "1", "--json")
     shown = json.loads(done.stdout)
-    assert (done.returncode, shown["complete"]) == (0, False)
-    assert shown["value"] == {"Acme": "Ann Lee", "Blix": "unknown", "Corvo": "unknown"}
-    (coverage,) = shown["coverage"]
-    assert (coverage["answered"], coverage["missing"], coverage["missing_items"]) == (1, 2, ["Blix", "Corvo"])
-    assert any(warning.startswith("incomplete: 1 of 3 documents answered") for warning in shown["warnings"])
+    assert (done.returncode, shown["value"], shown["error"]["kind"]) == (1, None, "budget")
+    assert "it needs at least 3 model calls" in shown["error"]["message"]
+    assert pyrag("run", "program.py", "--index", index, "--max-calls", "3", "--json").returncode == 0
 
 
 def test_recorded_program_replays_without_its_index(pyrag: Run, index: str, tmp_path: Path) -> None:

@@ -84,11 +84,11 @@ def test_documents_open_in_reading_order_with_citations(rag: PyRAG) -> None:
         ("final_answer = each(['Acme'], 'Who is {?')", "wrong field"),
         ("final_answer = each([3], 'Who is {item}?')", "make texts of them with str()"),
         ("final_answer = each(['x'] * 5001, 'Who is {item}?')", "at most 5,000 items"),
-        ("final_answer = each(documents(), 'Who?', returns='float')", '"number", "date", "bool"'),
+        ("final_answer = each(documents(), 'Who?', returns='float')", '"number", "int", "date", "bool"'),
         ("final_answer = answer('q', retrieve('Acme'), returns={'type': 'thing'})", "unknown type 'thing'"),
         (
             "final_answer = answer('q', retrieve('Acme'), returns={'$ref': '#'})",
-            "keyword '$ref', which is not supported",
+            "refers to itself by '#'",
         ),
         ("final_answer = answer('q', documents())", "open_document(doc)"),
         ("final_answer = budget(1)", "takes 0 arguments"),

@@ -12,7 +12,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.errors import ConfigError
 from pyrag.llm.cache import default_path
-from tests.server.conftest import REPLIES, ModelServer, Run
+from tests.server.conftest import REPLIES, ModelServer, Run, role_in
 
 QUESTION = "Who is Jed Hoyer?"
 
@@ -62,14 +62,27 @@ async def test_no_cache_and_no_prices_by_default(server: ModelServer, monkeypatc
 
 
 async def test_max_cost_stops_with_what_is_done(server: ModelServer) -> None:
-    async with PyRAG(f"openai:tiny@{server.url}", price_in=1.0, price_out=1.0, max_cost=0.0003) as rag:
+    def dearer(body: dict[str, Any]) -> None:
+        server.usage["prompt_tokens"] = 400 if role_in(body) == "answer" else 100
+
+    server.refuse = dearer  # answers cost more than the estimate, which rests on planning
+    async with PyRAG(f"openai:tiny@{server.url}", price_in=1.0, price_out=1.0, max_cost=0.0005) as rag:
         trace = await rag.aask(QUESTION)
     assert trace.error
     assert trace.error.kind == "budget"
+    assert "is spent" in trace.error.message
     assert "raise --max-cost" in trace.error.message
     assert trace.answer.text == "an executive"  # partial
     assert not trace.answer.known
     assert server.roles == ["decompose", "plan", "answer"]
+
+
+async def test_max_cost_refuses_a_program_that_exceeds_it(server: ModelServer) -> None:
+    async with PyRAG(f"openai:tiny@{server.url}", price_in=1.0, price_out=1.0, max_cost=0.0003) as rag:
+        trace = await rag.aask(QUESTION)
+    assert trace.error
+    assert (trace.error.kind, server.roles) == ("budget", ["decompose", "plan"])
+    assert "the program was not run: it costs at least" in trace.error.message
 
 
 @pytest.mark.parametrize("method", ["pyrag", "vanilla", "cot", "opera", "hera"])

@@ -153,7 +153,7 @@ IMAGE = [{"type": "image_url", "image_url": {"url": "data:,x"}}]
     [
         ({"n": 2}, "n"),
         ({"logprobs": True}, "logprobs"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"messages": [{"role": "user", "content": IMAGE}]}, "messages"),
         ({"messages": [{"role": "tool", "content": "x", "tool_call_id": "1"}]}, "messages"),

@@ -315,7 +315,7 @@ async def test_the_document_describes_every_route() -> None:
             "/v1/responses",
             "/v1/responses/{response_id}",
         }
-        known |= {"/v1/options", "/v1/programs", "/v1/documents", "/v1/documents/{id}"}
+        known |= {"/v1/options", "/v1/programs", "/v1/explain", "/v1/documents", "/v1/documents/{id}"}
         assert known == set(document["paths"])
         assert document["components"]["schemas"]["AskRequest"]["properties"]["question"]["examples"]
 

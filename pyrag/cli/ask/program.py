@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pyrag.agents.typed.contract import Contract
 from pyrag.api import PyRAG
 from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.questions import Form
@@ -44,13 +45,13 @@ def run(
         resume_file: File by which a run that was killed or met a limit goes on. None keeps no such file.
 
     Raises:
-        UsageError: The program or the inputs cannot be read, or an input is malformed or repeated.
+        UsageError: The program, the inputs or the schema cannot be read, or an input is malformed or repeated.
     """
-    source = _source(file)
+    source, values = source_of(file), inputs_of(inputs, inputs_file)
     confirm = None if file == "-" else terminal_confirm(settings)
-    values = {**_from_file(inputs_file), **_from_options(inputs)}
+    contract = form.contract()
     with Sink(trace_file, record_file) as sink:
-        trace = asyncio.run(_run(source, values, settings, confirm, sink.wanted, resume_file))
+        trace = asyncio.run(_run(source, values, settings, confirm, contract, sink.wanted, resume_file))
         sink.write(trace)
         _print(trace, form, "<stdin>" if file == "-" else file)
     if trace.error:
@@ -62,20 +63,35 @@ async def _run(
     inputs: Mapping[str, Any],
     settings: Settings,
     confirm: TerminalConfirm | None,
+    contract: Contract | None,
     keep: bool,
     resume_file: Path | None,
 ) -> Trace:
     async with PyRAG.from_settings(settings, confirm=confirm) as rag:
-        return await rag.arun(source, inputs, keep=keep, resume=resume_file)
+        return await rag.arun(source, inputs, keep=keep, resume=resume_file, returns=contract)
 
 
-def _source(file: str) -> str:
+def source_of(file: str) -> str:
+    """Return the program in a file, or on stdin for "-". Raises `UsageError` if it cannot be read."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"the program {file} is not UTF-8 text: save it as UTF-8") from None
     except OSError as error:
         raise UsageError(f"cannot read the program {file}: {error.strerror}") from None
+
+
+def inputs_of(inputs: Sequence[str], file: Path | None) -> dict[str, Any]:
+    """Return the inputs of a program.
+
+    Args:
+        inputs: Inputs as NAME=VALUE, which replace the file's.
+        file: JSON file with an object of inputs. None reads no file.
+
+    Raises:
+        UsageError: The file cannot be read, or an input is malformed or repeated.
+    """
+    return {**_from_file(file), **_from_options(inputs)}
 
 
 def _from_file(path: Path | None) -> dict[str, Any]:
@@ -117,7 +133,9 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         place = f"{file}, " if trace.error.line else ""
         print(printable(f"pyrag: {place}{trace.error.message}"), file=sys.stderr, flush=True)
     else:
-        text = trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False, indent=2)
+        unknown = trace.returns is not None and not trace.answer.known
+        value = trace.answer.text if unknown else trace.value
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         print(printable(text), flush=True)
     if not form.quiet:
         covered = [str(coverage) for coverage in trace.coverage if coverage.complete]  # the others are warnings

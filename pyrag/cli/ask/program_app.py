@@ -1,4 +1,4 @@
-"""The command `pyrag run` and its options."""
+"""The commands `pyrag run` and `pyrag explain`, and their options."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from pyrag.settings import Settings
 
 
 def add_run(app: typer.Typer) -> None:
-    """Add the command to the application."""
+    """Add the commands to the application."""
     app.command("run")(_run)
+    app.command("explain")(_explain)
 
 
 @options.with_settings(
@@ -38,11 +39,37 @@ def _run(
         Path | None,
         typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
     ] = None,
+    returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the value only, without remarks.")] = False,
 ) -> None:
     """Run a program of your own over retrieve() and answer(). It sets final_answer."""
     from pyrag.cli.ask.program import run
     from pyrag.cli.ask.questions import Form
 
-    form = Form(as_json=json, quiet=quiet)
+    form = Form(as_json=json, quiet=quiet, returns=returns)
     run(file, inputs or (), inputs_file, settings, form, trace_file=trace, record_file=record, resume_file=resume)
+
+
+@options.with_settings(
+    *options.ENGINES, "rewrite_llm", "recovery", *options.SOURCE, "topk", "where", "method", "deadline", "call_timeout",
+    "request", "profile", "joint", "sandbox", "prompts", "cache", "embedder", "rerank", "tools",
+)  # fmt: skip
+def _explain(
+    settings: Settings,
+    question: Annotated[str, typer.Argument(metavar="QUESTION|FILE", help="Question, or file with a program.")],
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Input of the program as NAME=VALUE; the value is JSON or text. Repeatable."),
+    ] = None,
+    inputs_file: Annotated[Path | None, typer.Option("--inputs", help="JSON file with an object of inputs.")] = None,
+    analyze: Annotated[bool, typer.Option("--analyze", help="Run the program too, and print what happened.")] = False,
+    traces: Annotated[
+        list[Path] | None,
+        typer.Option("--traces", help="Trace files whose recoveries, repairs and pace count. Repeatable."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
+) -> None:
+    """Print what a question or program will cost, line by line. Only planning calls a model."""
+    from pyrag.cli.ask.explain import run
+
+    run(question, inputs or (), inputs_file, settings, analyze=analyze, traces=traces or (), as_json=json)

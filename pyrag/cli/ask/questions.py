@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from pyrag.agents.typed.contract import Contract, contract_of
 from pyrag.api import PyRAG
 from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.stdin import question_lines
@@ -25,10 +27,27 @@ from pyrag.trace.model import Trace
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form in which answers are printed."""
+    """The form in which answers are printed.
+
+    Attributes:
+        returns: Type of the value: its name, or a file with a JSON schema; None for a text.
+    """
 
     as_json: bool = False
     quiet: bool = False
+    returns: str | None = None
+
+    def contract(self) -> Contract | None:
+        """Return the type of the value. Raises `UsageError` if the schema cannot be read or checked."""
+        if self.returns is None or not (self.returns.endswith(".json") or Path(self.returns).is_file()):
+            return contract_of(self.returns)
+        try:
+            schema = json.loads(Path(self.returns).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise UsageError(f"cannot read the schema {self.returns}: {error}") from None
+        if not isinstance(schema, dict):
+            raise UsageError(f'the schema {self.returns} must be a JSON object, such as {{"type": "number"}}')
+        return contract_of(schema)
 
 
 def run(
@@ -55,16 +74,23 @@ def run(
     """
     if question == "-" and resume_file is not None:
         raise UsageError("--resume is for one question, not for the lines of stdin: name the question")
+    contract = form.contract()
     with Sink(trace_file, record_file) as sink:
-        work = _many(settings, sink, form) if question == "-" else _one(question, settings, sink, form, resume_file)
+        if question == "-":
+            work = _many(settings, sink, form, contract)
+        else:
+            work = _one(question, settings, sink, form, contract, resume_file)
         code = asyncio.run(work)
     if code:
         sys.exit(code)
 
 
-async def _one(question: str, settings: Settings, sink: Sink, form: Form, resume_file: Path | None) -> int:
+async def _one(
+    question: str, settings: Settings, sink: Sink, form: Form, contract: Contract | None, resume_file: Path | None
+) -> int:
     async with PyRAG.from_settings(settings, confirm=terminal_confirm(settings)) as rag:
-        trace = await ask_once(rag, partial(rag.aask, resume=resume_file), question, form, keep=sink.wanted)
+        ask = partial(rag.aask, resume=resume_file, returns=contract)
+        trace = await ask_once(rag, ask, question, form, keep=sink.wanted)
         sink.write(trace)
     return trace.error.exit_code if trace.error else 0
 
@@ -120,13 +146,14 @@ class _StdinBatch:
         return number
 
 
-async def _many(settings: Settings, sink: Sink, form: Form) -> int:
+async def _many(settings: Settings, sink: Sink, form: Form, contract: Contract | None) -> int:
     if sys.stdin.isatty():
         tell("reading questions from the terminal, one a line; end with Ctrl-D")
     batch = _StdinBatch()
     async with (
         PyRAG.from_settings(settings) as rag,
-        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted)) as traces,  # the reader of stdout may close early
+        # The reader of stdout may close early.
+        aclosing(rag.aask_many(batch.questions(), keep=sink.wanted, returns=contract)) as traces,
     ):
         async for trace in traces:
             _print(trace, form, batch.add(trace))
@@ -151,12 +178,19 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
         return
     has_failed = trace.error is not None and not trace.answer.known
     if not has_failed or line is not None:
-        print("" if has_failed else one_line(trace.answer.text), flush=True)
+        print("" if has_failed else one_line(_text_of(trace)), flush=True)
     messages = [trace.error.message] if trace.error else []
     if not form.quiet:
         messages += [*map(str, trace.coverage), *_shown_warnings(trace), *filter(None, [remark(trace)])]
     for message in messages:
         tell(message if line is None else f"line {line}: {message}")
+
+
+def _text_of(trace: Trace) -> str:
+    """Return the answer, or the value of a requested type as JSON; a text without quotation marks."""
+    if trace.returns is None or not trace.answer.known or isinstance(trace.value, str):
+        return trace.answer.text if trace.value is None else trace.value
+    return json.dumps(trace.value, ensure_ascii=False)
 
 
 def _shown_warnings(trace: Trace) -> list[str]:

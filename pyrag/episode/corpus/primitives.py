@@ -55,6 +55,11 @@ def offer_corpus(episode: Episode, in_flight: int) -> None:
     episode.value_bytes = VALUE_BYTES
 
 
+def offer_typed_answer(episode: Episode) -> None:
+    """Let programs of an episode call `answer(query, docs, returns=…)`."""
+    episode.more = {"answer": _answer, **episode.more}
+
+
 async def _documents(program_run: ProgramRun, call: Call) -> list[Record]:
     """Serve `documents(where=None)`: return all documents, without text."""
     where = _where(program_run, call)

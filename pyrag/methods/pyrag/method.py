@@ -53,7 +53,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 async def _by_programs(episode: Episode, settings: Settings) -> Result:
     """Return the result of the planner's programs."""
     await offer_all_documents(episode, settings)
-    async with SpeculativeExecution(episode, on=settings.stream) as ahead:
+    async with SpeculativeExecution(episode, on=settings.stream and episode.gate is None) as ahead:
         revise = partial(_revise, episode, settings, ahead)
         written = await write_program(episode, settings, ahead)
         program = written
@@ -104,8 +104,9 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
 
 
 def _offered(episode: Episode) -> dict[str, Any]:
-    """Return the part of a request that names the tools, from which a recording knows them; empty without tools."""
-    return {"tools": dict(episode.tools)} if episode.tools else {}
+    """Return the part of a request that names tools and the type of the final value; empty without them."""
+    typed = {} if episode.contract is None else {"returns": episode.contract.wanted}
+    return {**({"tools": dict(episode.tools)} if episode.tools else {}), **typed}
 
 
 def _draft(episode: Episode, settings: Settings, plan: Plan, origin: str) -> Draft:

@@ -37,6 +37,15 @@ _Index = Annotated[
 ]
 
 
+_Returns = Annotated[
+    str | dict[str, Any] | None,
+    Meta(
+        description="Type of `value`: number, int, date, bool, str, list[str], or a JSON schema as an object. Leave it "
+        "out for an answer in words."
+    ),
+]
+
+
 class AskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     question: Annotated[
         str,
@@ -53,6 +62,7 @@ class AskArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
         Annotated[float, Meta(gt=0, le=86_400)] | None,
         Meta(description="Seconds after which to stop; lowered to the server's own limit."),
     ] = None
+    returns: _Returns = None
 
 
 class SearchArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -106,6 +116,7 @@ class ProgramArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
         Annotated[int, Meta(ge=1)] | None,
         Meta(description="Model calls that the program may make; lowered to the server's own limit."),
     ] = None
+    returns: _Returns = None
 
 
 class PassageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,6 +156,7 @@ class AskResult(msgspec.Struct, frozen=True, kw_only=True):
     trace_id: Annotated[str, Meta(description="Id of the trace, which shows each step (GET /v1/traces/ID).")]
     model_calls: int
     seconds: float
+    value: Annotated[Any, Meta(description="With `returns`: the answer in this type; null if it is unknown.")] = None
 
 
 class ProgramResult(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import msgspec
 
 from pyrag.methods.own_program import OwnProgram
 from pyrag.retrieval.protocol import fetch_passages, passages_of
+from pyrag.server.bodies import contract_in
 from pyrag.server.config import Access
 from pyrag.server.errors import ApiError, public_text
 from pyrag.server.mcp.addresses import passage_uri
@@ -58,7 +59,8 @@ class Tools:
             PyRAGError: A part of pyrag failed.
         """
         index = self._index(arguments.index, access)
-        accepted = self.service.accept(arguments.question, index, {"deadline": arguments.deadline})
+        returns = contract_in(arguments.returns, "returns")
+        accepted = self.service.accept(arguments.question, index, {"deadline": arguments.deadline}, returns=returns)
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _result(done)
@@ -78,7 +80,8 @@ class Tools:
         index = self._index(arguments.index, access, arguments.where)
         program = OwnProgram(arguments.source, arguments.inputs)
         limits = {"deadline": arguments.deadline, "max_calls": arguments.max_calls}
-        accepted = self.service.accept(program.title, index, limits, program=program)
+        returns = contract_in(arguments.returns, "returns")
+        accepted = self.service.accept(program.title, index, limits, program=program, returns=returns)
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _value(done)
@@ -262,4 +265,5 @@ def _result(done: FinishedQuestion) -> AskResult:
         trace_id=done.id,
         model_calls=trace.usage.model_calls,
         seconds=round(trace.usage.seconds, 3),
+        value=trace.value,
     )

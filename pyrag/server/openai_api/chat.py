@@ -27,6 +27,7 @@ from pyrag.server.openai_api.conversation import (
     question_in,
     refuse,
 )
+from pyrag.server.openai_api.formats import contract_of_format, refusal_of
 from pyrag.server.openai_api.outcome import cited_text, failure_of, outcome_of, url_citation, verdict_of
 from pyrag.server.replies import STILL_WORKING, access_of, heard, json_reply, until_gone
 from pyrag.server.schemas import EVENT_STREAM, ModelLine, ModelList, streamed
@@ -48,9 +49,8 @@ class StreamOptions(msgspec.Struct):
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools` and system messages are ignored. Values that would change the form of
-    the reply are refused: `n` above 1, `logprobs`, a `response_format` or `modalities` other than text, and a
-    `tool_choice` that forces a call.
+    """OpenAI's request. Sampling options, `tools` and system messages are ignored. Values that change the form of the
+    reply are refused: `n` above 1, `logprobs`, `modalities` other than text, and a `tool_choice` that forces a call.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -75,7 +75,6 @@ class ChatRequest(msgspec.Struct, kw_only=True):
         """Raise `ApiError` for options that would change the form of the reply."""
         refuse("n", self.n, 1)
         refuse("logprobs", self.logprobs, False)
-        refuse("response_format", self.response_format, {"type": "text"})
         refuse("modalities", self.modalities, ["text"])
         refuse("audio", self.audio)
         refuse("function_call", self.function_call, "auto", "none")
@@ -130,7 +129,8 @@ def add_chat_routes(app: FastAPI, service: QuestionService) -> None:
         index = index_of_model(service, body.model, access)
         question, earlier = question_in(body.messages, "messages")
         dialogue = Dialogue(earlier, access.owner, keep=body.store is not False)
-        accepted = service.accept(question, index, {}, dialogue=dialogue, watched=bool(body.stream))
+        returns = contract_of_format(body.response_format, "response_format")
+        accepted = service.accept(question, index, {}, dialogue=dialogue, watched=bool(body.stream), returns=returns)
         base = f"{str(request.base_url).rstrip('/')}/v1/traces/{accepted.id}" if dialogue.keep else ""
         if body.stream:
             usage = bool(body.stream_options and body.stream_options.include_usage)
@@ -147,18 +147,21 @@ def _model(name: str) -> dict[str, Any]:
 def _completion(done: FinishedQuestion, model: str, base: str) -> dict[str, Any]:
     if failure := failure_of(done.trace.error):
         raise failure
-    text, annotations = _text_of(done.trace, base)
-    content = {"role": "assistant", "content": text, "refusal": None, "annotations": annotations}
+    content = {"role": "assistant", **_content(done.trace, base)}
     message = {**content, "pyrag": verdict_of(done.trace)}
     choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
     head = {"id": f"chatcmpl-{done.id}", "object": "chat.completion", "created": int(time.time()), "model": model}
     return {**head, "choices": [choice], "usage": _usage(done.trace)}
 
 
-def _text_of(trace: Trace, base: str) -> tuple[str, list[dict[str, Any]]]:
+def _content(trace: Trace, base: str) -> dict[str, Any]:
+    """Return the fields of a message that hold the answer, or the reason why there is no value."""
+    if refusal := refusal_of(trace):
+        return {"content": None, "refusal": refusal, "annotations": []}
     text, cited = cited_text(trace)
     flat = [url_citation(passage, base) for passage in cited]
-    return text, [{"type": annotation.pop("type"), "url_citation": annotation} for annotation in flat]
+    annotations = [{"type": annotation.pop("type"), "url_citation": annotation} for annotation in flat]
+    return {"content": text, "refusal": None, "annotations": annotations}
 
 
 def _usage(trace: Trace) -> dict[str, Any]:
@@ -186,10 +189,9 @@ async def _chunks(accepted: AcceptedQuestion, model: str, base: str, *, usage: b
         if isinstance(done, ApiError):
             yield _data(done.body)
             return
-        text, annotations = _text_of(done.trace, base)
-        yield chunk({"content": text})
-        if annotations:
-            yield chunk({"annotations": annotations})
+        for name, value in _content(done.trace, base).items():
+            if value:
+                yield chunk({name: value})
         yield chunk({"pyrag": verdict_of(done.trace)})
         yield chunk({}, "stop")
         if usage:

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pyrag.server.errors import ApiError
+from pyrag.server.openai_api.formats import value_text
 from pyrag.server.replies import failure_of_task
 from pyrag.server.service import AcceptedQuestion, FinishedQuestion
 from pyrag.trace.codec import citations_of
@@ -29,16 +30,20 @@ class CitedPassage:
 
 
 def cited_text(trace: Trace) -> tuple[str, list[CitedPassage]]:
-    """Return the answer followed by the numbers of its citations, and the passage of each number."""
-    text = trace.answer.text
+    """Return the answer followed by the numbers of its citations, and the passage of each number.
+
+    A value of a requested type is JSON, which has no place for numbers: each citation is of the whole text.
+    """
+    typed = trace.returns is not None
+    text = value_text(trace) if typed else trace.answer.text
     cited = []
     for citation in citations_of(trace):
         mark = f"[{citation['number']}]"
         url = citation["source"] if citation["source"].startswith(("http://", "https://")) else ""
-        name, start = citation["source"] or citation["title"] or citation["id"], len(text) + 1
-        end = start + len(mark)
+        name, start = citation["source"] or citation["title"] or citation["id"], 0 if typed else len(text) + 1
+        end = len(text) if typed else start + len(mark)
         cited.append(CitedPassage(citation["number"], citation["id"], name, citation["title"] or name, url, start, end))
-        text += f" {mark}"
+        text += "" if typed else f" {mark}"
     return text, cited
 
 

@@ -29,6 +29,7 @@ from pyrag.server.openai_api.conversation import (
     question_in,
     refuse,
 )
+from pyrag.server.openai_api.formats import contract_of_format, refusal_of
 from pyrag.server.openai_api.outcome import (
     cited_text,
     failure_of,
@@ -64,9 +65,8 @@ class TextOptions(msgspec.Struct):
 
 
 class ResponsesRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; a
-    `text.format` other than text, `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are
-    refused.
+    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; `background`,
+    `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -91,7 +91,6 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
 
     def check(self) -> None:
         """Raise `ApiError` for options that would change the form of the reply."""
-        refuse("format", self.text and self.text.format, {"type": "text"})
         refuse("background", self.background, False)
         refuse("conversation", self.conversation)
         refuse("prompt", self.prompt)
@@ -99,6 +98,11 @@ class ResponsesRequest(msgspec.Struct, kw_only=True):
         refuse("tool_choice", self.tool_choice, "auto", "none")
         if isinstance(self.input, list) and not 0 < len(self.input) <= MAX_MESSAGES:
             raise ApiError(400, "invalid_request", f"input: send 1 to {MAX_MESSAGES} messages", param="input")
+
+    @property
+    def format(self) -> Any:
+        """The format of the text; None for plain text."""
+        return self.text and self.text.format
 
 
 class ResponsesReply(BaseModel):
@@ -148,7 +152,8 @@ def add_responses_routes(app: FastAPI, service: QuestionService) -> None:
         if body.previous_response_id is not None:
             earlier = (*await _turns(service, body.previous_response_id, access.owner), *earlier)
         dialogue = Dialogue(earlier[-MAX_TURNS:], access.owner, keep=body.store is not False)
-        accepted = service.accept(question, index, {}, dialogue=dialogue)
+        returns = contract_of_format(body.format, "text.format")
+        accepted = service.accept(question, index, {}, dialogue=dialogue, returns=returns)
         base = f"{str(request.base_url).rstrip('/')}/v1/traces/{accepted.id}" if dialogue.keep else ""
         shown = _Response(accepted.id, body, base)
         if body.stream:
@@ -243,7 +248,7 @@ class _Response:
             "reasoning": {"effort": None, "summary": None},
             "store": asked.store is not False,
             "temperature": None,
-            "text": {"format": {"type": "text"}},
+            "text": {"format": asked.format or {"type": "text"}},
             "tool_choice": "none",
             "tools": [],
             "top_p": None,
@@ -268,7 +273,10 @@ class _Response:
         head = {"id": f"msg_{self.id}", "type": "message", "role": "assistant"}
         return {**head, "status": status, "content": content}
 
-    def text_part(self, done: FinishedQuestion) -> dict[str, Any]:
+    def part(self, done: FinishedQuestion) -> dict[str, Any]:
+        """Return the part of the message: the text, or the reason why there is no value of the requested type."""
+        if refusal := refusal_of(done.trace):
+            return {"type": "refusal", "refusal": refusal}
         text, cited = cited_text(done.trace)
         annotations = [url_citation(passage, self.base) if passage.url else file_citation(passage) for passage in cited]
         return {"type": "output_text", "text": text, "annotations": annotations, "logprobs": []}
@@ -282,7 +290,7 @@ class _Response:
             "input_tokens_details": {"cached_tokens": 0},
             "output_tokens_details": {"reasoning_tokens": 0},
         }
-        message = self.message([self.text_part(done)], "completed")
+        message = self.message([self.part(done)], "completed")
         return self.object("completed", [self.reasoning(), message], usage=usage, pyrag=verdict_of(done.trace))
 
 
@@ -333,10 +341,18 @@ async def _events(accepted: AcceptedQuestion, shown: _Response, service: Questio
 
 
 def _message_events(event: _EventStream, shown: _Response, done: FinishedQuestion) -> list[bytes]:
-    part = shown.text_part(done)
+    part = shown.part(done)
     place = {"item_id": f"msg_{shown.id}", "output_index": 1, "content_index": 0}
     return [
         event("response.output_item.added", output_index=1, item=shown.message([], "in_progress")),
+        *(_text_events if part["type"] == "output_text" else _refusal_events)(event, part, place),
+        event("response.content_part.done", **place, part=part),
+        event("response.output_item.done", output_index=1, item=shown.message([part], "completed")),
+    ]
+
+
+def _text_events(event: _EventStream, part: dict[str, Any], place: dict[str, Any]) -> list[bytes]:
+    return [
         event("response.content_part.added", **place, part={**part, "text": "", "annotations": []}),
         event("response.output_text.delta", **place, delta=part["text"], logprobs=[]),
         *(
@@ -344,6 +360,12 @@ def _message_events(event: _EventStream, shown: _Response, done: FinishedQuestio
             for position, annotation in enumerate(part["annotations"])
         ),
         event("response.output_text.done", **place, text=part["text"], logprobs=[]),
-        event("response.content_part.done", **place, part=part),
-        event("response.output_item.done", output_index=1, item=shown.message([part], "completed")),
+    ]
+
+
+def _refusal_events(event: _EventStream, part: dict[str, Any], place: dict[str, Any]) -> list[bytes]:
+    return [
+        event("response.content_part.added", **place, part={**part, "refusal": ""}),
+        event("response.refusal.delta", **place, delta=part["refusal"]),
+        event("response.refusal.done", **place, refusal=part["refusal"]),
     ]

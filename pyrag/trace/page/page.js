@@ -9,6 +9,7 @@ import { AnswerView } from "./scripts/answer_view.js";
 import { App } from "./scripts/app.js";
 import { AskForm } from "./scripts/ask_form.js";
 import { CompareView } from "./scripts/compare_view.js";
+import { ExplainView } from "./scripts/explain_view.js";
 import { GraphView } from "./scripts/graph_view.js";
 import { ProgramForm } from "./scripts/program_form.js";
 import { ChangesView, ProgramView } from "./scripts/program_view.js";
@@ -25,6 +26,7 @@ const ELEMENTS = {
   "pyrag-run": RunView,
   "pyrag-ask": AskForm,
   "pyrag-editor": ProgramForm,
+  "pyrag-explain": ExplainView,
   "pyrag-traces": TraceList,
   "pyrag-compare": CompareView,
   "pyrag-app": App,

@@ -332,8 +332,8 @@ _PAST = {"written": "wrote", "drawn": "drew", "given": "gave", "taken": "took", 
 def _attribute(match: re.Match[str], _: str) -> TextFact | None:
     name, rest = match["name"], _without_link(match["rest"].strip())
     for pattern, operator in _OPERATORS:
-        if match := pattern.match(rest):
-            return _attribute_fact(name, operator, rest[match.end() :])
+        if linked := pattern.match(rest):
+            return _attribute_fact(name, operator, rest[linked.end() :])
     return None
 
 

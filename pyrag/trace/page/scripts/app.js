@@ -14,6 +14,7 @@ import { counted, moment, shortened } from "./words.js";
 export class App extends HTMLElement {
   options = { engine: "", note: "", indexes: [], methods: [], examples: [], index: "", method: "" };
   run = null; // of the page's own question
+  estimate = null; // of the page's last question or program that was explained
   runs = new Map(); // saved ones by key: of files, and of the server as they are opened
   files = []; // keys of those from files
   traces = [];
@@ -160,7 +161,24 @@ export class App extends HTMLElement {
 
   runProgram = (wanted) => this.send("v1/programs", "Your program", wanted, "program");
 
+  explain = async (wanted) => {
+    this.problem = "";
+    this.estimate = null;
+    this.say("The estimate is made");
+    this.draw();
+    try {
+      const headers = { "Content-Type": "application/json" };
+      const response = await request("v1/explain", { method: "POST", body: JSON.stringify(wanted), headers });
+      this.estimate = { view: this.view, explanation: object(await response.json()) };
+      this.say("The estimate is here");
+    } catch (error) {
+      this.fail(error);
+    }
+    this.draw();
+  };
+
   async send(path, question, wanted, method) {
+    this.estimate = null;
     this.controller = new AbortController();
     const { signal } = this.controller;
     this.problem = "";
@@ -329,6 +347,7 @@ export class App extends HTMLElement {
       compact: Boolean(run),
       ask: this.ask,
       run: this.runProgram,
+      explain: this.explain,
       stop: this.stop,
     };
     const link =
@@ -344,9 +363,17 @@ export class App extends HTMLElement {
       isProgram
         ? h("pyrag-editor", { key: "editor", ".data": data })
         : h("pyrag-ask", { key: "ask", ".data": data }),
+      this.estimate?.view === this.view
+        ? h("pyrag-explain", { key: "estimate", ".data": { explanation: this.estimate.explanation, close: this.closeEstimate } })
+        : null,
       run ? h("pyrag-run", { key: "run", ".data": { run, level: 2, extra: link } }) : null,
     ];
   }
+
+  closeEstimate = () => {
+    this.estimate = null;
+    this.draw();
+  };
 
   list() {
     const runs = this.files.map((key) => this.runs.get(key));

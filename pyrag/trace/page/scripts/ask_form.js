@@ -3,7 +3,7 @@
 import { View, h } from "./elements.js";
 import { text } from "./values.js";
 
-// Given: options, busy, problem, compact (no examples), ask(request), stop().
+// Given: options, busy, problem, compact (no examples), ask(request), explain(request), stop().
 export class AskForm extends View {
   view() {
     const { options, busy, problem, stop } = this.given;
@@ -67,7 +67,10 @@ export class AskForm extends View {
         ),
         busy
           ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop")
-          : h("button", { key: "ask", type: "submit", class: "primary" }, "Ask"),
+          : [
+              h("button", { key: "explain", type: "button", onclick: (event) => this.submit(event, true) }, "Explain"),
+              h("button", { key: "ask", type: "submit", class: "primary" }, "Ask"),
+            ],
       ),
       h("p", { id: "problem", class: "problem", role: "alert" }, problem),
       examples.length && !this.given.compact
@@ -98,13 +101,14 @@ export class AskForm extends View {
     if (!this.given.busy) this.querySelector("form").requestSubmit();
   }
 
-  submit(event) {
+  submit(event, isExplained = false) {
     event.preventDefault();
-    const given = new FormData(event.target);
+    const given = new FormData(this.querySelector("form"));
     const question = text(given.get("question")).trim();
     const where = text(given.get("where")).trim() || undefined;
     const [index, method] = ["index", "method"].map((name) => given.get(name) ?? undefined);
-    if (question) this.given.ask({ question, index, method, where });
+    if (question && isExplained) this.given.explain({ question, index, where });
+    else if (question) this.given.ask({ question, index, method, where });
     else this.querySelector("textarea").focus();
   }
 }

@@ -11,7 +11,7 @@ for person in people:
 `;
 const INPUTS = '{"people": ["Jed Hoyer", "John William Henry II"]}';
 
-// Given: options, busy, problem, run(request), stop().
+// Given: options, busy, problem, run(request), explain(request), stop().
 export class ProgramForm extends View {
   #problem = "";
 
@@ -71,7 +71,10 @@ export class ProgramForm extends View {
         ),
         busy
           ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop")
-          : h("button", { key: "run", type: "submit", class: "primary" }, "Run"),
+          : [
+              h("button", { key: "explain", type: "button", onclick: (event) => this.submit(event, true) }, "Explain"),
+              h("button", { key: "run", type: "submit", class: "primary" }, "Run"),
+            ],
       ),
       h("p", { id: "program-problem", class: "problem", role: "alert" }, problem),
     );
@@ -90,9 +93,9 @@ export class ProgramForm extends View {
     } else this.leaving = false;
   }
 
-  submit(event) {
+  submit(event, isExplained = false) {
     event.preventDefault();
-    const data = new FormData(event.target);
+    const data = new FormData(this.querySelector("form"));
     const source = text(data.get("source"));
     const given = text(data.get("inputs")).trim();
     let inputs = {};
@@ -112,6 +115,7 @@ export class ProgramForm extends View {
     kept("sessionStorage", "pyrag-program", source);
     kept("sessionStorage", "pyrag-inputs", given);
     const where = text(data.get("where")).trim() || undefined;
-    this.given.run({ source, inputs, index: data.get("index") ?? undefined, where });
+    const act = isExplained ? this.given.explain : this.given.run;
+    act({ source, inputs, index: data.get("index") ?? undefined, where });
   }
 }

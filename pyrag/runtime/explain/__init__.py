@@ -1,0 +1,1 @@
+"""Estimates of what a program will cost, before it runs."""

@@ -1,0 +1,111 @@
+"""Lines of a program that answers decide on: whether they are reached, and how often."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+_ANSWERING = frozenset(("answer", "each"))
+_TESTED = (ast.If, ast.While, ast.IfExp)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call of a primitive in a program.
+
+    Attributes:
+        sure: False if an answer decides whether the call is made.
+        repeats: True if an answer decides how often it is made.
+    """
+
+    line: int
+    name: str
+    sure: bool = True
+    repeats: bool = False
+
+
+def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]) -> tuple[CallSite, ...]:
+    """Return the calls of primitives in a program, in order of their lines.
+
+    Args:
+        source: Source code of the program; without calls if it does not parse.
+        primitives: Names of all functions that are served outside of the sandbox.
+        tools: Names of the tools among them, whose results are not known before they run.
+    """
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    names = frozenset(primitives)
+    walk = _Walk(names, _tainted(tree, _ANSWERING | tools.keys()))
+    walk.visit(tree, sure=True, repeats=False)
+    return tuple(sorted(walk.sites, key=lambda site: site.line))
+
+
+def _tainted(tree: ast.AST, sources: frozenset[str]) -> frozenset[str]:
+    """Return the names that may depend on a source's result, and the sources."""
+    tainted = set(sources)
+    while True:
+        before = len(tainted)
+        for node in ast.walk(tree):
+            for targets, value in _bindings(node):
+                if not tainted.isdisjoint(_names(value)):
+                    tainted |= set(targets)
+        if len(tainted) == before:
+            return frozenset(tainted)
+
+
+def _bindings(node: ast.AST) -> Iterator[tuple[list[str], ast.AST]]:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            yield [name for target in targets for name in _names(target)], value
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.AugAssign(target=target, value=value):
+            yield list(_names(target)), value
+        case ast.NamedExpr(target=target, value=value):
+            yield list(_names(target)), value
+        case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+            yield list(_names(target)), value
+        case ast.FunctionDef(name=name):
+            yield [name], node
+        case ast.Call(func=ast.Attribute(value=value), args=args):  # rows.append(answer)
+            for argument in args:
+                yield list(_names(value)), argument
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
+
+
+class _Walk:
+    """Walk through a program that keeps whether the present place is reached for sure."""
+
+    def __init__(self, primitives: frozenset[str], tainted: frozenset[str]) -> None:
+        self._primitives, self._tainted = primitives, tainted
+        self.sites: list[CallSite] = []
+
+    def visit(self, node: ast.AST, *, sure: bool, repeats: bool) -> None:
+        """Add the calls inside a node.
+
+        Args:
+            node: Part of the program.
+            sure: Whether it is reached for sure.
+            repeats: Whether an answer decides how often.
+        """
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._primitives:
+            self.sites.append(CallSite(node.lineno, node.func.id, sure, repeats))
+        test = getattr(node, "test", None) if isinstance(node, _TESTED) else None
+        decided = test is not None and self._depends(test)
+        over = getattr(node, "iter", None) if isinstance(node, ast.For) else None
+        looped = (over is not None and self._depends(over)) or (isinstance(node, ast.While) and decided)
+        if isinstance(node, _COMPREHENSIONS):
+            parts = [part for generator in node.generators for part in (generator.iter, *generator.ifs)]
+            looped = any(map(self._depends, parts))
+        for child in ast.iter_child_nodes(node):
+            first = child is test or child is over
+            inside = first or not (decided or looped or isinstance(child, ast.ExceptHandler))
+            self.visit(child, sure=sure and inside, repeats=repeats or (looped and not first))
+
+    def _depends(self, node: ast.AST) -> bool:
+        return not self._tainted.isdisjoint(_names(node))
