@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import (
-    AsyncGenerator,
-    AsyncIterable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pyrag._io.loop_thread import Report
 from pyrag.agents.typed.contract import Contract, contract_of
-from pyrag.errors import ConfigError, UsageError
-from pyrag.retrieval.open import is_remote
+from pyrag.errors import UsageError
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
 from pyrag.runtime.contracts import with_object
-from pyrag.runtime.engine_owner import EngineOwner, OwnParts, functions_and_specs
+from pyrag.runtime.engine_owner import EngineOwner
 from pyrag.runtime.failures import failed_trace
-from pyrag.settings import Settings, make_settings
+from pyrag.runtime.own_parts import OwnParts, checked_confirm, parts_of
+from pyrag.settings import Settings
 from pyrag.trace.events import Observer, check_observer, ignore, of_question
 from pyrag.trace.model import Trace
 
@@ -91,25 +83,8 @@ class PyRAG(EngineOwner):
         confirm: Confirm | None = None,
         **settings: Any,
     ) -> None:
-        functions, specs = functions_and_specs(tools)
-        model = None
-        if not isinstance(llm, str):
-            from pyrag.runtime.engines import OWN_MODEL
-
-            model, llm = llm, OWN_MODEL
-        values = {"llm": llm, "plan_llm": plan_llm, "tools": specs, **settings}
-        if where is not None:
-            from pyrag.retrieval.filters.language import filter_of
-
-            values["where"] = str(filter_of(where))
-        own: Retriever | None = None
-        if isinstance(retriever, str | Path):
-            values |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
-        elif isinstance(retriever, list | tuple):
-            values["sources"] = tuple(map(str, retriever))
-        else:
-            own = cast("Retriever | None", retriever)
-        self._start(make_settings(values), OwnParts(own, functions, model, answerer, _checked(confirm)))
+        own = {"retriever": retriever, "answerer": answerer, "tools": tools, "where": where, "confirm": confirm}
+        self._start(*parts_of(llm, own, {"plan_llm": plan_llm, **settings}))
 
     @classmethod
     def from_settings(cls, settings: Settings, *, confirm: Confirm | None = None) -> Self:
@@ -120,7 +95,7 @@ class PyRAG(EngineOwner):
             confirm: Function that may allow a call with effects that depends on retrieved text.
         """
         self = cls.__new__(cls)
-        self._start(settings, OwnParts(confirm=_checked(confirm)))
+        self._start(settings, OwnParts(confirm=checked_confirm(confirm)))
         return self
 
     async def aask(
@@ -142,10 +117,8 @@ class PyRAG(EngineOwner):
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
-            resume: File with the requests and replies so far, by which the same call goes on after its process was
-                killed or met a limit; deleted when it is complete.
-            returns: Type of `Trace.value`: a dataclass, pydantic model, TypedDict, `int`, `float`, `bool`, `str`,
-                `date`, `list[str]`, a JSON schema as a dict, or a name such as "number". None leaves the answer a text.
+            resume: File by which the same call goes on after a kill or a limit; see the synchronous call.
+            returns: Type of `Trace.value`; see the synchronous call. None leaves the answer a text.
 
         Raises:
             UsageError: The question is empty, too long or not a text, or `returns` is not a type.
@@ -248,12 +221,8 @@ class PyRAG(EngineOwner):
             tools: Typed functions that the program may call besides the object's own tools.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-            resume: File with the requests and replies so far, by which the same call goes on after its process was
-                killed or met a limit; deleted when it is complete.
+            resume: File by which the same call goes on after a kill or a limit; see the synchronous call.
             returns: Type that the value of `final_answer` must have, as for `ask`. None accepts any value.
-
-        Returns:
-            The trace, as `run` returns it.
 
         Raises:
             UsageError: The program is empty or too long, an input is not a JSON value, the budget has an unknown
@@ -331,9 +300,6 @@ class PyRAG(EngineOwner):
             where: Filter of passages, which narrows the object's own.
             analyze: Whether to run the program too, and add what happened.
             traces: Earlier traces, whose recoveries and repairs count; the object's own traces count already.
-
-        Returns:
-            The program with low, expected and high amounts of each line. Only planning calls a model.
 
         Raises:
             UsageError: The question or program is empty or too long, or an input is not a JSON value.
@@ -430,10 +396,3 @@ class PyRAG(EngineOwner):
         async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
-
-
-def _checked(confirm: Confirm | None) -> Confirm | None:
-    """Return a callback. Raises `ConfigError` if it cannot be called."""
-    if confirm is not None and not callable(confirm):
-        raise ConfigError(f"confirm is a function of a call that returns True to allow it, not {confirm!r}")
-    return confirm

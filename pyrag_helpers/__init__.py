@@ -17,6 +17,7 @@ from pyrag_helpers.dates import overlap, parse_date, parse_year, years_between
 from pyrag_helpers.known import UnknownAnswerError, is_known
 from pyrag_helpers.names import common, same_entity
 from pyrag_helpers.numbers import parse_number, parse_quantity
+from pyrag_helpers.tables import table_value
 
 __all__ = ["ERRORS", "HELPERS", "MODULE"]
 
@@ -32,4 +33,5 @@ HELPERS: dict[str, Callable[..., object]] = {
     "same_entity": same_entity,
     "common": common,
     "is_known": is_known,
+    "table_value": table_value,
 }

@@ -7,8 +7,9 @@ English unless its numbers show otherwise.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyrag_helpers.numerals import decimal_mark, plain_digits, read_numeral
 
@@ -17,6 +18,9 @@ _CELL = re.compile(
 )
 _OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # numerals with two readings
 _WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
+Cell = str | int | float | bool | None
+_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
+_NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
 _MIXED = "?"  # mark of a column with decimal commas and decimal points
 _TEXT_COLUMNS = 200  # maximum number of a column's cells that are searched for words
 
@@ -56,6 +60,35 @@ def read_cell(cell: str, mark: str) -> int | float | None:
         plain = repr(number)  # computed as text, because 4.35 · 100 is not 435.0
         number = number * 10.0 ** int(match["power"][1:]) if "e" in plain else float(f"{plain}{match['power']}")
     return number if match["sign"] in ("", "+") else -number
+
+
+def column_values(cells: Sequence[str], mark: str) -> list[Cell]:
+    """Return a column's cells as the narrowest type that all of them have; empty cells are None.
+
+    Args:
+        cells: Texts of the cells.
+        mark: Decimal mark of the column, as `column_marks` returns it.
+    """
+    filled = {cell for cell in cells if cell.lower() not in _NOTHING}
+    numbers = {cell: read_cell(cell, mark) for cell in filled}
+    if all(number is not None for number in numbers.values()):
+        whole = all(isinstance(number, int) for number in numbers.values())
+        return [None if (number := numbers.get(cell)) is None else number if whole else float(number) for cell in cells]
+    for read in map(_date_reader, _DATES):
+        values = {cell: read(cell) for cell in filled}
+        if all(value is not None for value in values.values()):
+            return [values.get(cell) for cell in cells]
+    return [cell or None for cell in cells]
+
+
+def _date_reader(form: str) -> Callable[[str], str | None]:
+    def read(cell: str) -> str | None:
+        try:
+            return dt.datetime.strptime(cell, form).date().isoformat()
+        except ValueError:
+            return None
+
+    return read
 
 
 def _mark_of_column(cells: Sequence[str]) -> str:

@@ -111,9 +111,8 @@ class LLMPlanner:
         """Return this planner, reporting its programs while it writes them.
 
         Args:
-            on_draft: Called with the beginning of a program whenever more statements that call primitives are
-                finished.
-            on_text: Called with the lines of a program whenever there are more of them, finished or not.
+            on_draft: Called with the beginning of a program whenever more statements with calls are finished.
+            on_text: Called with the lines of a program whenever there are more, finished or not.
         """
         return replace(self, on_draft=on_draft, on_text=on_text)
 
@@ -134,8 +133,7 @@ class LLMPlanner:
 
         Args:
             question: The user's question.
-            sub_queries: The Decompose agent's sub-queries; None to write sub-queries and program in one call (joint
-                mode).
+            sub_queries: The Decompose agent's sub-queries; None for sub-queries and program in one call (joint mode).
         """
         if sub_queries is None:
             return await self._joint_plan(question)

@@ -107,6 +107,18 @@ def each(items: list[Any], question: str, returns: str | dict[str, Any] | None =
     """
 
 
+def read_tables(docs: list[Any]) -> list[dict[str, Any]]:  # type: ignore[empty-body]
+    """Return the whole tables that passages or documents belong to, best first; empty if they belong to none.
+
+    A table is a dict with `title`, `source` and `rows`: a dict per row, by column, with numbers as numbers, dates as
+    texts YYYY-MM-DD and None for an empty cell. It may come from a CSV or TSV file, a spreadsheet, or a table inside a
+    document. Compute over the rows in Python, or by `table_value`; never count or add up what a search returns.
+
+    Args:
+        docs: Passages of `retrieve` or `open_document`, documents, or ids of documents, such as the name of a file.
+    """
+
+
 def budget() -> dict[str, Any]:  # type: ignore[empty-body]
     """Return what may still be spent: `calls`, `retrievals`, `tool_calls`, `tokens`, `seconds` and `cost`.
 
@@ -114,7 +126,7 @@ def budget() -> dict[str, Any]:  # type: ignore[empty-body]
     """
 
 
-CORPUS = (documents, count, open_document, each, budget)
+CORPUS = (documents, count, open_document, each, read_tables, budget)
 
 
 def program_reference(tools: str = "") -> str:

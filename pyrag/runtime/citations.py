@@ -13,7 +13,7 @@ _RETRIEVING = ("retrieve", "open_document", "each")
 def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False) -> tuple[Citation, ...]:
     """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
 
-    The sources of a tool's data count as cited.
+    The sources of a tool's data count as cited, and tables if no answer was read from passages.
 
     Args:
         steps: All steps of the question.
@@ -24,8 +24,13 @@ def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False)
     ids = set(sources)
     wanted = [step for step in steps if step.id in ids]
     read = {source for step in wanted for source in step.depends_on}
+    answers = any(step.answer and step.answer.citations for step in wanted)
     for step in wanted:
-        is_cited = step.mode in ("data", "each") or (searches and step.id not in read)
+        is_cited = (
+            step.mode in ("data", "each")
+            or (step.mode == "table" and not answers)
+            or (searches and step.id not in read)
+        )
         for passage in step.answer.citations if step.answer else step.passages if is_cited else ():
             numbers.setdefault(passage, Citation(len(numbers) + 1, passage, step.id))
     return tuple(numbers.values())

@@ -10,10 +10,9 @@ Dates become ISO text, which sorts in the order of time.
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,9 +21,8 @@ from typing import Any
 from pyrag.errors import DataError
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
-from pyrag_helpers.columns import column_marks, read_cell
+from pyrag_helpers.columns import Cell, column_marks, column_values
 
-Cell = str | int | float | bool | None
 MAX_FILE_MB = 64
 MAX_ROWS = 100_000  # rows of a file
 MAX_TABLES = 200
@@ -34,8 +32,6 @@ _SHOWN_TABLES = 40
 _SHOWN_COLUMNS = 30
 _MAX_NAME = 60
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
-_DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
-_NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +139,7 @@ def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[d
     filled = [[cell.strip() for cell in row[: len(header)]] + [""] * (len(header) - len(row)) for row in cells]
     cells_by_column = [[row[place] for row in filled] for place in range(len(header))]
     decimals = column_marks(header, cells_by_column, delimiter)
-    columns = [_values(column, mark) for column, mark in zip(cells_by_column, decimals, strict=True)]
+    columns = [column_values(column, mark) for column, mark in zip(cells_by_column, decimals, strict=True)]
     return tuple(header), tuple(dict(zip(header, row, strict=True)) for row in zip(*columns, strict=True))
 
 
@@ -153,30 +149,6 @@ def _unique(header: Sequence[str]) -> list[str]:
         name = cell or f"column {place}"
         names.append(name if name not in names else f"{name} {place}")
     return names
-
-
-def _values(cells: list[str], mark: str) -> list[Cell]:
-    """Return a column's cells as the narrowest type that all of them have; empty cells are None."""
-    filled = {cell for cell in cells if cell.lower() not in _NOTHING}
-    numbers = {cell: read_cell(cell, mark) for cell in filled}
-    if all(number is not None for number in numbers.values()):
-        whole = all(isinstance(number, int) for number in numbers.values())
-        return [None if (number := numbers.get(cell)) is None else number if whole else float(number) for cell in cells]
-    for read in map(_date_reader, _DATES):
-        values = {cell: read(cell) for cell in filled}
-        if all(value is not None for value in values.values()):
-            return [values.get(cell) for cell in cells]
-    return [cell or None for cell in cells]
-
-
-def _date_reader(form: str) -> Callable[[str], str | None]:
-    def read(cell: str) -> str | None:
-        try:
-            return dt.datetime.strptime(cell, form).date().isoformat()
-        except ValueError:
-            return None
-
-    return read
 
 
 def _name(text: str) -> str:

@@ -78,7 +78,7 @@ def test_helpers_call_none_of_their_arguments(name: str) -> None:
     calls = []
     function: Any = HELPERS[name]
     for position in range(len(inspect.signature(function).parameters)):
-        arguments = ["1901", "1901"][: len(inspect.signature(function).parameters)]
+        arguments = ["1901"] * len(inspect.signature(function).parameters)
         arguments[position] = lambda *args: calls.append(args)  # type: ignore[call-overload]
         with suppress(Exception):
             function(*arguments)

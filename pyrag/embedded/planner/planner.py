@@ -25,6 +25,7 @@ from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, p
 from pyrag.embedded.planner.meaning import Chain, Meaning, RelationStep, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.question_readings import other_readings
+from pyrag.embedded.planner.table_questions import with_table
 from pyrag.episode.corpus.exhaustive import FAULT
 from pyrag.errors import BadOutputError
 
@@ -219,7 +220,7 @@ class EmbeddedPlanner:
 
 def _plan(question: str, meaning: Meaning, topk: int) -> Plan:
     """Return the plan of a reading."""
-    source = write_program(question, meaning, topk)
+    source = with_table(question, write_program(question, meaning, topk), topk)
     note = note_of(question, meaning)
     queries = sub_queries(question, meaning)
     return Plan(source, sub_queries=queries, raw=(source,), note=note, doubt=is_doubt(note))
@@ -245,7 +246,7 @@ def is_doubt(note: str) -> bool:
 def _programs(question: str, topk: int) -> Iterator[str]:
     """Yield all programs for a question, in the order in which they are tried."""
     meaning = read_question(question)
-    yield write_program(question, meaning, topk)
+    yield with_table(question, write_program(question, meaning, topk), topk)
     yield from (write_program(question, other, topk) for other in other_readings(question, meaning))
     yield whole_program(question, topk)
     yield from (whole_program(question, min(topk * factor, _MAX_TOPK)) for factor in _TOPK_FACTORS)

@@ -13,6 +13,7 @@ from pyrag.agents.typed.typed_answer import as_value
 from pyrag.episode.corpus.catalogue import MAX_DOCUMENTS, counted, listed, opened
 from pyrag.episode.corpus.each import each
 from pyrag.episode.corpus.items import is_document
+from pyrag.episode.corpus.tables import NAME, read_tables
 from pyrag.episode.corpus.typed import desk_of, returns_of
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import Primitive, ProgramRun
@@ -46,6 +47,7 @@ def offer_corpus(episode: Episode, in_flight: int) -> None:
         "count": _count,
         "open_document": _open_document,
         "each": partial(each, slots, width),
+        NAME: read_tables,
         "budget": _Budget().left,
     }
     offered = {name: work for name, work in primitives.items() if name not in episode.inputs}

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.episode.corpus.tables import offer_tables
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
 from pyrag.episode.recovery import Boost, calls_of_step, merge
@@ -34,6 +35,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         BadOutputError: The planner wrote no program.
         ProgramFailedError: The last repair failed too.
     """
+    offer_tables(episode)
     if not settings.whole_question or episode.flow.guards_searches:
         return await _by_programs(episode, settings)
     try:

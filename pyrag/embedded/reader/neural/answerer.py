@@ -20,6 +20,7 @@ from typing import Protocol
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.asking import plain_question
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
+from pyrag.embedded.reader.belief import believable
 from pyrag.embedded.reader.mentions import mention_of
 from pyrag.embedded.reader.neural.decode import MarkedSpan, trim
 from pyrag.embedded.reader.neural.doubts import WEAK, doubt
@@ -27,6 +28,7 @@ from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
 from pyrag.embedded.reader.reader import by_pattern, read_views
 from pyrag.embedded.reader.reader import read as read_lexically
+from pyrag.embedded.reader.rows import narrowed
 from pyrag.embedded.reader.tables import by_table, other_label, other_row
 from pyrag.embedded.reader.view import View, views
 from pyrag.embedded.words import fold
@@ -98,6 +100,10 @@ class NeuralAnswerer:
         if (mention := mention_of(query, passages)) is not None:
             return mention
         analysis = analyse(plain_question(query))
+        passages = narrowed(analysis, passages)
+        return believable(self._read(analysis, passages), analysis, passages)
+
+    def _read(self, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Reading:
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:
             return read_views(analysis, pages, passages, self.eagerness, lambda question: self.read(question, passages))

@@ -1,0 +1,178 @@
+"""`read_tables`: the whole tables that passages or documents belong to, as data for programs."""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from pyrag.episode.corpus.items import is_document
+from pyrag.episode.corpus.table_data import MAX_ROWS, TableData, has_table, is_record, of_passages, of_records
+from pyrag.episode.episode import Episode
+from pyrag.episode.program_run import ProgramRun
+from pyrag.episode.program_values import is_passage, kind_of, plain
+from pyrag.episode.recovery import ids_of
+from pyrag.episode.requests import CATALOGUE
+from pyrag.retrieval.catalogue.grouping import file_of, shown_source
+from pyrag.retrieval.catalogue.protocol import (
+    PAGE,
+    CatalogueDocument,
+    NoCatalogueError,
+    document_passages,
+    list_documents,
+)
+from pyrag.trace.model import Passage
+from pyrag_sandbox import Call, PrimitiveError, Record, bind
+
+NAME = "read_tables"
+_MAX_SCANNED = MAX_ROWS  # documents that are listed to find the records of a table
+
+
+@dataclass(frozen=True, slots=True)
+class TableReply:
+    """Reply of the catalogue. `problem` is the reason why it has no tables; empty if it could answer."""
+
+    tables: list[TableData] = field(default_factory=list)
+    problem: str = ""
+
+
+def offer_tables(episode: Episode) -> None:
+    """Let the programs of an episode read tables. Tools and inputs of the same name go first.
+
+    Args:
+        episode: The question under way.
+    """
+    if NAME not in episode.inputs:
+        episode.more = {NAME: read_tables, **episode.more}
+
+
+async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any]]:
+    """Serve `read_tables(docs)`: return the tables that passages or documents are part of, best first.
+
+    Args:
+        program_run: The run of the program.
+        call: The program's call.
+
+    Raises:
+        PrimitiveError: The retriever cannot list its documents, or the tables are too large.
+    """
+    docs = bind(call, ("docs",), {})["docs"]
+    near, documents = _arguments(program_run, docs if isinstance(docs, list) else [docs])
+    step = program_run.start(call, ", ".join(dict.fromkeys((*_sources(near), *documents))) or "no table", mode="table")
+    if not near and not documents:
+        program_run.finish(step, output="no table")
+        return []
+    episode = program_run.episode
+    reply, memo = await program_run.watched(step, _requested(episode, near, documents))
+    problem = reply.problem or _too_large(reply.tables, episode.value_bytes)
+    if problem:
+        program_run.finish(step, error=problem, memo=memo)
+        raise PrimitiveError(problem, "ValueError")
+    passages = episode.keep_passages(
+        [passage for table in reply.tables for passage in table.passages], f"the tables of {call.name}()"
+    )
+    names = ", ".join(f"{len(table.rows):,} rows of {table.source or table.title}" for table in reply.tables)
+    program_run.finish(step, output=names or "no table", passages=ids_of(passages), memo=memo)
+    return program_run.results.keep(
+        call.id,
+        [{"title": table.title, "source": shown_source(table.source), "rows": table.rows} for table in reply.tables],
+    )
+
+
+def _too_large(tables: list[TableData], value_bytes: int) -> str:
+    """Return why tables cannot cross to a program, or ""."""
+    rows = sum(len(table.rows) for table in tables)
+    if rows > MAX_ROWS:
+        return f"the tables have {rows:,} rows, over {MAX_ROWS:,}: use a tool, as in --tools table:FOLDER"
+    size = len(msgspec.json.encode([table.rows for table in tables]))
+    if size > value_bytes * 2 // 3:
+        return (
+            f"the tables take {size >> 10:,} KiB, more than a program can take: use a tool, as in --tools table:FOLDER"
+        )
+    return ""
+
+
+def _arguments(program_run: ProgramRun, docs: list[Any]) -> tuple[list[Passage], list[str]]:
+    """Return the passages that are part of a table, and the ids of documents."""
+    near: list[Passage] = []
+    documents: list[str] = []
+    for doc in docs:
+        if isinstance(doc, Record) and is_passage(doc):
+            near += filter(has_table, program_run.passages_of([doc]))
+        elif is_document(doc):
+            documents.append(str(doc.fields["id"]))
+        elif isinstance(plain(doc), str) and plain(doc).strip():
+            documents.append(str(plain(doc)))
+        elif isinstance(doc, list):
+            more = _arguments(program_run, doc)
+            near += more[0]
+            documents += more[1]
+        else:
+            raise PrimitiveError(f"{NAME}() needs passages, documents or their ids, not {kind_of(doc)}", "TypeError")
+    return near, documents
+
+
+def _sources(passages: list[Passage]) -> list[str]:
+    return [shown_source(passage.source) or passage.title for passage in passages]
+
+
+async def _requested(episode: Episode, near: list[Passage], documents: list[str]) -> tuple[TableReply, bool]:
+    request: dict[str, Any] = {"passages": [passage.id for passage in near], "documents": documents}
+    if episode.where is not None:
+        request["where"] = str(episode.where)
+    run = partial(_tables, episode, near, documents)
+    return await episode.ask(f"{CATALOGUE}tables", request, run, TableReply)
+
+
+async def _tables(episode: Episode, near: list[Passage], documents: list[str]) -> TableReply:
+    tables: list[TableData] = []
+    done: set[str] = set()
+    try:
+        for document in documents:
+            tables += await _of_document(episode, document)
+        for passage in near:
+            if not passage.source:
+                tables += of_passages([passage])
+            elif passage.source not in done:
+                done.add(passage.source)
+                tables += await _of_source(episode, passage)
+    except NoCatalogueError as error:
+        return TableReply(problem=str(error))
+    return TableReply(tables)
+
+
+async def _of_document(episode: Episode, document: str) -> list[TableData]:
+    """Return the tables of a document. A record stands for the table that it is a row of."""
+    passages = await document_passages(episode.retriever, document, episode.where)
+    if passages and is_record(passages[0].source):
+        return await _of_source(episode, passages[0])
+    return of_passages(passages) or await _of_name(episode, document)
+
+
+async def _of_source(episode: Episode, passage: Passage) -> list[TableData]:
+    """Return the tables of the file that a passage comes from; the passage's own tables first."""
+    if is_record(passage.source):
+        return await _of_name(episode, passage.source, [passage])
+    passages = await document_passages(episode.retriever, file_of(passage.source), episode.where)
+    tables = of_passages(passages or [passage])
+    return sorted(tables, key=lambda table: passage.id not in {part.id for part in table.passages})
+
+
+async def _of_name(episode: Episode, source: str, near: list[Passage] | None = None) -> list[TableData]:
+    """Return the table of the records of a file, named by its path or its last part; none if there are no records."""
+    wanted = {source, shown_source(source)}
+    records: list[CatalogueDocument] = []
+    for offset in range(0, _MAX_SCANNED, PAGE):
+        page = await list_documents(episode.retriever, episode.where, offset, PAGE)
+        records += [document for document in page if document.source in wanted and document.passages == 1]
+        if len(page) < PAGE:
+            break
+    else:
+        return [TableData(source, source, [{}] * (MAX_ROWS + 1))]  # more rows than can be read
+    if not records or not is_record(source):
+        return []
+    title = posixpath.basename(source).partition(".")[0]
+    return [of_records(title, source, records, near or [])]

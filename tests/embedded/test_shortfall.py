@@ -1,0 +1,125 @@
+"""Answers that fall short of their question are weak: one operand, one name for all, another unit."""
+
+from __future__ import annotations
+
+import pytest
+
+from pyrag import PyRAG
+from pyrag.agents.protocol import Reading
+from pyrag.embedded.question_analysis import analyse
+from pyrag.embedded.reader.belief import FALLS_SHORT, believable
+from pyrag.embedded.reader.rows import narrowed
+from pyrag.embedded.reader.shortfall import shortfall
+from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.trace.model import Passage
+
+NOTES = """The mill Orra has 64 sacks. The mill Tolv has 51 sacks.
+The Nor canal is 1.4 km long. It was opened in 1902.
+Plan Auk is led by Siv Dahl. It is finished. Plan Bun is led by Per Aune."""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many sacks do the mills Orra and Tolv have together?", "64"),
+        ("How many sacks do Orra and Tolv have?", "64"),
+        ("What is the total number of sacks?", "51"),
+        ("Altogether, how many sacks are there on the two mills?", "64"),
+        ("What is the sum of the sacks of Orra and Tolv?", "64"),
+        ("How many sacks do we have?", "64"),
+        ("How many more sacks does Orra have than Tolv?", "64"),
+        ("By how many sacks is Orra ahead of Tolv?", "64"),
+        ("What is the difference between the sacks of Orra and Tolv?", "64"),
+        ("How much longer is the Nor canal than the Sor canal?", "1.4 km"),
+        ("What is the average number of sacks?", "64"),
+        ("What percentage of the plans is finished?", "64"),
+        ("How long is the Nor canal in metres?", "1.4 km"),
+        ("How many miles long is the Nor canal?", "1.4"),
+        ("How many plans are finished?", "64"),
+        ("Who leads neither Auk nor Bun?", "Siv Dahl"),
+        ("Who leads a plan besides Siv Dahl?", "Siv Dahl"),
+        ("Who leads all plans?", "Siv Dahl"),
+        ("Who leads both plans?", "Per Aune"),
+        ("Which plans are led by Siv Dahl?", "Plan Auk"),
+        ("List the plans of Siv Dahl.", "Plan Auk"),
+        ("Which plan is not finished?", "Plan Auk"),
+        ("Which mill has the most sacks?", "Tolv"),
+        ("Are all plans finished?", "yes"),
+        ("Is every plan finished?", "no"),
+        ("Does the mill Orra or the mill Tolv have more sacks?", "no"),
+    ],
+)
+def test_parts_of_an_answer_fall_short(question: str, answer: str) -> None:
+    assert shortfall(analyse(question), NOTES, answer)
+    page = Passage("notes", "Mills and plans", NOTES)
+    weak = believable(Reading(answer, True, (0,), "found", 0.9), analyse(question), [page])
+    assert weak.confidence == FALLS_SHORT
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many sacks does Orra have?", "64"),
+        ("How many sacks does the mill Tolv have?", "51"),
+        ("How long is the Nor canal?", "1.4 km"),
+        ("How many kilometres long is the Nor canal?", "1.4 km"),
+        ("When was the Nor canal opened?", "1902"),
+        ("Who leads plan Auk?", "Siv Dahl"),
+        ("Is plan Auk finished?", "yes"),
+    ],
+)
+def test_whole_answers_are_left_as_they_are(question: str, answer: str) -> None:
+    assert shortfall(analyse(question), NOTES, answer) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("How many sacks do Orra and Tolv have together?", "Orra and Tolv have 115 sacks together.", "115"),
+        ("What is the total number of sacks?", "The total number of sacks is 115.", "115"),
+        ("How many more sacks does Orra have than Tolv?", "Orra has 13 more sacks than Tolv.", "13"),
+        ("What is the average number of sacks?", "A mill has 57 sacks on average.", "57"),
+        ("Which mill has the most sacks?", "Orra has the most sacks.", "Orra"),
+        ("Which plans are led by Siv Dahl?", "Siv Dahl leads the plans Auk and Crake.", "Auk and Crake"),
+        ("Which plan is not finished?", "The plan Bun is not finished.", "Bun"),
+        ("Are all plans finished?", "All plans are finished.", "yes"),
+        ("How many people live in Velm?", "The population of Velm is 4,200.", "4,200"),
+        ("How many pupils does the school have?", "| School | Pupils |\n|---|---|\n| Nacre | 300 |", "300"),
+        ("How many kilograms does the bell weigh?", "Bell: Greta; Weight (kg): 120", "120"),
+    ],
+)
+def test_results_that_a_passage_states_are_kept(question: str, text: str, answer: str) -> None:
+    assert shortfall(analyse(question), text, answer) == ""
+
+
+def test_passages_without_the_questions_names_are_doubted() -> None:
+    page = Passage("jade", "depots: Jade", "Depot: Jade; Pallets: 6608")
+    reading = Reading("6608", True, (0,), "found", 0.7)
+    assert believable(reading, analyse("How many pallets does the depot Sand hold?"), [page]).confidence == FALLS_SHORT
+    assert believable(reading, analyse("How many pallets does the depot Jade hold?"), [page]) == reading
+
+
+def test_tables_are_narrowed_to_the_named_row() -> None:
+    table = (
+        "Our plans.\n| Plan | Lead | State |\n|---|---|---|\n| Auk | Siv Dahl | open |\n| Bun | Per Aune | finished |"
+    )
+    page = Passage("plans", "Plans", table)
+    (narrow,) = narrowed(analyse("Is the plan Bun finished?"), [page])
+    assert narrow.text == "Our plans.\nPlan: Bun; Lead: Per Aune; State: finished"
+    assert narrowed(analyse("Are the plans Auk and Bun finished?"), [page]) == [page]
+    assert narrowed(analyse("Who leads the plan Crake?"), [page]) == [page]
+
+
+@pytest.mark.parametrize(
+    ("question", "right"),
+    [
+        ("How many sacks do the mills Orra and Tolv have together?", "115"),
+        ("How many more sacks does the mill Orra have than the mill Tolv?", "13"),
+        ("What is the length of the Nor canal in metres?", "1400"),
+        ("Are all plans finished?", "no"),
+    ],
+)
+def test_the_engine_is_right_unsure_or_silent(question: str, right: str) -> None:
+    with PyRAG(retriever=InMemoryRetriever([Passage("notes", "Mills, canals and plans", NOTES)])) as rag:
+        trace = rag.ask(question)
+    assert trace.weak or not trace.answer.known or right in trace.answer.text

@@ -1,0 +1,75 @@
+"""Wordings of questions that are computed over tables, and the programs that are written for them."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyrag.embedded.planner.program_text import whole_program
+from pyrag.embedded.planner.table_questions import TableQuestion, read_table_question, with_table
+
+NASTY = st.sampled_from(['"', "'", "\\", "{x}", "\n", "\u2028", "\x00", "'''", '"; import os #', "of", "price", "the"])
+NAMES = {"tables", "docs", "final_answer", "retrieve", "read_tables", "table_value", "answer", "ValueError"}
+
+
+@pytest.mark.parametrize(
+    ("question", "reading"),
+    [
+        ("How many employees are in Berlin?", TableQuestion("count", where="employees are in Berlin")),
+        ("How many products do we sell?", TableQuestion("count", where="products")),
+        ("What is the number of lamps in stock?", TableQuestion("count", where="lamps in stock")),
+        ("Which product has the highest price?", TableQuestion("highest", "price", show="product")),
+        ("Which of our products costs the least?", TableQuestion("lowest", "price", show="products")),
+        ("Who earns the most?", TableQuestion("highest", "salary", show="name")),
+        ("What is the lowest price?", TableQuestion("lowest", "price")),
+        ("What is the total of amount for 2025?", TableQuestion("sum", "amount", "2025")),
+        ("What is the average salary in Oslo?", TableQuestion("average", "salary", "Oslo")),
+        ("How much do Ada and Ben earn together?", TableQuestion("sum", "salary", "Ada and Ben")),
+        ("How much more does Ada earn than Ben?", TableQuestion("difference", "salary", ("Ada", "Ben"))),
+        ("How many more cows does Lia have than Moen?", TableQuestion("difference", "cows", ("Lia", "Moen"))),
+        ("How much heavier is Greta than Mina?", TableQuestion("difference", "weight", ("Greta", "Mina"))),
+        ("What is the difference in price between A1 and B2?", TableQuestion("difference", "price", ("A1", "B2"))),
+    ],
+)
+def test_computations_are_read(question: str, reading: TableQuestion) -> None:
+    assert reading in read_table_question(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who directed Alien?",
+        "When was the bridge opened?",
+        "How many children did Ada Lind have?",
+        "How many times did he win?",
+        "Which film came out first, Alien or Heat?",
+        "How long is the Nor canal?",
+        "Is the Nor canal longer than the Sor canal?",
+    ],
+)
+def test_other_questions_keep_their_program(question: str) -> None:
+    program = whole_program(question)
+    assert with_table(question, program, 5) == program
+
+
+@given(
+    st.sampled_from(
+        [
+            "How many {} are in {}?",
+            "Which {} has the highest {}?",
+            "What is the total of {} for {}?",
+            "How much more does {} cost than {}?",
+            "What is the average {} of {}?",
+        ]
+    ),
+    st.one_of(st.text(max_size=12), NASTY),
+    st.one_of(st.text(max_size=12), NASTY),
+)
+def test_text_of_questions_stays_inside_literals(form: str, first: str, second: str) -> None:
+    question = form.format(first, second)
+    tree = ast.parse(with_table(question, whole_program(question), 5))
+    assert {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} <= NAMES
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.Attribute | ast.Subscript)]
