@@ -300,3 +300,14 @@ class Agents:
             team: Team to use instead.
         """
         return replace(self, teams={**self.teams, build: team})
+
+
+class PlanReply(Protocol):
+    """Plan of an agent with its notes. Some plans also have `warnings`."""
+
+    @property
+    def note(self) -> str: ...
+    @property
+    def doubt(self) -> bool: ...
+    @property
+    def fallback(self) -> bool: ...

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
-from pyrag.agents.protocol import Agents, Answerer, FindFault, Reading, Rewritten, Written
+from pyrag.agents.protocol import Agents, Answerer, FindFault, PlanReply, Reading, Rewritten, Written
 from pyrag.agents.typed.contract import Contract
 from pyrag.episode.effects import Effects
 from pyrag.episode.flow.policy import Flow
 from pyrag.episode.ledger import Ledger
 from pyrag.episode.memo import Memo, Requests
-from pyrag.episode.plan_protocols import PlanReply, ProgramGate
 from pyrag.episode.recovery import Boost, Ladder
 from pyrag.episode.requests import AskingStep
 from pyrag.episode.speculation import PrefetchStats
@@ -30,6 +29,18 @@ from pyrag_sandbox import Call, Sandbox
 
 T = TypeVar("T")
 UnknownPolicy = Literal["repair", "allow"]
+
+
+class ProgramGate(Protocol):
+    """Gate that a program passes before it runs."""
+
+    async def pass_through(self, episode: Episode, program: Program) -> None:
+        """Raise `PyRAGError` if a program must not run.
+
+        Args:
+            episode: The question.
+            program: The program.
+        """
 
 
 @dataclass(slots=True)

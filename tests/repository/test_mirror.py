@@ -16,6 +16,7 @@ PACKAGES = {
     "sandbox": "sandbox/pyrag_sandbox",
 }
 OTHER_FOLDERS = {
+    "container": "the image of Dockerfile, which `make test-container` builds with a container engine",
     "docs": "the pages of docs/ and the README: their code blocks, links and site",
     "hostile": "servers that misbehave, for clients of several packages",
     "mcp": "the extra `mcp`, which `make test-mcp` installs in an environment of its own",

@@ -12,7 +12,7 @@ from pyrag import PyRAG, Trace
 from pyrag.agents.protocol import Reading
 from pyrag.extend import Sourced, tool
 from pyrag.trace.model import Passage
-from tests.flow.program_maker import INPUTS
+from tests.episode.flow.program_maker import INPUTS
 
 
 @dataclass

@@ -7,7 +7,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage
-from tests.flow.conftest import Desk
+from tests.episode.flow.conftest import Desk
 
 SEARCH = 'docs = retrieve("q")\nfact = answer("q", docs)\n'
 ROUTES = {

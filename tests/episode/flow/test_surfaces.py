@@ -13,7 +13,7 @@ import pytest
 from pyrag.errors import ConfigError
 from tests.cli.conftest import COMMAND, environment
 
-TOOL = "tests.flow.my_orders:order"
+TOOL = "tests.episode.flow.my_orders:order"
 DEPENDENT = 'docs = retrieve("The Seventh Seal")\norder(docs[0].id)\nfinal_answer = "done"\n'
 PLAIN = 'docs = retrieve("The Seventh Seal")\nif docs_wanted:\n    order("pen")\nfinal_answer = "done"\n'
 KEY, TRUSTED = "k-strict-0123456789abcdef", "k-trusted-0123456789abcdef"

@@ -21,7 +21,7 @@ from pyrag.settings import Settings
 from pyrag.tools.tool import as_tools, tool
 from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox
-from tests.flow.conftest import Desk
+from tests.episode.flow.conftest import Desk
 
 SEARCH = 'docs = retrieve("town")\nfact = answer("Who?", docs)\n'
 DEPENDENT = f"{SEARCH}order(fact)\nfinal_answer = fact"

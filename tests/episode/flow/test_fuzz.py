@@ -16,8 +16,8 @@ import pytest
 from pyrag import PyRAG
 from pyrag.episode.flow.analysis import dependence
 from pyrag_helpers import is_known
-from tests.flow.conftest import Desk
-from tests.flow.program_maker import INPUTS, Maker
+from tests.episode.flow.conftest import Desk
+from tests.episode.flow.program_maker import INPUTS, Maker
 
 WORLDS = (("yes", "yes", True), ("nothing to see here", "no, never", True), ("", "", False), ("12", "7", True))
 SOURCES, EFFECTS = frozenset(("retrieve", "answer")), frozenset(("order",))
