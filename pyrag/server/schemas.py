@@ -171,6 +171,19 @@ class CitationReply(BaseModel):
     step: int = Field(description="Step of the program that cited it.")
 
 
+class CoverageReply(BaseModel):
+    """Coverage of a call of `each`."""
+
+    total: int
+    answered: int
+    unknown: int = Field(description="Items whose answer is unknown.")
+    missing: int = Field(description="Items that a limit left out.")
+    what: str = Field(description="Word for the items.", examples=["documents"])
+    reason: str = Field(description="Reason why items are missing.")
+    unknown_items: list[str] = Field(description="Names of the first 50 of them.")
+    missing_items: list[str] = Field(description="Names of the first 50 of them.")
+
+
 class AskReply(BaseModel):
     """Answer to a question. If the question failed, `error` is set and the answer is `unknown`."""
 
@@ -195,20 +208,12 @@ class AskReply(BaseModel):
     item_citations: dict[str, list[int]] | None = Field(
         None, description="Numbers of the citations of each item: by position for a list, by key for an object."
     )
+    coverage: list[CoverageReply] | None = Field(
+        None, description="For a question over all documents: coverage of each call of each(), in order."
+    )
+    complete: bool | None = Field(None, description="False if a limit kept a call of each() from some of its items.")
+    output: str | None = Field(None, description="With `coverage`: what the program printed, at most 64 KiB.")
     trace: dict[str, Any] | None = None
-
-
-class CoverageReply(BaseModel):
-    """Coverage of a call of `each`."""
-
-    total: int
-    answered: int
-    unknown: int = Field(description="Items whose answer is unknown.")
-    missing: int = Field(description="Items that a limit left out.")
-    what: str = Field(description="Word for the items.", examples=["documents"])
-    reason: str = Field(description="Reason why items are missing.")
-    unknown_items: list[str] = Field(description="Names of the first 50 of them.")
-    missing_items: list[str] = Field(description="Names of the first 50 of them.")
 
 
 class ProgramReply(AskReply):

@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -27,7 +28,7 @@ from pyrag.retrieval.index import update_index
 from pyrag.server.config import ServerConfig, read_keys
 from pyrag.server.mcp.http import create_mcp_app
 from pyrag.server.service import QuestionService
-from pyrag.settings import make_settings
+from pyrag.settings import Settings, make_settings
 from tests.cli.conftest import COMMAND, environment
 
 pytestmark = pytest.mark.filterwarnings("default")  # the library's own deprecations
@@ -358,3 +359,15 @@ async def test_messages_from_files_are_read_too(tmp_path: Path) -> None:
     assert done.returncode == 0
 
     assert [json.loads(line).get("id") for line in done.stdout.splitlines()][-1:] == [1]
+
+
+@pytest.mark.parametrize(("tools", "reads"), [((), True), (("sql:orders.db",), True), (("orders:place",), False)])
+async def test_tools_of_python_may_do_more_than_read(tools: tuple[str, ...], reads: bool) -> None:
+    from pyrag.server.mcp.server import ProtocolServer
+
+    async def never() -> None: ...
+
+    server = ProtocolServer(ServerConfig(), never, Settings(tools=tools))
+    listed = (await server._list_tools(SimpleNamespace(request=None), None)).tools
+    hints = {tool.name: tool.annotations.read_only_hint for tool in listed if tool.annotations}
+    assert hints == {"ask": reads, "search": True, "open_passage": True, "run_program": reads}

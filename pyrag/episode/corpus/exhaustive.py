@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 
-READERS = frozenset(("documents", "count", "each"))
-"""Primitives that reach all documents."""
+READERS = frozenset(("documents", "count", "each", "read_tables"))
+"""Primitives that reach all documents, or all rows of a table."""
 
 FAULT = (
     "the question asks about all documents, and the program reads only the best matches of a search: use count() for "

@@ -85,5 +85,5 @@ def _session_manager(service: QuestionService) -> Any:
     async def opened() -> Tools:
         return tools
 
-    server = ProtocolServer(service.config, opened).build()
+    server = ProtocolServer(service.config, opened, next(iter(service.indexes.values())).settings).build()
     return StreamableHTTPSessionManager(server, max_request_body_size=service.config.max_body)

@@ -24,9 +24,11 @@ from pyrag.server.mcp.schemas import (
     arguments_of,
     object_schema,
 )
+from pyrag.settings import Settings
 
 _JSON = "application/json"
 _TEMPLATE_NAME = "passage"
+_READING_TOOLS = ("sql:", "table:")  # tools that cannot have effects
 Opening = Callable[[], Awaitable[Any]]
 Context = Any
 
@@ -38,9 +40,11 @@ class ProtocolServer:
         config: Configuration that names the indexes.
         opening: Function that returns the `Tools` once the service is open. Listing does not wait for it, so that a
             client gets its reply while indexes and models are still loading.
+        settings: Settings, whose tools decide whether programs only read.
     """
 
-    def __init__(self, config: ServerConfig, opening: Opening) -> None:
+    def __init__(self, config: ServerConfig, opening: Opening, settings: Settings) -> None:
+        self._only_reads = all(spec.startswith(_READING_TOOLS) for spec in settings.tools)
         self._names = list(config.indexes) or [DEFAULT_INDEX]
         self._opening = opening
 
@@ -64,7 +68,7 @@ class ProtocolServer:
     async def _list_tools(self, context: Context, _: Any) -> types.ListToolsResult:
         """Answer `tools/list` with the indexes that the caller may use."""
         names = self._allowed(context)
-        return types.ListToolsResult(tools=[_listed(tool, names) for tool in TOOLS])
+        return types.ListToolsResult(tools=[_listed(tool, names, self._only_reads) for tool in TOOLS])
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer `tools/call`. A failure is a result with `isError` and one sentence for the model to read."""
@@ -176,14 +180,16 @@ def access_of_request(context: Context) -> Access:
     return access
 
 
-def _listed(tool: ToolSpec, indexes: Sequence[str]) -> types.Tool:
+def _listed(tool: ToolSpec, indexes: Sequence[str], only_reads: bool) -> types.Tool:
+    runs_programs = tool.name in ("ask", "run_program")
+    reads = only_reads or not runs_programs
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
         input_schema=tool.input_schema(indexes),
         output_schema=object_schema(tool.result),
-        annotations=types.ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
+        annotations=types.ToolAnnotations(read_only_hint=reads, idempotent_hint=reads, open_world_hint=False),
     )
 
 

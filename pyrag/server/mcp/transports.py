@@ -39,7 +39,7 @@ async def serve_stdio(settings: Settings, config: ServerConfig) -> None:
     server_of = _protocol()
     greeted = asyncio.Event()
     opening = asyncio.create_task(_open(settings, config, greeted))
-    server = server_of(config, lambda: asyncio.shield(opening)).build()
+    server = server_of(config, lambda: asyncio.shield(opening), settings).build()
     speaking = asyncio.create_task(_speak(server, greeted))
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, speaking.cancel)
     try:
