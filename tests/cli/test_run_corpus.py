@@ -74,3 +74,28 @@ def test_coverage_is_printed_beside_an_answer(pyrag: Run, index: str) -> None:
     done = pyrag("ask", "Which documents mention Acme?", "--index", index, "--profile", "corpus")
     assert done.stdout == "Acme\n"
     assert "pyrag: 4 of 4 documents answered, 0 unknown" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many documents are there?", "4"),
+        ("List all leases that mention the bakery", "South"),
+        ("For each lease, what is the monthly rent?", "North: 4,200 euros; South: 1,750 euros; West: unknown"),
+        ("Which lease has the highest monthly rent?", "North: 4200"),
+        ("How many leases have a monthly rent above 2000 euros?", "1"),
+    ],
+)
+def test_questions_over_all_documents_print_their_value(pyrag: Run, tmp_path: Path, question: str, answer: str) -> None:
+    texts = {
+        "north": "The tenant is Berg Mills. The monthly rent is 4,200 euros.",
+        "south": "The tenant is Alpha Bakery. The monthly rent is 1,750 euros.",
+        "west": "The tenant is Gamma Freight.",
+    }
+    (tmp_path / "all/leases").mkdir(parents=True)
+    for name, text in texts.items():
+        (tmp_path / f"all/leases/{name}.md").write_text(f"# {name.capitalize()}\n\n{text}")
+    (tmp_path / "all/zebra.txt").write_text("A zebra has stripes.")
+    assert pyrag("index", "all", "--out", "ix").returncode == 0
+    asked = pyrag("ask", question, "--index", "ix", "--profile", "corpus")
+    assert (asked.returncode, asked.stdout) == (0, f"{answer}\n")

@@ -51,7 +51,7 @@ class CorpusOverview:
     Attributes:
         total: Exact number of documents.
         seen: Number of documents that the other attributes describe, which is smaller for a very large corpus.
-        folders: First folders of the documents' sources, with the number of documents in each.
+        folders: Folders, at any depth, of the documents' sources, with the number of documents in each.
         titles: Titles of the first documents.
     """
 
@@ -115,7 +115,8 @@ def overview_of(
         )
         for name, _ in having.most_common(_MAX_FIELDS)
     ]
-    folders = Counter(source.partition("/")[0] for source in sources if "/" in source and "://" not in source)
+    paths = [source.split("/")[:-1] for source in sources if "://" not in source]
+    folders = Counter(name for path in paths for name in set(path) if name.strip("."))
     return CorpusOverview(
         total, len(titles), tuple(described), tuple(folders.most_common(MAX_VALUES)), tuple(titles[:_MAX_TITLES])
     )

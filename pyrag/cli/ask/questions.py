@@ -188,9 +188,9 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
 
 def _text_of(trace: Trace) -> str:
     """Return the answer, or the value of a requested type as JSON; a text without quotation marks."""
-    if trace.returns is None or not trace.answer.known or isinstance(trace.value, str):
-        return trace.answer.text if trace.value is None else trace.value
-    return json.dumps(trace.value, ensure_ascii=False)
+    if trace.returns is None or trace.value is None:
+        return trace.answer.text
+    return trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False)
 
 
 def _shown_warnings(trace: Trace) -> list[str]:

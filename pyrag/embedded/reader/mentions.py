@@ -23,7 +23,8 @@ def mention_of(question: str, passages: Sequence[Passage]) -> Reading | None:
     match = _ASKED.fullmatch(question.strip())
     if match is None:
         return None
-    wanted = [words.split() for words in re.findall(r"[\"“]([^\"“”]+)[\"”]", match["all"])]
+    named = re.findall(r"[\"“](?:(?:the|a|an) (?=[a-z]))?([^\"“”]+)[\"”]", match["all"])
+    wanted = [words.split() for words in named]
     places = [_place_of(words, passages) for words in wanted if words]
     holding = [place for place in places if place is not None]
     enough = any if re.search(r"[\"”] or [\"“]", match["all"]) else all

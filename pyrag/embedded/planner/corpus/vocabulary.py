@@ -44,10 +44,14 @@ class Vocabulary:
 
     @cached_property
     def _title_words(self) -> frozenset[str]:
-        """Words of at least `_MIN_TITLES` titles, and of folders, in the singular."""
+        """Words of at least `_MIN_TITLES` titles, in the singular."""
         titles = Counter(word for title in self.overview.titles for word in set(_words(title)))
-        folders = {word for name, _ in self.overview.folders for word in _words(name)}
-        return frozenset(folders.union(word for word, count in titles.items() if count >= _MIN_TITLES))
+        return frozenset(word for word, count in titles.items() if count >= _MIN_TITLES)
+
+    @cached_property
+    def _folder_words(self) -> frozenset[str]:
+        """Words of folders, in the singular."""
+        return frozenset(word for name, _ in self.overview.folders for word in _words(name))
 
     def kind(self, phrase: str) -> tuple[str, Filter | None, str] | None:
         """Return the noun, filter and word of titles for a phrase that names documents; None if it names none.
@@ -63,7 +67,7 @@ class Vocabulary:
             where = self.having(name) or self._spelled(name)
             if where is not None:
                 return noun, where, ""
-        if noun != plain and noun in self._title_words:
+        if noun in self._folder_words or (noun != plain and noun in self._title_words):
             return noun, None, noun
         return None
 
