@@ -152,7 +152,7 @@ class PyRAG(EngineOwner):
         with resumable(resume, request, settings, engines.retriever) as journal:
             trace = await answer_question(
                 question, engines, settings, observer=observer, recording=recording, keep=keep, journal=journal,
-                earlier=earlier, returns=returns, gate=None if recording else gate_of(engines, settings),
+                earlier=earlier, returns=returns, gate=None if recording or resume else gate_of(engines, settings),
             )  # fmt: skip
             finish(journal, trace)
         return with_object(trace, returns)

@@ -137,9 +137,10 @@ async def run_source(
     check_observer(observer)
     program, contract = OwnProgram(source, inputs or {}), contract_of(returns)
     limited = with_filter(settings_of(settings, budget), where)
-    # A caller's budget is spent as far as it goes; the settings' limits refuse a program that exceeds them for sure.
+    # A caller's budget is spent as far as it goes; the settings' limits refuse a program that exceeds them for sure,
+    # unless it is resumed, since nobody knows what it has paid before.
     own_limits = {"calls", "cost"}.intersection(budget or ())
-    gate = None if own_limits or recording is not None else gate_of(engines, settings, plans=False)
+    gate = None if own_limits or recording is not None or resume else gate_of(engines, settings, plans=False)
     request = {"source": program.source, "inputs": program.inputs}
     with resumable(resume, request, limited, engines.retriever) as journal:
         trace = await run_own_program(

@@ -66,7 +66,7 @@ def test_bench_takes_the_profile(pyrag: Run, script: str, tmp_path: Path) -> Non
     ("options", "message"),
     [
         (("--prompts", "papers"), "no prompts folder papers and no packaged set of that name (small, fast, paper)"),
-        (("--profile", "release"), "profile must be one of paper, fast, paper-release, not 'release'"),
+        (("--profile", "release"), "profile must be one of paper, fast, corpus, paper-release, not 'release'"),
     ],
 )
 def test_an_unknown_name_lists_the_names(pyrag: Run, script: str, options: tuple[str, str], message: str) -> None:

@@ -234,7 +234,8 @@ def test_titles_that_a_planner_reads_decide_on_no_effect() -> None:
         orders.append(item)
         return "ordered"
 
-    trace = ask(Model("order('paper')\nfinal_answer = 1\n"), tools=[tool(effects=True)(order)])
+    program = "order('paper')\nfinal_answer = 1\n"
+    trace = ask(Model(program, program), tools=[tool(effects=True)(order)])
     assert trace.error is not None
     assert (trace.error.kind, orders) == ("flow", [])
     assert "told titles and metadata" in trace.error.message

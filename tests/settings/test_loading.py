@@ -101,5 +101,5 @@ def test_a_profile_is_the_lowest_layer() -> None:
 
 
 def test_an_unknown_profile_is_refused() -> None:
-    with pytest.raises(ConfigError, match="profile must be one of paper, fast, paper-release, not 'cheap'"):
+    with pytest.raises(ConfigError, match="profile must be one of paper, fast, corpus, paper-release, not 'cheap'"):
         make_settings({"profile": "cheap"})

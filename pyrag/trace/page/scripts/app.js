@@ -7,9 +7,9 @@ import { stateOf } from "./reducer.js";
 import { aboutTrace, savedRun } from "./runs.js";
 import { GONE, Refused, kept, request, serverEvents } from "./server.js";
 import { passageSheet, stepSheet } from "./sheets.js";
-import { readTrace, tracesOfFile } from "./traces.js";
-import { list, number, object, plain, texts } from "./values.js";
-import { counted, moment, shortened } from "./words.js";
+import { readOptions, readSummary, readTrace, tracesOfFile } from "./traces.js";
+import { list, number, object, plain } from "./values.js";
+import { counted, shortened } from "./words.js";
 
 export class App extends HTMLElement {
   options = { engine: "", note: "", indexes: [], methods: [], examples: [], index: "", method: "" };
@@ -117,16 +117,7 @@ export class App extends HTMLElement {
   async loadTraces(before) {
     try {
       const response = await request(`v1/traces?limit=50${before === null ? "" : `&before=${before}`}`);
-      const found = list(object(await response.json()).traces).map((one) => ({
-        id: plain(one.id),
-        created: number(one.created),
-        question: plain(one.question),
-        answer: { text: plain(one.answer), known: one.known === true },
-        error: one.error ? { kind: plain(one.error) } : null,
-        about: [plain(one.index), moment(number(one.created))].join(" · "),
-        seconds: number(one.seconds),
-        number: number(one.number),
-      }));
+      const found = list(object(await response.json()).traces).map(readSummary);
       this.traces = before === null ? found : [...this.traces, ...found];
       this.oldest = found.length === 50 ? found.at(-1).number : null;
     } catch (error) {
@@ -137,17 +128,7 @@ export class App extends HTMLElement {
 
   async loadOptions() {
     try {
-      const found = object(await (await request("v1/options")).json());
-      const [index, method] = [plain(found.index), plain(found.method)];
-      this.options = {
-        engine: plain(found.engine),
-        note: plain(found.engine_note),
-        index,
-        method,
-        indexes: texts(found.indexes),
-        methods: texts(found.methods),
-        examples: texts(found.examples),
-      };
+      this.options = readOptions(await (await request("v1/options")).json());
       this.wantsKey = false;
     } catch (error) {
       this.fail(error);
@@ -183,9 +164,7 @@ export class App extends HTMLElement {
     const { signal } = this.controller;
     this.problem = "";
     const filter = wanted.where ? `filter ${shortened(wanted.where, 80)}` : "";
-    const about = [method, this.options.engine, wanted.index ?? this.options.index, filter]
-      .filter(Boolean)
-      .join(" · ");
+    const about = [method, this.options.engine, wanted.index ?? this.options.index, filter].filter(Boolean);
     const run = {
       key: `live-${performance.now()}`,
       question,
@@ -193,7 +172,7 @@ export class App extends HTMLElement {
       events: [],
       live: true,
       began: performance.now(),
-      about,
+      about: about.join(" · "),
       trace: null,
     };
     this.run = run;
@@ -364,16 +343,11 @@ export class App extends HTMLElement {
         ? h("pyrag-editor", { key: "editor", ".data": data })
         : h("pyrag-ask", { key: "ask", ".data": data }),
       this.estimate?.view === this.view
-        ? h("pyrag-explain", { key: "estimate", ".data": { explanation: this.estimate.explanation, close: this.closeEstimate } })
+        ? h("pyrag-explain", { key: "estimate", ".data": { explanation: this.estimate.explanation, close: () => this.closeEstimate() } })
         : null,
       run ? h("pyrag-run", { key: "run", ".data": { run, level: 2, extra: link } }) : null,
     ];
   }
-
-  closeEstimate = () => {
-    this.estimate = null;
-    this.draw();
-  };
 
   list() {
     const runs = this.files.map((key) => this.runs.get(key));
@@ -397,6 +371,11 @@ export class App extends HTMLElement {
 
   closed() {
     this.sheet = null;
+    this.draw();
+  }
+
+  closeEstimate() {
+    this.estimate = null;
     this.draw();
   }
 

@@ -2,6 +2,7 @@
 
 import { Refused } from "./server.js";
 import { list, number, object, plain, texts } from "./values.js";
+import { moment } from "./words.js";
 
 export function readAnswer(value) {
   if (typeof value !== "object" || value === null) return null;
@@ -211,4 +212,33 @@ export function tracesOfFile(name, content) {
     throw new Refused(`${name} holds no trace: choose a file of pyrag ask --trace, or of the folder traces/ of a run.`);
   }
   return found;
+}
+
+// A trace in a list of the server.
+export function readSummary(value) {
+  const summary = object(value);
+  return {
+    id: plain(summary.id),
+    created: number(summary.created),
+    question: plain(summary.question),
+    answer: { text: plain(summary.answer), known: summary.known === true },
+    error: summary.error ? { kind: plain(summary.error) } : null,
+    about: [plain(summary.index), moment(number(summary.created))].join(" · "),
+    seconds: number(summary.seconds),
+    number: number(summary.number),
+  };
+}
+
+// What the server offers: its engine, indexes, methods and examples.
+export function readOptions(value) {
+  const options = object(value);
+  return {
+    engine: plain(options.engine),
+    note: plain(options.engine_note),
+    index: plain(options.index),
+    method: plain(options.method),
+    indexes: texts(options.indexes),
+    methods: texts(options.methods),
+    examples: texts(options.examples),
+  };
 }
