@@ -72,7 +72,7 @@ export class ProgramForm extends View {
         busy
           ? h("button", { key: "stop", type: "button", class: "stop", onclick: stop }, "Stop")
           : [
-              h("button", { key: "explain", type: "button", onclick: (event) => this.submit(event, true) }, "Explain"),
+              h("button", { key: "explain", type: "button", class: "quiet", onclick: (event) => this.submit(event, true) }, "Explain"),
               h("button", { key: "run", type: "submit", class: "primary" }, "Run"),
             ],
       ),
