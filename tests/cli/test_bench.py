@@ -50,6 +50,7 @@ def test_a_run_leaves_everything_and_its_table(pyrag: Run, tmp_path: Path) -> No
     assert "run holds a run with topk 5, not 3: choose another folder with --out" in other.stderr
 
 
+@pytest.mark.slow
 def test_the_answers_do_not_depend_on_who_gives_them(pyrag: Run, tmp_path: Path) -> None:
     ways = {"one": ("--concurrency", "1"), "many": ("--concurrency", "8"), "workers": ("--workers", "2")}
     found = []

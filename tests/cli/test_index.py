@@ -95,6 +95,7 @@ def test_damage_costs_no_index_its_vectors(pyrag: Run, notes: Path, tmp_path: Pa
     assert pyrag("index", "verify", "ix").returncode == 0
 
 
+@pytest.mark.slow
 def test_shards_and_types_are_options_and_stay(pyrag: Run, notes: Path) -> None:
     assert pyrag("index", "notes", "--out", "ix", "--dense", "--shards", "2", "--type", "SQ8").returncode == 0
     for _ in range(2):
@@ -106,6 +107,7 @@ def test_shards_and_types_are_options_and_stay(pyrag: Run, notes: Path) -> None:
     assert pyrag("index", "verify", "ix").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_recall_that_is_not_reached_is_said(pyrag: Run, notes: Path) -> None:
     lines = (
         json.dumps({"id": str(n), "title": f"Mill {n}", "text": f"Mill {n} has {n * n} sails."}) for n in range(300)

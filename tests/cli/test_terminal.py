@@ -77,6 +77,7 @@ def test_a_progress_bar_returns_to_its_line_start() -> None:
     assert raw.getvalue() == "\r 50 %|[31m"
 
 
+@pytest.mark.slow
 def test_documents_act_nowhere(pyrag: Run, tmp_path: Path, notes: Path) -> None:
     ask = ("ask", QUESTION, "--index", "ix")
     commands = [
@@ -97,6 +98,7 @@ def test_documents_act_nowhere(pyrag: Run, tmp_path: Path, notes: Path) -> None:
         assert not acting(in_terminal(tmp_path, *command).text), command
 
 
+@pytest.mark.slow
 def test_a_model_server_acts_nowhere(pyrag: Run, tmp_path: Path, server: ModelServer) -> None:
     server.replies |= {
         "decompose": json.dumps([f"Who is {EVIL}?"]),
@@ -130,6 +132,7 @@ def gone(folder: Path, *arguments: str, stdin: str = "") -> subprocess.Completed
         os.close(write)
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_gone_ends_any_command_quietly(pyrag: Run, tmp_path: Path) -> None:
     assert pyrag("ask", "Who directed Gravity?", "--trace", "t.json").returncode == 0
     (tmp_path / "p.py").write_text("final_answer = 1")

@@ -47,6 +47,7 @@ def fill(disk: Path, leave: int) -> None:
         file.write(b"x" * size)
 
 
+@pytest.mark.slow
 @mounts
 @pytest.mark.parametrize("more", [(), ("--resume-steps",)], ids=["plain", "steps"])
 def test_a_full_disk_is_named_and_the_run_goes_on(disk: Path, more: tuple[str, ...]) -> None:

@@ -150,6 +150,7 @@ def test_mixed_groups_are_reflected_on_and_paid_once(learned: Learned) -> None:
     assert learned.summary["calls"] == len(learned.bodies) == len(set(learned.bodies))
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_like_another(pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned) -> None:
     town.slow = 0.02
     whole = learned.summary
@@ -183,6 +184,7 @@ def _tree(folder: Path) -> dict[str, str]:
     return {str(one.relative_to(folder)): one.read_text() for one in folder.rglob("*.txt")}
 
 
+@pytest.mark.slow
 def test_a_larger_budget_goes_on_with_a_run(
     pyrag: Run, town: Town, files: Files, tmp_path: Path, learned: Learned
 ) -> None:
@@ -222,6 +224,7 @@ def test_what_cannot_be_learned_from_is_refused_in_one_sentence(
     assert town.bodies == []
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_its_own_options_only(pyrag: Run, town: Town, files: Files, tmp_path: Path) -> None:
     evolved(pyrag, town, files, "run", "--max-calls", "5")
     done = pyrag(*options(town, files, "run", "--group", "6"))

@@ -74,6 +74,7 @@ def test_the_limit_names_server_and_setting(role: str, said: str) -> None:
     assert result["peak"] < MAX_MEGABYTES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "behaviours"), [("model", BULKY_MODEL), ("retriever", BULKY_RETRIEVER)])
 def test_what_the_limit_allows_stays_small_in_memory(role: str, behaviours: dict[str, Behaviour]) -> None:
     for name, behaviour in behaviours.items():
@@ -82,6 +83,7 @@ def test_what_the_limit_allows_stays_small_in_memory(role: str, behaviours: dict
         assert "TimeoutError" not in result["ends"][0]["error"], name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("role", "name"), [("model", "endless body"), ("retriever", "a gzip bomb")])
 def test_many_calls_at_once_take_the_memory_of_one(role: str, name: str) -> None:
     result = asked(role, [BEHAVIOURS[name]], seconds=120, times=12)

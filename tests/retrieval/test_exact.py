@@ -108,6 +108,7 @@ def test_contradicting_options_are_refused(options: tuple[str, ...], message: st
     assert not (tmp_path / "ix").exists()
 
 
+@pytest.mark.slow
 def test_the_weight_of_vectors_is_a_setting_of_the_server(tmp_path: Path) -> None:
     """PYRAG_DENSE_WEIGHT and --dense-weight reach the retriever, as they do in pyrag ask."""
     (tmp_path / "dens.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PASSAGES))

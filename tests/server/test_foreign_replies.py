@@ -106,7 +106,7 @@ async def test_no_words_of_a_retriever_reach_a_client(
         assert "salaries" in logged
 
 
-@pytest.mark.parametrize("status", [0, 200, 400, 401, 404, 429, 500])
+@pytest.mark.parametrize("status", [0, 200, 400, 401, 404, 500, pytest.param(429, marks=pytest.mark.slow)])
 async def test_no_words_of_a_model_server_reach_a_client(
     status: int, server: ModelServer, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -102,6 +102,7 @@ async def test_every_question_ends_in_an_answer_or_a_named_error(server: MortalS
     assert any(trace.error is None for trace in traces[:HALF])
 
 
+@pytest.mark.slow
 async def test_no_herd_while_a_restarted_server_asks_for_patience(server: MortalServer) -> None:
     traces = await ask_all(server, down=0.0, retry_after=1.0)
     check(traces, server)

@@ -38,7 +38,7 @@ def failing_in_the_middle(body: dict[str, Any]) -> tuple[int, Any] | None:
     return (0, f"data: {json.dumps(echo(500)(body)[1])}\n\n") if body.get("stream") else None
 
 
-@pytest.mark.parametrize("status", [200, 401, 500])
+@pytest.mark.parametrize("status", [401, *(pytest.param(status, marks=pytest.mark.slow) for status in (200, 500))])
 def test_planted_keys_appear_nowhere(server: ModelServer, pyrag: Run, tmp_path: Path, status: int) -> None:
     if status != 200:
         server.refuse = echo(status)
