@@ -1,11 +1,12 @@
 """Check the built wheel and sdist: `python tools/check_distributions.py dist [vX.Y.Z]`.
 
 The wheel must hold every committed file of its packages, types and the schema of traces; the files must be small enough
-to upload; and a release's tag must be the version, with a section of its own in CHANGELOG.md.
+to upload; and a release's tag must be the version, with a dated section in CHANGELOG.md.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tarfile
@@ -70,8 +71,13 @@ def _release(tag: str) -> Iterator[str]:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     if tag and tag != f"v{version}":
         yield f"the tag {tag} is not the version {version} of pyproject.toml"
-    if tag and f"\n## {version} " not in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
-        yield f"CHANGELOG.md has no section '## {version} (DATE)': rename Unreleased"
+    if tag and not is_released(version, (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")):
+        yield f"CHANGELOG.md has no section '## {version} - YYYY-MM-DD': write the date of the release"
+
+
+def is_released(version: str, changelog: str) -> bool:
+    """Return whether a changelog has a dated section of a version."""
+    return re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", changelog, re.M) is not None
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ from pyrag.trace.verdict import judged, with_confidence
 from pyrag_sandbox import SandboxError
 
 MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # queries of programs hold the question and facts before it
+CALLS_NO_TOOLS = "calls no tools"
+"""Part of each warning about tools that cannot be called."""
 
 
 async def answer_question(
@@ -312,11 +314,11 @@ def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
     from pyrag.episode.tool_primitives import offer, offered_tools, recorded_tools
 
     if not method.calls_tools:
-        episode.warn(f"the method {method.name} calls no tools: use pyrag")
+        episode.warn(f"the method {method.name} {CALLS_NO_TOOLS}: use pyrag")
     elif recording is not None:
         offer(episode, recorded_tools(recording.tools))
     elif method.plans and not engines.agents.calls_tools:
-        episode.warn(f"the planner of {engines.agents.name} calls no tools: name a language model with --llm")
+        episode.warn(f"the planner of {engines.agents.name} {CALLS_NO_TOOLS}: name a language model with --llm")
     else:
         offer(episode, offered_tools(engines.tools))
 
@@ -329,7 +331,7 @@ def _partial(episode: Episode) -> Result:
         return Result(Answer(UNKNOWN, known=False), value=value)
     for step in reversed(episode.steps):
         if step.answer and step.answer.known:
-            episode.warn(f"partial answer: that of step {step.id + 1}, {step.query!r}")
+            episode.warn(f"partial answer: the answer of step {step.id + 1}, {step.query!r}")
             return Result(replace(step.answer, known=False), (step.id,))
     return Result(Answer(UNKNOWN, known=False))
 

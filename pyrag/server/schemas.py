@@ -208,9 +208,7 @@ class AskReply(BaseModel):
     item_citations: dict[str, list[int]] | None = Field(
         None, description="Numbers of the citations of each item: by position for a list, by key for an object."
     )
-    coverage: list[CoverageReply] | None = Field(
-        None, description="For a question over all documents: coverage of each call of each(), in order."
-    )
+    coverage: list[CoverageReply] | None = Field(None, description="Coverage of each call of each(), in order.")
     complete: bool | None = Field(None, description="False if a limit kept a call of each() from some of its items.")
     output: str | None = Field(None, description="With `coverage`: what the program printed, at most 64 KiB.")
     trace: dict[str, Any] | None = None

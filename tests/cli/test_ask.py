@@ -36,6 +36,13 @@ def test_piped_prints_the_answer_only(pyrag: Run) -> None:
     assert (done.stdout, done.stderr, done.returncode) == (f"{ANSWER}\n", "", 0)
 
 
+def test_tools_that_are_not_called_are_named(pyrag: Run, tmp_path: Path) -> None:
+    (tmp_path / "towns.csv").write_text("town,inhabitants\nAlpha,1200\n")
+    done = pyrag("ask", QUESTION, "--tools", "table:.")
+    assert (done.stdout, done.returncode) == (f"{ANSWER}\n", 0)
+    assert "calls no tools: name a language model with --llm" in one_sentence(done.stderr)
+
+
 def test_json_has_what_scripts_read(pyrag: Run) -> None:
     found = json.loads(pyrag("ask", QUESTION, "--json").stdout)
     assert {

@@ -20,6 +20,7 @@ def test_question_is_shown_with_its_lines(pyrag: Run) -> None:
     assert 'retrieve("Jed Hoyer born"' in done.stdout
     assert "after line 1" in done.stdout
     assert "low / expected / high" in done.stdout
+    assert "# 1 retrieval;" in done.stdout
     shown = json.loads(pyrag("explain", QUESTION, "--json", "--analyze").stdout)
     assert shown["happened"]["answer"] == "John William Henry II"
     assert shown["retrievals"]["low"] <= shown["happened"]["retrievals"] <= shown["retrievals"]["high"]

@@ -15,7 +15,7 @@ from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.test_blocks import Reader
 
 EXAMPLES = ROOT / "examples"
-FOLDERS = ("contracts", "database", "evaluation", "grpo", "notes", "retriever", "service")
+FOLDERS = ("contracts", "database", "evaluation", "grpo", "method", "notes", "retriever", "service")
 ELSEWHERE = {"assistants", "pyrag-plugin"}  # with tests of their own
 MAX_LINES = 80
 NOWHERE = "http://127.0.0.1:9"

@@ -91,6 +91,13 @@ def test_incomplete_distributions_are_refused(tmp_path: Path, capsys: pytest.Cap
         assert fault in printed
 
 
+def test_a_release_has_a_dated_section() -> None:
+    assert check_distributions.is_released("0.1.0", "# Changelog\n\n## 0.1.0 - 2026-12-01\n")
+    assert not check_distributions.is_released("0.1.0", "# Changelog\n\n## 0.1.0 - unreleased\n")
+    assert not check_distributions.is_released("0.1.0", "## 0.1.00 - 2026-12-01\n")
+    assert "\n## 0.1.0 - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
 def test_the_checker_of_workflows_parses() -> None:
     subprocess.run(["node", "--check", "tools/actionlint.mjs"], cwd=ROOT, check=True)

@@ -169,9 +169,9 @@ async def _many(settings: Settings, sink: Sink, form: Form, contract: Contract |
 def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
-    A known answer that is not weak leaves stderr empty, unless it rests on many documents, of which the coverage is
-    printed. In a batch, a failed question prints an empty line, so that
-    the lines of answers match the lines of questions.
+    A known answer that is not weak leaves stderr empty, unless there is coverage to print or one of the warnings of
+    `_shown_warnings`. In a batch, a failed question prints an empty line, so that the lines of answers match the
+    lines of questions.
     """
     if form.as_json:
         print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
@@ -194,14 +194,16 @@ def _text_of(trace: Trace) -> str:
 
 
 def _shown_warnings(trace: Trace) -> list[str]:
-    """Return the warnings about the question's language, about its filter, and about documents that were not read."""
+    """Return the warnings about the question's language, its filter, unused tools, and documents that were not read."""
     from pyrag.agents.engine import OTHER_LANGUAGE
     from pyrag.episode.corpus.exhaustive import FAULT
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
     from pyrag.retrieval.fusion.origin import LEFT_OUT
+    from pyrag.runtime.run import CALLS_NO_TOOLS
 
     return [
         warning
         for warning in trace.warnings
-        if any(part in warning for part in (OTHER_LANGUAGE, LEFT_OUT, FAULT)) or warning.startswith(ABOUT_FILTER)
+        if any(part in warning for part in (OTHER_LANGUAGE, LEFT_OUT, FAULT, CALLS_NO_TOOLS))
+        or warning.startswith(ABOUT_FILTER)
     ]

@@ -164,9 +164,9 @@ def _of_line(line: LineEstimate) -> str:
     if line.items is not None:
         parts.append(f"{line.items:,} items")
     if line.calls.high:
-        parts.append(f"{_range(line.calls, _count)} calls, {_count(line.tokens.expected)} tokens")
+        parts.append(f"{_counted(line.calls, 'call')}, {_count(line.tokens.expected)} tokens")
     elif line.retrievals.high:
-        parts.append(f"{_range(line.retrievals, _count)} retrievals")
+        parts.append(_counted(line.retrievals, "retrieval"))
     if line.cost is not None and line.cost.expected:
         parts.append(_money(line.cost.expected))
     if line.seconds.expected:
@@ -176,6 +176,11 @@ def _of_line(line: LineEstimate) -> str:
     if not line.sure:
         parts.append("if an answer says so")
     return "; ".join(parts) or "no calls"
+
+
+def _counted(amount: Range, noun: str) -> str:
+    shown = _range(amount, _count)
+    return f"{shown} {noun}" if shown == "1" else f"{shown} {noun}s"
 
 
 def _range(amount: Range, form: Callable[[float], str]) -> str:
