@@ -273,8 +273,8 @@ def _spelled_out(node: ast.expr) -> str:
     match node:
         case ast.JoinedStr(values=parts):
             return "".join(map(_part, parts))
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            return _part(left) + _part(right) if _spelled_out(left) + _spelled_out(right) else ""
+        case ast.BinOp(op=ast.Add()):
+            return _sum_spelled_out(node)
         case ast.BinOp(left=ast.Constant(value=str(template)), op=ast.Mod()):
             return _PERCENT.sub(_FIELD, template)
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(template)), attr="format")):
@@ -282,6 +282,19 @@ def _spelled_out(node: ast.expr) -> str:
         case ast.Constant(value=str(text)):
             return text
     return ""
+
+
+def _sum_spelled_out(node: ast.expr) -> str:
+    """Return the text of a sum, whose terms may be more than Python's stack has frames."""
+    terms: list[ast.expr] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        terms.append(node.right)
+        node = node.left
+    text = _spelled_out(node)
+    for term in reversed(terms):
+        addition = _spelled_out(term)
+        text = f"{text or _FIELD}{addition or _FIELD}" if text or addition else ""
+    return text
 
 
 def _part(node: ast.expr) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Literal, Optional, TypedDict
 
@@ -13,6 +13,22 @@ from pydantic import BaseModel, Field, field_validator
 
 from pyrag.agents.typed.contract import contract_of
 from pyrag.errors import UsageError
+
+
+@dataclass
+class Node:
+    name: str
+    parts: list[Node] = field(default_factory=list)
+
+
+class Link(BaseModel):
+    label: str
+    after: Link | None
+
+
+class Firmness(BaseModel):
+    firm: Literal["yes", "no", "unknown"]
+    note: str
 
 
 @dataclass
@@ -131,7 +147,11 @@ def test_a_misfit_names_its_place(returns: Any, value: Any, words: str) -> None:
         contract.fitted(value)
 
 
-RECURSIVE = {"$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}}}, "$ref": "#/$defs/N"}
+NODE = {
+    "type": "object", "properties": {"n": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#"}, {"type": "null"}]}},
+    "required": ["n", "next"], "additionalProperties": False,
+}  # fmt: skip
+ENDLESS = {"$defs": {"N": {"properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"]}}, "$ref": "#/$defs/N"}
 DOUBLING = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(40)} | {"d40": {}}
 
 
@@ -146,7 +166,9 @@ DOUBLING = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in ran
         ({"pattern": "x"}, "'pattern', which is not supported"),
         ({"$ref": "#/$defs/x"}, "which it does not hold"),
         ({"$ref": "https://example.org"}, "which it does not hold"),
-        (RECURSIVE, "refers to itself"),
+        ({"$ref": "#"}, "refers to itself"),
+        (ENDLESS, "refers to itself"),
+        ({"type": "object", "required": [1]}, "required must hold names"),
         ({"$defs": DOUBLING, "$ref": "#/$defs/d0"}, "more than 2,000 parts"),
     ],
 )
@@ -161,3 +183,121 @@ def test_a_loose_schema_is_checked_as_far_as_known() -> None:
     assert contract.fitted("y") == "y"
     with pytest.raises(ValueError, match="type string"):
         contract.fitted(["y"])
+
+
+def test_recursive_types_hold_values_of_four_levels() -> None:
+    node = contract_of(Node)
+    assert node is not None
+    tree = {"name": "a", "parts": [{"name": "b", "parts": [{"name": "c"}]}, {"name": 4}]}
+    made = node.object(node.fitted(tree))
+    assert made == Node("a", [Node("b", [Node("c")]), Node("4")])
+    with pytest.raises(ValueError, match=r"final_answer.parts\[0\] lacks 'name'"):
+        node.fitted({"name": "a", "parts": [{"nam": "b"}]})
+    link = contract_of(Link)
+    assert link is not None
+    assert link.object(link.fitted({"label": "a", "after": {"label": "b"}})) == Link(
+        label="a", after=Link(label="b", after=None)
+    )
+
+
+@pytest.mark.parametrize(("depth", "fits"), [(1, True), (4, True), (6, False)])
+def test_recursive_schemas_check_every_level(depth: int, fits: bool) -> None:
+    contract = contract_of(NODE)
+    assert contract is not None
+    value: Any = None
+    for number in range(depth):
+        value = {"n": number, "next": value}
+    if fits:
+        assert contract.fitted(value) == value
+    else:
+        with pytest.raises(ValueError, match="final_answer"):
+            contract.fitted(value)
+    wrong = {"n": 1, "next": {"n": 2, "next": {"n": "x", "next": None}}}
+    with pytest.raises(ValueError, match="final_answer"):
+        contract.fitted(wrong)
+
+
+@pytest.mark.parametrize(
+    ("returns", "value"),
+    [
+        ("bool", "No information on this"),
+        ("bool", "no one"),
+        ("bool", "true story"),
+        ("date", "between 4 July 1776 and 5 July 1777"),
+        ("date", "18th century"),
+        (date, "20200101"),
+        (date, "2020-W01-1"),
+        ({"type": "string", "format": "date-time"}, "20200101"),
+        ({"type": "string", "format": "time"}, "12"),
+        ({"type": "integer"}, 10**400),
+        ({"type": "number", "minimum": 0}, 10**400),
+        ({"type": "number", "multipleOf": 1e-300}, 1e300),
+        ({"type": "array", "uniqueItems": True}, [{"a": 1, "b": 2}, {"b": 2, "a": 1}]),
+        (tuple[int, str], ["b", 1]),
+        (tuple[int, str], [1, "b", 2]),
+        ({"type": "array", "prefixItems": [{"type": "integer"}], "items": False}, [1, 2]),
+    ],
+)
+def test_texts_that_only_look_like_a_value_do_not_fit(returns: Any, value: Any) -> None:
+    contract = contract_of(returns)
+    assert contract is not None
+    with pytest.raises(ValueError, match="final_answer"):
+        contract.fitted(value)
+
+
+@pytest.mark.parametrize(
+    ("returns", "value", "wanted"),
+    [
+        ("bool", "No, it was not.", False),
+        ("bool", "Yes. It is.", True),
+        ("bool", "yes it is", True),
+        ("date", "4 July 1776 (1776)", "1776-07-04"),
+        (tuple[int, str], ["1", "b"], (1, "b")),
+        ({"properties": {"a": True}}, {"a": [1]}, {"a": [1]}),
+        ({"type": "array", "uniqueItems": True}, [1, True, "1"], [1, True, "1"]),
+        (Firmness, {"firm": None, "note": "x"}, Firmness(firm="unknown", note="x")),
+    ],
+)
+def test_values_with_words_around_them_fit(returns: Any, value: Any, wanted: Any) -> None:
+    contract = contract_of(returns)
+    assert contract is not None
+    assert contract.object(contract.fitted(value)) == wanted
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"]
+    lives: int
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"]
+    tricks: list[str]
+
+
+class Home(BaseModel):
+    pet: Cat | Dog = Field(discriminator="kind")
+
+
+def test_one_of_several_forms_is_checked() -> None:
+    home = contract_of(Home.model_json_schema())
+    assert home is not None
+    assert home.fitted({"pet": {"kind": "dog", "tricks": "sit, roll"}})["pet"]["tricks"] == ["sit", "roll"]
+    with pytest.raises(ValueError, match=r"final_answer\.pet does not fit one form in oneOf"):
+        home.fitted({"pet": {"kind": "cat", "tricks": []}})
+    both = contract_of({"oneOf": [{"type": "integer"}, {"type": "number"}]})
+    assert both is not None
+    with pytest.raises(ValueError, match="oneOf"):
+        both.fitted(3)
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+def test_forms_inside_forms_are_checked_once(keyword: str) -> None:
+    schema: dict[str, Any] = {"type": "integer"}
+    value: Any = "x"
+    for _ in range(15):  # 2 ** 15 checks, if each form were checked twice
+        schema = {keyword: [{"type": "object", "properties": {"a": schema}, "required": ["a"]}, {"type": "null"}]}
+        value = {"a": value}
+    contract = contract_of(schema)
+    assert contract is not None
+    with pytest.raises(ValueError, match='must be of type integer, not "x"'):
+        contract.fitted(value)

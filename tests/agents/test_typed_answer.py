@@ -73,7 +73,7 @@ async def test_prompt_asks_for_the_type_and_schema() -> None:
         ("float", '"number", "int", "date", "bool", "str", "list[str]" or a JSON schema'),
         (3, "or a JSON schema as a dict, not '3'"),
         ({"type": "text"}, "unknown type 'text'"),
-        ({"oneOf": []}, "keyword 'oneOf', which is not supported"),
+        ({"allOf": []}, "keyword 'allOf', which is not supported"),
         ({"properties": []}, "properties must be a dict"),
         ({"minimum": "3"}, "minimum must be a number"),
         ({"items": {"items": {"pattern": "x"}}}, "keyword 'pattern'"),

@@ -41,6 +41,9 @@ def test_what_cannot_be_explained_ends_with_a_code(pyrag: Run, tmp_path: Path) -
     done = pyrag("explain", "wrong.py")
     assert (done.returncode, done.stdout) == (1, "")
     assert "Did you mean answer?" in done.stderr
+    for source in ("final_answer = (", "x = 1", "What is it?"):  # a file is never a question
+        done = pyrag("explain", "-", "--json", stdin=source)
+        assert (done.returncode, json.loads(done.stdout)["program"] in ("", source)) == (1, True)
     for arguments in (("explain", "none.py"), ("explain", " "), ("explain", QUESTION, "--method", "vanilla")):
         done = pyrag(*arguments)
         assert (done.returncode, "Traceback" in done.stderr) == (2, False)

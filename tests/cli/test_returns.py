@@ -30,7 +30,8 @@ def test_values_are_printed_as_json(pyrag: Run, tmp_path: Path) -> None:
 
 def test_run_checks_the_value(pyrag: Run, tmp_path: Path) -> None:
     (tmp_path / "p.py").write_text("final_answer = ['3 apples', 4]")
-    (tmp_path / "list.json").write_text('{"type": "array", "items": {"type": "integer"}}')
+    schema = '{"type": "array", "items": {"type": "integer"}}'
+    (tmp_path / "list.json").write_text(schema, encoding="utf-8-sig")  # as some editors of Windows save it
     assert json.loads(pyrag("run", "p.py", "--returns", "list.json").stdout) == [3, 4]
     done = pyrag("run", "p.py", "--returns", "bool")
     assert (done.stdout, done.returncode) == ("", 1)

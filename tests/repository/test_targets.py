@@ -51,7 +51,7 @@ DISTRIBUTIONS = {
 BRINGS = {
     "fastapi": {"pydantic", "starlette"},
     "inspect-ai": {"anyio"},
-    "mcp": {"anyio", "httpx2"},
+    "mcp": {"anyio", "httpx2", "mcp-types"},
     "sentence-transformers": {"torch", "transformers"},
     "transformers": {"safetensors"},
     "verl": {"hydra-core", "peft", "ray", "safetensors", "tensordict", "transformers"},

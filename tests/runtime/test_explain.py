@@ -111,6 +111,35 @@ def test_branches_on_answers_lower_the_low_estimate() -> None:
     assert [line.sure for line in explanation.lines] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("source", "high"),
+    [
+        ("final_answer = answer('1 + 1?', returns='number')", 2),
+        ("final_answer = each(documents(), 'When was it founded?', returns='date')", 80),
+        ("final_answer = [answer(c, retrieve(c), None) for c in ['Firm', 'A']]", 4),
+    ],
+)
+def test_replies_of_a_wrong_type_raise_the_high_estimate(source: str, high: int) -> None:
+    with opened(model(), recovery="none") as rag:
+        explanation = rag.explain(source)
+    assert (explanation.calls.expected, explanation.calls.high) == (high / 2, high)
+
+
+def test_a_branch_that_is_not_reached_counts_its_recoveries() -> None:
+    source = (
+        "a = answer('Who?', retrieve('Firm'))\nif not is_known(a):\n"
+        "    a = answer('Who else?', retrieve('Firm 1'))\nfinal_answer = a"
+    )
+    llm = Counted({"answer": "<answer>unknown</answer>"})
+    with opened(llm) as rag:
+        explanation = rag.explain(source, analyze=True)
+    happened = explanation.happened
+    assert happened is not None
+    assert happened.calls == 4
+    assert happened.calls in explanation.calls
+    assert happened.retrievals in explanation.retrievals
+
+
 def test_a_program_beyond_placeholders_is_counted_in_its_source() -> None:
     source = (
         "a = answer('Who founded it?', retrieve('x'))\nn = parse_number(a)\n"
@@ -120,6 +149,22 @@ def test_a_program_beyond_placeholders_is_counted_in_its_source() -> None:
         explanation = rag.explain(source)
     assert (explanation.calls.low, explanation.calls.high) == (2, 2)
     assert any("a placeholder did not do: line 2" in sentence for sentence in explanation.basis)
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("final_answer = (", "was never closed"),
+        ("import os\nfinal_answer = answer(os.getcwd())", "import of 'os' is not available"),
+        ("final_answer = answer(f'{x}?')", "name 'x' is not defined"),
+        ("n = int('many')\nfinal_answer = answer(f'{n}?')", "invalid literal"),
+    ],
+)
+def test_a_program_that_fails_before_its_first_call_is_refused(source: str, words: str) -> None:
+    llm = model()
+    with opened(llm) as rag:
+        explanation = rag.explain(source)
+    assert (words in explanation.error, explanation.exit_code, llm.calls) == (True, 1, []), explanation.error
 
 
 def test_a_wrong_program_has_no_estimate() -> None:
@@ -195,6 +240,30 @@ def test_call_sites_know_what_answers_decide() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "final_answer = answer('q')" + " + 'a'" * 1500,
+        "x = answer('q')\nif x == '0':\n    pass\n"
+        + "".join(f"elif x == '{number}':\n    pass\n" for number in range(1200))
+        + "final_answer = 1",
+    ],
+)
+def test_long_chains_are_refused_with_their_line(source: str) -> None:
+    with opened(model(), recovery="none") as rag:
+        assert "nested deeper than 60 levels" in rag.explain(source).error
+        error = rag.run(source).error
+    assert error is not None
+    assert "nested deeper than 60 levels" in error.message
+    assert [site.name for site in call_sites(source, ["answer"], {})] == ["answer"]
+
+
+def test_names_are_followed_through_long_programs() -> None:
+    steps = "".join(f"    x{number} = x{number + 1}\n" for number in range(3000))  # quadratic, if followed in passes
+    source = f"def follow():\n{steps}x3000 = answer('q')\nif x0:\n    y = answer('r')\n"
+    assert [site.sure for site in call_sites(source, ["answer"], {})] == [True, False]
+
+
 def test_tools_are_not_called() -> None:
     called = []
 
@@ -218,4 +287,5 @@ def test_files_and_questions_are_told_apart(tmp_path: Path) -> None:
 
     assert is_program("final_answer = 1")
     assert is_program("x = 1\nfinal_answer = (")
+    assert is_program("final_answer = (")
     assert not is_program("What is final_answer in pyrag?")

@@ -56,6 +56,13 @@ async def test_enumerations_are_counted_under_the_keys_filter(index: str, tmp_pa
             assert status == 200
             counts[key] = [line["items"] for line in reply["lines"]]
         assert (counts[KEY], counts[OPS]) == ([7], [3])
+        for where in ('team = "law" or team = "ops"', 'team = "law"', None):
+            source = 'final_answer = count() + count(\'team = "law"\') + len(documents(\'team in ("law", "ops")\'))'
+            body = {"source": source, "where": where, "analyze": True}
+            _, reply = await client.post("/v1/explain", body, Authorization=f"Bearer {OPS}")
+            narrowed = 0 if where == 'team = "law"' else 3
+            assert f"documents: {narrowed}, counted in the index" in reply["basis"]
+            assert (reply["lines"][0]["items"], reply["happened"]["answer"]) == (narrowed, str(2 * narrowed))
 
 
 @pytest.mark.parametrize(

@@ -1,90 +1,51 @@
-"""JSON schemas: the keywords that are checked, references inside a schema, and the check of a value."""
+"""JSON schemas: the keywords that are checked, and the check of a value."""
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
 from typing import Any
 from uuid import UUID
 
-MAX_PARTS = 2_000
-"""Maximum number of schemas inside a schema, with its references in place."""
-
-_MAX_DEPTH = 12
+_MAX_DEPTH = 32
 _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (dict,), "array": (list,), "string": (str,), "integer": (int,), "number": (int, float),
     "boolean": (bool,), "null": (type(None),),
 }  # fmt: skip
-_ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment"))
+_ANNOTATIONS = frozenset(("title", "description", "default", "examples", "$schema", "$id", "$comment", "discriminator"))
 _CHECKED = frozenset((
     "type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf", "minItems",
     "maxItems", "uniqueItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
-    "maxLength", "format",
+    "maxLength", "format", "prefixItems", "oneOf",
 ))  # fmt: skip
 _SIZES = (
     "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
     "maxLength",
 )  # fmt: skip
-_FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
-    "date": (date.fromisoformat, "a date as YYYY-MM-DD"),
-    "date-time": (datetime.fromisoformat, "a date and time as YYYY-MM-DDTHH:MM:SS"),
-    "time": (time.fromisoformat, "a time as HH:MM:SS"),
-    "uuid": (UUID, "a UUID"),
+_DAY, _TIME = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d.*"
+_FORMATS: Mapping[str, tuple[str, Callable[[str], object], str]] = {
+    "date": (_DAY, date.fromisoformat, "a date as YYYY-MM-DD"),
+    "date-time": (f"{_DAY}[Tt ]{_TIME}", datetime.fromisoformat, "a date and time as YYYY-MM-DDTHH:MM:SS"),
+    "time": (_TIME, time.fromisoformat, "a time as HH:MM:SS"),
+    "uuid": (".*", UUID, "a UUID"),
 }
-_REFERENCES = ("$defs", "definitions")
+"""Pattern, parser and description of each format that is checked."""
+
 _ROUNDING = 1e-9
-_CONTAINERS = (("properties", dict), ("required", list), ("enum", list), ("anyOf", list))
-
-
-def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with the schemas that it refers to in place of the references.
-
-    Args:
-        schema: JSON schema, whose references are `#/$defs/NAME` or `#/definitions/NAME`.
-
-    Raises:
-        ValueError: A reference leads nowhere, or to itself, or the result has more than `MAX_PARTS` schemas.
-    """
-    return dict(_Inlining(schema).of(schema, ()))
-
-
-class _Inlining:
-    """References of a schema in progress; the number of parts is limited, since references multiply."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root, self._count = root, 0
-
-    def of(self, part: Any, inside: tuple[str, ...]) -> Any:
-        self._count += 1
-        if self._count > MAX_PARTS:
-            raise ValueError(f"the schema in returns has more than {MAX_PARTS:,} parts: simplify it")
-        if isinstance(part, list):
-            return [self.of(item, inside) for item in part]
-        if not isinstance(part, Mapping):
-            return part
-        hidden = _REFERENCES if part is self._root else ()
-        own = {name: item for name, item in part.items() if name not in hidden}
-        if not isinstance(reference := own.get("$ref"), str):
-            return {name: self.of(item, inside) for name, item in own.items()}
-        if reference in inside or reference == "#":
-            raise ValueError(f"the schema in returns refers to itself by {reference[:80]!r}: write the levels out")
-        del own["$ref"]
-        return {**self.of(self._target(reference), (*inside, reference)), **self.of(own, inside)}
-
-    def _target(self, reference: str) -> Mapping[str, Any]:
-        place: Any = self._root
-        for name in reference.removeprefix("#").strip("/").split("/"):
-            place = place.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(place, Mapping) else None
-        if not isinstance(place, Mapping) or not reference.startswith("#/"):
-            raise ValueError(f"the schema in returns refers to {reference[:80]!r}, which it does not hold")
-        return place
+_CONTAINERS = (
+    ("properties", dict), ("required", list), ("enum", list), ("anyOf", list), ("oneOf", list), ("prefixItems", list),
+)  # fmt: skip
 
 
 def is_number(value: Any) -> bool:
-    """Return True for a finite number."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    """Return True for a finite number, of a size that JSON's readers agree on."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def check_schema(schema: Any, place: str, *, strict: bool = True, depth: int = 0) -> None:
@@ -99,8 +60,10 @@ def check_schema(schema: Any, place: str, *, strict: bool = True, depth: int = 0
     Raises:
         ValueError: The schema is malformed, nested too deeply, or has a keyword that is refused.
     """
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-        raise ValueError(f"{place} is not a JSON schema of at most {_MAX_DEPTH} levels")
+    if not isinstance(schema, dict):
+        raise ValueError(f"{place} is not a JSON schema")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"{place} is nested too deeply: at most {_MAX_DEPTH} levels are possible")
     if strict and (unknown := sorted(map(str, schema.keys() - _CHECKED - _ANNOTATIONS))):
         known = ", ".join(sorted(_CHECKED))
         raise ValueError(f"{place} has the keyword {unknown[0]!r}, which is not supported: use {known}")
@@ -116,6 +79,8 @@ def _check_keywords(schema: Mapping[str, Any], place: str) -> None:
     for name, kind in _CONTAINERS:
         if not isinstance(schema.get(name, kind()), kind):
             raise ValueError(f"{place}: {name} must be a {kind.__name__}")
+    if not all(isinstance(name, str) for name in schema.get("required", ())):
+        raise ValueError(f"{place}: required must hold names")
     for name in _SIZES:
         if name in schema and not is_number(schema[name]):
             raise ValueError(f"{place}: {name} must be a number")
@@ -124,7 +89,8 @@ def _check_keywords(schema: Mapping[str, Any], place: str) -> None:
 def _parts(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     """Yield the schemas inside a schema, with their places."""
     yield from ((part, f"property {name}") for name, part in schema.get("properties", {}).items())
-    yield from ((part, "anyOf") for part in schema.get("anyOf", []))
+    for name in ("anyOf", "oneOf", "prefixItems"):
+        yield from ((part, name) for part in schema.get(name, []))
     if "items" in schema:
         yield schema["items"], "items"
     if not isinstance(schema.get("additionalProperties", True), bool):
@@ -135,6 +101,24 @@ def types_of(schema: Mapping[str, Any]) -> list[Any]:
     """Return the names of the types that a schema allows; empty for all types."""
     types = schema.get("type", [])
     return types if isinstance(types, list) else [types]
+
+
+def forms_of(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the forms of which a value has one; empty for a schema without `anyOf` and `oneOf`."""
+    forms: list[Mapping[str, Any]] = schema.get("anyOf") or schema.get("oneOf") or []
+    return forms
+
+
+def item_schema(schema: Mapping[str, Any], number: int) -> Mapping[str, Any]:
+    """Return the schema of an item of an array.
+
+    Args:
+        schema: Schema of the array.
+        number: Position of the item, from 0.
+    """
+    first = schema.get("prefixItems", ())
+    item: Mapping[str, Any] = first[number] if number < len(first) else schema.get("items", {})
+    return item
 
 
 def takes_null(schema: Mapping[str, Any]) -> bool:
@@ -163,8 +147,7 @@ def check(value: Any, schema: Mapping[str, Any], place: str) -> None:
         raise ValueError(f"{place} must be one of {json.dumps(schema['enum'], ensure_ascii=False)[:200]}")
     if "const" in schema and not _equal(value, schema["const"]):
         raise ValueError(f"{place} must be {json.dumps(schema['const'], ensure_ascii=False)[:200]}")
-    if schema.get("anyOf") and not any(fits(value, part) for part in schema["anyOf"]):
-        raise ValueError(_fault_of_forms(value, schema["anyOf"], place))
+    _check_forms(value, schema, place)
     _check_inside(value, schema, place)
 
 
@@ -172,15 +155,27 @@ def _equal(value: Any, other: Any) -> bool:
     return bool(value == other) and isinstance(value, bool) == isinstance(other, bool)
 
 
-def _fault_of_forms(value: Any, forms: Any, place: str) -> str:
-    """Return the fault of a value in the only form besides null, or that it has none of several forms."""
-    others = [form for form in forms if not takes_null(form)]
-    if len(others) == 1 and value is not None:
-        try:
-            check(value, others[0], place)
-        except ValueError as error:
-            return str(error)
-    return f"{place} fits none of the forms in anyOf"
+def _check_forms(value: Any, schema: Mapping[str, Any], place: str) -> None:
+    """Check that a value has one of several forms. Each form is checked once, since forms may hold forms."""
+    for name, fault in (("anyOf", "fits none of the forms in anyOf"), ("oneOf", "does not fit one form in oneOf")):
+        forms = schema.get(name)
+        if not forms:
+            continue
+        faults = [_fault(value, form, place) for form in forms]
+        fitting = faults.count("")
+        if fitting == 1 or (fitting and name == "anyOf"):
+            continue
+        others = [text for text, form in zip(faults, forms, strict=True) if value is None or not takes_null(form)]
+        raise ValueError(others[0] if len(others) == 1 and not fitting else f"{place} {fault}")
+
+
+def _fault(value: Any, schema: Mapping[str, Any], place: str) -> str:
+    """Return what is wrong with a value; empty if it satisfies the schema."""
+    try:
+        check(value, schema, place)
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _check_inside(value: Any, schema: Mapping[str, Any], place: str) -> None:
@@ -191,10 +186,10 @@ def _check_inside(value: Any, schema: Mapping[str, Any], place: str) -> None:
         _check_format(value, schema.get("format"), place)
     elif isinstance(value, list):
         _within(len(value), schema.get("minItems"), schema.get("maxItems"), f"the number of items of {place}")
-        if schema.get("uniqueItems") is True and any(item in value[:number] for number, item in enumerate(value)):
+        if schema.get("uniqueItems") is True and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
             raise ValueError(f"{place} holds an item twice")
         for number, item in enumerate(value):
-            check(item, schema.get("items", {}), f"{place}[{number}]")
+            check(item, item_schema(schema, number), f"{place}[{number}]")
     elif isinstance(value, dict):
         _check_object(value, schema, place)
 
@@ -204,15 +199,19 @@ def _check_number(value: float, schema: Mapping[str, Any], place: str) -> None:
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     if (above is not None and value <= above) or (below is not None and value >= below):
         raise ValueError(f"{place} is {value:g}, not between {above} and {below}")
-    if (step := schema.get("multipleOf")) and abs(value / step - round(value / step)) > _ROUNDING:
+    times = value / step if (step := schema.get("multipleOf")) else 0.0
+    if not math.isfinite(times) or abs(times - round(times)) > _ROUNDING:
         raise ValueError(f"{place} is {value:g}, which is not a multiple of {step:g}")
 
 
 def _check_format(text: str, name: Any, place: str) -> None:
-    parse, words = _FORMATS.get(name, (None, "")) if isinstance(name, str) else (None, "")
+    if not isinstance(name, str) or name not in _FORMATS:
+        return
+    pattern, parse, words = _FORMATS[name]
     try:
-        if parse is not None:
-            parse(text)
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(text)
+        parse(text)
     except ValueError:
         raise ValueError(f"{place} must be {words}, not {json.dumps(text, ensure_ascii=False)[:60]}") from None
 
@@ -228,8 +227,8 @@ def _check_object(value: Mapping[str, Any], schema: Mapping[str, Any], place: st
 
 
 def _has_type(value: Any, name: str) -> bool:
-    if name == "integer" and isinstance(value, float):
-        return value.is_integer()
+    if name in ("integer", "number") and not isinstance(value, bool):
+        return is_number(value) and (name == "number" or float(value).is_integer())
     return isinstance(value, _JSON_TYPES[name]) and (name == "boolean") == isinstance(value, bool)
 
 
@@ -240,11 +239,7 @@ def fits(value: Any, schema: Mapping[str, Any]) -> bool:
         value: The value, as JSON.
         schema: Schema that `check_schema` accepted.
     """
-    try:
-        check(value, schema, "value")
-    except ValueError:
-        return False
-    return True
+    return not _fault(value, schema, "value")
 
 
 def _within(size: float, smallest: float | None, largest: float | None, place: str) -> None:

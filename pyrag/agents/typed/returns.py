@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrag.agents.typed.json_schema import check, check_schema, inlined, is_number, types_of
+from pyrag.agents.typed.json_schema import check, check_schema, is_number, types_of
+from pyrag.agents.typed.references import inlined
 from pyrag_helpers.date_forms import find_dates
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.names import split_list
@@ -15,7 +17,11 @@ from pyrag_helpers.numbers import parse_number
 from pyrag_helpers.unknown import is_unknown
 
 MAX_SCHEMA_BYTES = 16 * 1024
-_TRUE, _FALSE = frozenset(("yes", "true", "y")), frozenset(("no", "false", "n"))
+_TRUE = frozenset(("yes", "true", "y"))
+_TRUTH = re.compile(  # the word itself, or with a clause: "no information" and "true story" are neither
+    r"(yes|no|true|false|y|n)(?:\W*\Z|\s*[,;:!–—]|\s+-|\.\s+(?!\d)|\s+(?:it|he|she|they|this|that|there|these|those)\b)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +157,14 @@ def _day(text: str) -> str:
 
 def _date(text: str) -> str:
     """Return a date as YYYY-MM-DD, or as YYYY-MM or YYYY if the text says no more."""
-    day = parse_date(text)
-    form = next(iter(find_dates(text)))
+    day, forms = parse_date(text), find_dates(text)
+    first, *others = ((form.year, form.month, form.day) for form in forms)
+    if any(part != own for other in others for part, own in zip(other, first, strict=True) if part and own):
+        raise ValueError(f"it holds several dates: {text[:80]!r}")
+    if forms[0].span > 1:
+        raise ValueError(f"it is a period of {forms[0].span} years, not a date: {text[:80]!r}")
     written = day.isoformat()
-    return written if form.day else written[:7] if form.month else written[:4]
+    return written if first[2] else written[:7] if first[1] else written[:4]
 
 
 def _number(text: str) -> int | float:
@@ -165,9 +175,9 @@ def _number(text: str) -> int | float:
 
 
 def _truth(text: str) -> bool:
-    word = text.strip().strip(".!").split(",")[0].split(" ")[0].casefold()
-    if word in _TRUE or word in _FALSE:
-        return word in _TRUE
+    match = _TRUTH.match(text.strip())
+    if match is not None:
+        return match[1].casefold() in _TRUE
     raise ValueError(f"it is neither yes nor no: {text[:80]!r}")
 
 

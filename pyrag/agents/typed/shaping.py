@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyrag.agents.typed.json_schema import check, fits, is_number, takes_null, types_of
+from pyrag.agents.typed.json_schema import check, fits, forms_of, is_number, item_schema, takes_null, types_of
 from pyrag.agents.typed.returns import Returns, is_missing, is_scalar, read_scalar
 from pyrag_helpers.names import split_list
 
@@ -67,17 +67,24 @@ def _shaped(value: Any, schema: Mapping[str, Any]) -> Any:
         return int(value)
     if fits(value, schema) and not (is_missing(value) and takes_null(schema)):
         return value
-    if is_missing(value) and takes_null(schema):
-        return None
-    schema = _form_of(value, schema)
+    if is_missing(value):
+        return None if takes_null(schema) else _choice_of_unknown(schema, value)
+    if forms := [form for form in forms_of(schema) if not takes_null(form)]:
+        candidates = [_shaped(value, form) for form in forms]
+        return next((item for item, form in zip(candidates, forms, strict=True) if fits(item, form)), candidates[0])
     types = types_of(schema)
     if "object" in types:
         return _object(value, schema)
     if isinstance(value, list) and ("array" in types or not types):
-        return [_shaped(item, schema.get("items", {})) for item in value]
+        return [_shaped(item, item_schema(schema, number)) for number, item in enumerate(value)]
     if isinstance(value, str) and "array" in types:
-        return [_shaped(item, schema.get("items", {})) for item in split_list(value)]
+        return [_shaped(item, item_schema(schema, number)) for number, item in enumerate(split_list(value))]
     return _scalar(value, schema)
+
+
+def _choice_of_unknown(schema: Mapping[str, Any], value: Any) -> Any:
+    """Return the choice that means "unknown" itself; the value if there is no such choice."""
+    return next((choice for choice in schema.get("enum", ()) if choice and is_missing(choice)), value)
 
 
 def _scalar(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -94,14 +101,6 @@ def _scalar(value: Any, schema: Mapping[str, Any]) -> Any:
         return read_scalar(value, schema)
     except ValueError:
         return value  # the check of the whole value names the place
-
-
-def _form_of(value: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the form of `anyOf` that a value fits once it is shaped; the schema itself without `anyOf`."""
-    forms = [form for form in schema.get("anyOf", ()) if not takes_null(form)]
-    if not forms:
-        return schema
-    return next((form for form in forms if fits(_shaped(value, form), form)), forms[0])
 
 
 def _object(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -141,5 +140,5 @@ def _field(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the only form of a schema besides null; the schema itself if there are several."""
-    forms = [form for form in schema.get("anyOf", ()) if not takes_null(form)]
+    forms = [form for form in forms_of(schema) if not takes_null(form)]
     return forms[0] if len(forms) == 1 else schema

@@ -44,9 +44,11 @@ def run(
         DataError: A file of traces cannot be read.
     """
     program = source_of(text) if text == "-" or _is_file(text) else None
-    values = inputs_of(inputs, inputs_file)
+    has_program = bool(inputs or inputs_file or program is not None)
+    values = inputs_of(inputs, inputs_file) if has_program else None
     earlier = [trace for file in traces for trace in load_traces(file)]
-    explanation = asyncio.run(_explained(program or text, values, settings, earlier, analyze=analyze))
+    source = text if program is None else program
+    explanation = asyncio.run(_explained(source, values, settings, earlier, analyze=analyze))
     if as_json:
         print_json(explanation.as_object())
     elif explanation.error:
@@ -59,7 +61,7 @@ def run(
 
 
 async def _explained(
-    text: str, inputs: Mapping[str, Any], settings: Settings, traces: Sequence[Trace], *, analyze: bool
+    text: str, inputs: Mapping[str, Any] | None, settings: Settings, traces: Sequence[Trace], *, analyze: bool
 ) -> Explanation:
     async with PyRAG.from_settings(settings) as rag:
         return await rag.aexplain(text, inputs, analyze=analyze, traces=traces)

@@ -42,7 +42,7 @@ class Form:
         if self.returns is None or not (self.returns.endswith(".json") or Path(self.returns).is_file()):
             return contract_of(self.returns)
         try:
-            schema = json.loads(Path(self.returns).read_text(encoding="utf-8"))
+            schema = json.loads(Path(self.returns).read_text(encoding="utf-8-sig"))
         except (OSError, ValueError, RecursionError) as error:
             raise UsageError(f"cannot read the schema {self.returns}: {error}") from None
         if not isinstance(schema, dict):

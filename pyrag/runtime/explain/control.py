@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -18,12 +19,14 @@ class CallSite:
     Attributes:
         sure: False if an answer decides whether the call is made.
         repeats: True if an answer decides how often it is made.
+        typed: True if a reply that is not of the requested type is asked for again.
     """
 
     line: int
     name: str
     sure: bool = True
     repeats: bool = False
+    typed: bool = False
 
 
 def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]) -> tuple[CallSite, ...]:
@@ -40,21 +43,23 @@ def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]
         return ()
     names = frozenset(primitives)
     walk = _Walk(names, _tainted(tree, _ANSWERING | tools.keys()))
-    walk.visit(tree, sure=True, repeats=False)
+    walk.visit(tree)
     return tuple(sorted(walk.sites, key=lambda site: site.line))
 
 
 def _tainted(tree: ast.AST, sources: frozenset[str]) -> frozenset[str]:
     """Return the names that may depend on a source's result, and the sources."""
-    tainted = set(sources)
-    while True:
-        before = len(tainted)
-        for node in ast.walk(tree):
-            for targets, value in _bindings(node):
-                if not tainted.isdisjoint(_names(value)):
-                    tainted |= set(targets)
-        if len(tainted) == before:
-            return frozenset(tainted)
+    targets_of: dict[str, list[list[str]]] = defaultdict(list)  # by each name in the value that is bound
+    for node in ast.walk(tree):
+        for targets, value in _bindings(node):
+            for name in set(_names(value)):
+                targets_of[name].append(targets)
+    tainted, todo = set(sources), list(sources)
+    while todo:
+        for targets in targets_of.pop(todo.pop(), ()):
+            todo += [name for name in targets if name not in tainted]
+            tainted.update(targets)
+    return frozenset(tainted)
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[list[str], ast.AST]]:
@@ -74,6 +79,11 @@ def _bindings(node: ast.AST) -> Iterator[tuple[list[str], ast.AST]]:
                 yield list(_names(value)), argument
 
 
+def _is_typed(node: ast.Call) -> bool:
+    """Return True for a call with a third argument, `returns`, or with arguments that are not in the source."""
+    return len(node.args) > 2 or any(keyword.arg in ("returns", None) for keyword in node.keywords)
+
+
 def _names(node: ast.AST) -> Iterator[str]:
     return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
@@ -85,16 +95,20 @@ class _Walk:
         self._primitives, self._tainted = primitives, tainted
         self.sites: list[CallSite] = []
 
-    def visit(self, node: ast.AST, *, sure: bool, repeats: bool) -> None:
-        """Add the calls inside a node.
+    def visit(self, tree: ast.AST) -> None:
+        """Add the calls inside a program, which may be nested more deeply than Python's stack allows.
 
         Args:
-            node: Part of the program.
-            sure: Whether it is reached for sure.
-            repeats: Whether an answer decides how often.
+            tree: The program.
         """
+        todo: list[tuple[ast.AST, bool, bool]] = [(tree, True, False)]
+        while todo:
+            todo += reversed([*self._visited(*todo.pop())])
+
+    def _visited(self, node: ast.AST, sure: bool, repeats: bool) -> Iterator[tuple[ast.AST, bool, bool]]:
+        """Add a node if it is a call, and yield its parts, each with whether it is reached for sure, and repeated."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._primitives:
-            self.sites.append(CallSite(node.lineno, node.func.id, sure, repeats))
+            self.sites.append(CallSite(node.lineno, node.func.id, sure, repeats, _is_typed(node)))
         test = getattr(node, "test", None) if isinstance(node, _TESTED) else None
         decided = test is not None and self._depends(test)
         over = getattr(node, "iter", None) if isinstance(node, ast.For) else None
@@ -105,7 +119,7 @@ class _Walk:
         for child in ast.iter_child_nodes(node):
             first = child is test or child is over
             inside = first or not (decided or looped or isinstance(child, ast.ExceptHandler))
-            self.visit(child, sure=sure and inside, repeats=repeats or (looped and not first))
+            yield child, sure and inside, repeats or (looped and not first)
 
     def _depends(self, node: ast.AST) -> bool:
         return not self._tainted.isdisjoint(_names(node))

@@ -135,12 +135,19 @@ class DryRun:
         items: Exact number of documents or items that each step enumerated, by its id.
         sections: Largest number of sections of the documents that a step reads, by its id.
         problem: Reason why the program did not come to its end with placeholders; empty if it did.
+        is_slow: Whether the run was ended since it took too long.
     """
 
     steps: tuple[Step, ...] = ()
     items: Mapping[int, int] = field(default_factory=dict)
     sections: Mapping[int, int] = field(default_factory=dict)
     problem: str = ""
+    is_slow: bool = False
+
+    @property
+    def fault(self) -> str:
+        """The problem of a program that fails before its first call, so that no placeholder is the reason."""
+        return "" if self.steps or self.is_slow else self.problem
 
 
 async def dry_run(episode: Episode, program: Program, samples: Sequence[Passage], reply_tokens: int) -> DryRun:
@@ -153,7 +160,7 @@ async def dry_run(episode: Episode, program: Program, samples: Sequence[Passage]
         reply_tokens: Tokens of an answer's reply.
     """
     aside = _aside(episode, samples, reply_tokens)
-    problem = ""
+    problem, is_slow = "", False
     try:
         async with asyncio.timeout(_SECONDS):
             outcome, _ = await run_program(aside, program)
@@ -161,13 +168,13 @@ async def dry_run(episode: Episode, program: Program, samples: Sequence[Passage]
             place = f"line {outcome.error.line}: " if outcome.error.line else ""
             problem = f"{place}{outcome.error.type}: {shorten(outcome.error.message, 200)}"
     except TimeoutError:
-        problem = f"it took longer than {_SECONDS:g} s"
+        problem, is_slow = f"it took longer than {_SECONDS:g} s", True
     except (PyRAGError, SandboxError) as error:
         problem = shorten(str(error), 200)
     finally:
         await aside.aclose()
     sections = {step.id: step.topk for step in aside.steps if step.primitive == "each" and step.topk}
-    return DryRun(tuple(aside.steps), _items(aside.steps), sections, problem)
+    return DryRun(tuple(aside.steps), _items(aside.steps), sections, problem, is_slow)
 
 
 def _items(steps: Iterable[Step]) -> dict[int, int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyrag._io.lines import lines_of
+from pyrag.agents.typed.typed_answer import RETRIES
 from pyrag.episode.ledger import QuestionBudget
 from pyrag.runtime.explain.control import CallSite
 from pyrag.runtime.explain.dry_run import DryRun
@@ -133,8 +134,7 @@ class Estimator:
 
     def _of_steps(self, steps: Sequence[Step]) -> _Amounts:
         """Return the amounts of steps of one primitive on one line."""
-        place = (steps[0].line, steps[0].primitive)
-        site = next((site for site in self.sites if (site.line, site.name) == place), CallSite(*place))
+        site = self._site(steps[0])
         usage = sum((step.usage for step in steps), Usage())
         searches = usage.retrievals + sum(step.primitive in _SEARCHING for step in steps)
         share = len({shape_of(step.query) for step in steps}) / len(steps)  # equal queries are asked once
@@ -142,10 +142,16 @@ class Estimator:
         sure = site.sure and not site.repeats
         sections = max(self.run.sections.get(step.id, 1) for step in steps)
         times = Range(share if sure else 0.0, 1.0, float(sections * (_OFTEN if site.repeats else 1)))
-        prompt, reply = self._sized(usage, times)
-        base = _Amounts(times.times(answers), times.times(searches), prompt, reply)
+        calls = replace(times, high=times.high * _replies(site))
+        prompt, reply = self._sized(usage, calls)
+        base = _Amounts(calls.times(answers), times.times(searches), prompt, reply)
         recovers = answers and self.rates.most_recoveries and any(map(_recovers, steps))
-        return base + self._recoveries(answers, usage, times) if recovers else base
+        return base + self._recoveries(answers, usage, times, _replies(site)) if recovers else base
+
+    def _site(self, step: Step) -> CallSite:
+        """Return the call in the source that made a step."""
+        place = (step.line, step.primitive)
+        return next((site for site in self.sites if (site.line, site.name) == place), CallSite(*place))
 
     def _sized(self, usage: Usage, times: Range) -> tuple[Range, Range]:
         """Return the tokens of prompts and replies."""
@@ -153,9 +159,9 @@ class Estimator:
         prompt, reply = usage.prompt_tokens * self.rates.tokens_ratio, usage.completion_tokens
         return _product(sizes, times).times(prompt), _product(_REPLIES, times).times(reply)
 
-    def _recoveries(self, answers: int, usage: Usage, times: Range) -> _Amounts:
+    def _recoveries(self, answers: int, usage: Usage, times: Range, replies: int) -> _Amounts:
         rates = self.rates
-        calls = Range(0.0, rates.recovery * answers, rates.most_recoveries * answers * times.high)
+        calls = Range(0.0, rates.recovery * answers, rates.most_recoveries * answers * times.high * replies)
         searches = Range(0.0, rates.recovery * answers, rates.most_searches * answers * times.high)
         prompt = usage.prompt_tokens * rates.tokens_ratio / max(answers, 1) * _DEEPER
         reply = usage.completion_tokens / max(answers, 1)
@@ -171,8 +177,9 @@ class Estimator:
             return _Amounts(retrievals=times)
         if site.name not in ("answer", "each"):
             return _Amounts()
-        prompt, reply = self._sized(self._usual(), times)
-        return _Amounts(times, NOTHING, prompt, reply)
+        calls = replace(times, high=times.high * _replies(site) * (1 + self.rates.most_recoveries))
+        prompt, reply = self._sized(self._usual(), calls)
+        return _Amounts(calls, Range(0.0, 0.0, self.rates.most_searches * times.high), prompt, reply)
 
     def _usual(self) -> Usage:
         """Return the mean tokens of the answers that the dry run reached."""
@@ -285,9 +292,15 @@ class Estimator:
             "low": (0.0, 0.0), "expected": (rates.recovery, rates.recovery),
             "high": (rates.most_recoveries, rates.most_searches),
         }[side] if _recovers(step) and rates.most_recoveries else (0.0, 0.0)  # fmt: skip
-        calls = max(step.usage.model_calls, 1) * (1 + tries)
-        rounds = 1 + tries if step.primitive == "answer" else math.ceil(calls / rates.in_flight)
+        again = _replies(self._site(step)) if side == "high" else 1
+        calls = max(step.usage.model_calls, 1) * (1 + tries) * again
+        rounds = (1 + tries) * again if step.primitive == "answer" else math.ceil(calls / rates.in_flight)
         return rounds * call + (searches + min(step.usage.retrievals, 1)) * search, calls * call
+
+
+def _replies(site: CallSite) -> int:
+    """Return the maximum number of replies to one request of a call."""
+    return 1 + RETRIES if site.typed and site.name in ("answer", "each") else 1
 
 
 def _recovers(step: Step) -> bool:

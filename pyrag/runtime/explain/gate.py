@@ -107,12 +107,13 @@ class CostGate:
         rates = self._rates(episode, samples, Pace.of(measured), measured)
         estimate = Estimator(program.source, run, sites, rates).estimate()
         used = episode.ledger.usage
+        fault = "" if self.plans else run.fault  # a planner repairs its program
         spent = used if rates.calls_model else replace(used, model_calls=0)
         return Explanation(
             title=episode.question, program=program.source, lines=estimate.lines, calls=estimate.calls,
             answers=estimate.answers, retrievals=estimate.retrievals, tokens=estimate.tokens, seconds=estimate.seconds,
             cost=estimate.cost, basis=_basis(rates, samples, measured, history, run), warnings=tuple(episode.warnings),
-            planning=replace(spent, cost=episode.ledger.budget.price(spent)),
+            planning=replace(spent, cost=episode.ledger.budget.price(spent)), error=fault, exit_code=1 if fault else 0,
         )  # fmt: skip
 
     def _rates(self, episode: Episode, samples: Samples, pace: Pace, measured: list[CallSample]) -> Rates:

@@ -9,7 +9,7 @@ from statistics import fmean, median
 from pyrag.llm.pace import CallSample
 from pyrag.runtime.explain.explanation import Range
 
-DEFAULT_SECONDS = Range(0.2, 1.0, 10.0)
+DEFAULT_SECONDS = Range(0.005, 1.0, 10.0)
 """Seconds of a call, if none has been measured."""
 
 _LOW, _HIGH = 0.6, 1.6  # range of a call's time around the expected one

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyrag.agents.typed.json_schema import types_of
+from pyrag.agents.typed.json_schema import forms_of, types_of
 from pyrag.agents.typed.returns import Returns
 
 _TRUTH = re.compile(r"^(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would)\b", re.IGNORECASE)
@@ -51,7 +51,7 @@ class Placeholders:
     def _of_schema(self, schema: Mapping[str, Any], query: str) -> Any:
         if "const" in schema or schema.get("enum"):
             return schema["const"] if "const" in schema else schema["enum"][0]
-        if forms := schema.get("anyOf"):
+        if forms := forms_of(schema):
             return self._of_schema(forms[0], query)
         kind = next((name for name in types_of(schema) if name != "null"), "string")
         if kind == "object":

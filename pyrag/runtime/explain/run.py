@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -24,14 +25,17 @@ if TYPE_CHECKING:
     from pyrag.trace.model import Trace
 
 
+_SETS_RESULT = re.compile(rf"\s*{RESULT}\s*=[^=]")
+
+
 def is_program(text: str) -> bool:
-    """Return True for Python that sets `final_answer`, and False for a question."""
+    """Return True for Python that sets `final_answer`, right or wrong, and False for a question."""
     if RESULT not in text:
         return False
     try:
         ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "\n" in text.strip()  # a wrong program, whose fault is reported
+        return "\n" in text.strip() or _SETS_RESULT.match(text) is not None  # its fault is reported
     return True
 
 
@@ -50,7 +54,7 @@ async def explain(
 
     Args:
         text: The question, or the source of a program.
-        inputs: Values that the program finds by name.
+        inputs: Values that the program finds by name; None for a text that may be a question.
         engines: Agents, retriever and sandbox. Only the planner is asked, unless `analyze` is set.
         settings: The settings.
         where: Filter of passages, which narrows the settings' own.
@@ -62,7 +66,7 @@ async def explain(
         UsageError: The question or program is empty or too long, or an input is not a JSON value.
         ConfigError: The method writes no program.
     """
-    own = OwnProgram(text, inputs or {}) if inputs or is_program(text) else None
+    own = OwnProgram(text, inputs or {}) if inputs is not None or is_program(text) else None
     return await explain_question(
         own.title if own else text, own, engines, with_filter(settings, where), analyze=analyze, observer=observer,
         traces=traces,
