@@ -23,7 +23,8 @@ KINDS = (
 )
 COLUMN_KINDS = (
     frozenset(("price", "cost", "costs", "fee", "amount", "charge", "expensive", "rate")),
-    frozenset(("amount", "sum", "total", "value", "revenue", "sales", "turnover")),
+    frozenset(("amount", "sum", "total", "value")),
+    frozenset(("revenue", "sales", "turnover")),
     frozenset(("salary", "pay", "wage", "wages", "earnings", "income", "earn", "earns", "paid")),
     frozenset(("weight", "mass", "heavy", "weigh", "weighs")),
     frozenset(("length", "long", "distance")),
@@ -44,4 +45,7 @@ NEGATIVE = frozenset(
 TRUE = frozenset(("yes", "true", "x", "y", "1", "done", "ja"))
 FALSE = frozenset(("no", "false", "n", "0", "none", "", "nein"))
 MONEY = frozenset("euro euros dollar dollars pound pounds eur usd gbp chf crowns francs".split())  # noqa: SIM905
+UNIT_COLUMNS = frozenset("currency ccy unit uom währung devise einheit".split())  # noqa: SIM905
+"""Names of columns that hold the unit of a row's numbers."""
+
 MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905

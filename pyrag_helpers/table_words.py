@@ -13,7 +13,17 @@ from typing import Any
 from pyrag_helpers.measures.units import read_unit
 from pyrag_helpers.numbers import parse_number
 from pyrag_helpers.numerals import decimal_mark
-from pyrag_helpers.table_vocabulary import COLUMN_KINDS, FALSE, KINDS, MONEY, MONTHS, NEGATIVE, PLAIN, TRUE
+from pyrag_helpers.table_vocabulary import (
+    COLUMN_KINDS,
+    FALSE,
+    KINDS,
+    MONEY,
+    MONTHS,
+    NEGATIVE,
+    PLAIN,
+    TRUE,
+    UNIT_COLUMNS,
+)
 
 Row = Mapping[str, Any]
 
@@ -348,6 +358,10 @@ def numbers_of(rows: Sequence[Row], name: str) -> list[tuple[Row, Decimal]]:
         number, unit = (value, "") if isinstance(value, int | float) else _figure(value, name)
         units.add(unit)
         numbers.append((row, Decimal(str(number))))
+    for other in rows[0] if rows else ():
+        if other != name and folded(other) in UNIT_COLUMNS:
+            units.update(folded(row.get(other, "")) for row, _ in numbers)
+            units.discard("")
     if len(units) > 1:
         raise ValueError(f"the numbers of the column {name!r} have different units: {', '.join(sorted(units))}")
     return numbers

@@ -34,7 +34,7 @@ def table_value(
     if how not in HOW:
         raise ValueError(f"how must be one of {', '.join(HOW)}, not {how!r}")
     reasons: list[str] = []
-    values: dict[str | int | float, int] = {}
+    values: list[tuple[str | int | float, int, Sequence[Row]]] = []
     words = set(folded(" ".join((column, show, where if isinstance(where, str) else " ".join(where)))).split())
     for title, rows in _tables(tables):
         try:
@@ -42,13 +42,16 @@ def table_value(
         except ValueError as error:
             reasons.append(str(error))
             continue
-        values[value] = max(values.get(value, 0), len(words.intersection(folded(title).split())))
-    best = [value for value, shared in values.items() if shared == max(values.values())]
-    if len(best) > 1:
-        raise ValueError(f"{len(best)} tables fit and differ: pass the rows of one of them")
+        values.append((value, len(words.intersection(folded(title).split())), rows))
+    words_shared = max((shared for _, shared, _ in values), default=0)
+    best = [(value, rows) for value, shared, rows in values if shared == words_shared]
     if not best:
         raise ValueError(reasons[0] if reasons else "there is no table to compute over: retrieve other passages")
-    return best[0]
+    value, rows = best[0]
+    adds = how in ("count", "sum")  # equal parts of a whole are not the whole
+    if any(other != value or (adds and other_rows != rows) for other, other_rows in best[1:]):
+        raise ValueError(f"{len(best)} tables fit and differ: pass the rows of one of them")
+    return value
 
 
 def _tables(tables: Sequence[Any]) -> Iterable[tuple[str, Sequence[Row]]]:
@@ -90,13 +93,14 @@ def _two(title: str, rows: Sequence[Row], column: str, where: str | Sequence[str
     if isinstance(where, str) or len(where) != 2:
         raise ValueError("a difference needs the names of two rows: where=(first, second)")
     name = column_of(rows, column)
-    values = []
+    pair: list[Row] = []
     for part in where:
         numbers = numbers_of(matching(title, rows, part), name)
         if len(numbers) != 1:
             raise ValueError(f"{len(numbers)} rows fit {part!r}, and a difference needs one")
-        values.append(numbers[0][1])
-    return values[0], values[1]
+        pair.append(numbers[0][0])
+    (_, first), (_, second) = numbers_of(pair, name)  # of both, which must have one unit
+    return first, second
 
 
 def _measured(rows: Sequence[Row], name: str, number: Decimal) -> str | int | float:

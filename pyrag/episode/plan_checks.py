@@ -309,14 +309,17 @@ def is_sentence(text: str) -> bool:
     return not _VERBS.isdisjoint(words) or (len(words) >= _SENTENCE and text.rstrip().endswith((".", "!")))
 
 
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
+
+
 def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each sub-query whose names and numbers appear in no text of the program."""
-    texts = " ".join(
-        node.value for node in facts.nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    ).casefold()
+    written = (node.value for node in facts.nodes if isinstance(node, ast.Constant))
+    texts = " ".join(str(value) for value in written if isinstance(value, str | int | float)).casefold()
+    texts = _THOUSANDS.sub("", texts)
     for query in sub_queries:
-        names = names_in(query)
-        if names and not any(name in texts for name in names):
+        names = names_in(_THOUSANDS.sub("", query))
+        if names and not any(name.rstrip(".,;:!?") in texts for name in names):
             yield Problem(f"the sub-query {query!r} never appears in the program")
 
 

@@ -148,6 +148,7 @@ def test_each_and_extreme_keep_the_documents_own_citations(rag: PyRAG) -> None:
     highest = max(asked, key=lambda d: d.cap)
     trace = rag.ask("Which ops contract from 2019 has the highest penalty cap?")
     assert (listed(trace), trace.value[0]["value"]) == ([highest.title], highest.cap)
+    assert any("check that all have one unit" in warning for warning in trace.warnings)
     assert [trace.passages[citation.passage].title for citation in trace.citations] == [highest.title]
 
 
@@ -209,13 +210,89 @@ def test_other_questions_are_left_to_the_other_rules(question: str) -> None:
     assert program(question) == ""
 
 
+def mixed() -> CorpusOverview:
+    """Return an overview of contracts with amounts as texts, mails in one file, and files without metadata."""
+    contracts: list[dict[str, Any]] = [
+        {"type": "contract", "city": city, "signed": f"202{n % 4}-0{1 + n % 9}-11", "amount": amount}
+        for n, (city, amount) in enumerate([("Berlin", 500), ("Oslo", "1,200 EUR"), ("Berlin", "300 EUR")] * 4)
+    ]
+    del contracts[0]["amount"]
+    mails = [{"sender": PEOPLE[n % 3], "recipient": PEOPLE[n % 2], "attachments": n % 4} for n in range(9)]
+    sources = (
+        [f"x/{n}.md" for n in range(12)]
+        + ["x/mails.jsonl"] * 9
+        + [f"x/client_policies/vegan/{n}.txt" for n in range(6)]
+    )
+    fields = [*contracts, *mails, *({} for _ in range(6))]
+    return overview_of(27, fields, sources, [f"n{n}" for n in range(27)])
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("What is the total amount of all contracts?", ['parse_number(doc.metadata["amount"])', "sum(values)"]),
+        ("What is the total amount of contracts signed in 2021?", ['signed >= \\"2021\\"', "sum(values)"]),
+        ("Which contract has the highest amount?", ['parse_number(doc.metadata["amount"]) == best']),
+        ("How many contracts have an amount of more than 400 EUR?", ['parse_number(doc.metadata["amount"]) > 400']),
+        ("How many contracts with an amount between 200 and 400 are there?", ["200 <= parse_number("]),
+        ("How many contracts in Berlin were signed after 2021?", ['city = \\"Berlin\\" and signed >= \\"2022\\"']),
+        ("How many contracts were signed in 2021 or 2022?", [" or "]),
+        ("How many contracts were signed before March 2021?", ['signed < \\"2021-03\\"']),
+        ("Which contract was signed last?", ['doc.metadata["signed"]']),
+        ("What is the most recent contract?", ["max(values", 'doc.metadata["signed"]']),
+        ("What are the cities of all contracts?", ['doc.metadata["city"]']),
+        ("How many contracts are in Berlin but not from 2021?", ['city = \\"Berlin\\"']),
+        ("How many mails did Ada Lind send?", ['sender = \\"Ada Lind\\"']),
+        ("How many mails did Ada Lind receive?", ['recipient = \\"Ada Lind\\"']),
+        ("How many emails from Bo Chan to Ada Lind are there?", ["sender", "recipient"]),
+        ("How many mails have no attachments?", ["attachments <= 0 or not exists attachments"]),
+        ("How many mails have more than 2 attachments?", ["attachments > 2"]),
+        ("What is the total number of attachments of all mails?", ['doc.metadata["attachments"]', "sum(values)"]),
+        ("How many policies are there?", ["polic(?:y|ie)"]),
+        ("List all vegan policies", ["polic(?:y|ie)", "vegan"]),
+        ("How many files are in the folder vegan?", ["vegan"]),
+        ("Which policies use butter or eggs?", ['mention \\"butter\\" or \\"eggs\\"?']),
+        ("How many policies are by Ada Lind?", ["each(docs"]),
+    ],
+)
+def test_conditions_are_read_by_the_documents_own_metadata(question: str, parts: list[str]) -> None:
+    source = program(question, mixed())
+    ast.parse(source)
+    for part in parts:
+        assert part in source
+
+
+def test_amounts_in_another_currency_are_not_compared() -> None:
+    assert "parse_number(" in program("How many contracts have an amount above 400 euros?", mixed())
+    assert "parse_number(" not in program("How many contracts have an amount above 400 dollars?", mixed())
+
+
+def test_documents_without_the_metadata_are_named() -> None:
+    meaning = read_corpus_question("What is the total amount of all contracts?", mixed())
+    assert meaning is not None
+    assert "1 of 12 documents have no 'amount' in their metadata" in meaning.note
+    plain = read_corpus_question("How many contracts are in Berlin?", mixed())
+    assert plain is not None
+    assert plain.note == ""
+
+
+def test_values_that_cannot_be_compared_are_listed() -> None:
+    fields = [{"kind": "bond", "price": price} for price in ("5 EUR", "7 USD", "9 EUR")]
+    overview = overview_of(3, fields, [f"{n}.md" for n in range(3)], ["a", "b", "c"])
+    for question in ("Which bond has the highest price?", "What is the total price of all bonds?"):
+        meaning = read_corpus_question(question, overview)
+        assert meaning is not None
+        assert (meaning.use, meaning.field) == ("each", "price")
+        assert "are not all numbers of one unit" in meaning.note
+
+
 def test_unknown_values_are_not_cut_into_filters() -> None:
     assert "legal mention" not in program("Which contracts with team legal mention Acme?")
     assert "mention" in program("Which contracts with team legal mention Acme?")
     assert 'author = \\"Jane Roe\\"' in program("How many memos have the author Jane Roe?")
 
 
-CALLED = {"documents", "count", "each", "len", "str", "zip", "re.search", "re.sub", "same_entity"}
+CALLED = {"documents", "count", "each", "len", "str", "zip", "re.search", "re.sub", "same_entity", "parse_number"}
 
 
 def test_hostile_text_stays_inside_literals() -> None:

@@ -122,3 +122,33 @@ def test_ambiguous_columns_and_cells_are_refused() -> None:
         table_value(rows, "count", where="from Oslo")
     with pytest.raises(ValueError, match="limit"):
         table_value(rows, "count", where="more than 3")
+
+
+def test_amounts_with_a_column_of_currencies_are_not_mixed() -> None:
+    rows = [
+        {"Team": "IT", "Amount": 300, "Currency": "EUR"},
+        {"Team": "HR", "Amount": 200, "Currency": "USD"},
+        {"Team": "HR", "Amount": 50, "Currency": "USD"},
+    ]
+    for how in ("sum", "average", "highest", "lowest"):
+        with pytest.raises(ValueError, match="different units: eur, usd"):
+            table_value(rows, how, column="amount")
+    assert table_value(rows, "sum", column="amount", where="HR") == 250
+    with pytest.raises(ValueError, match="different units"):
+        table_value(
+            [{"A": "x", "Price": "$5"}, {"A": "y", "Price": "€4"}], "difference", column="price", where=("x", "y")
+        )
+
+
+def test_equal_parts_of_several_tables_are_not_the_whole() -> None:
+    parts = [{"title": name, "rows": [{"Order": f"{name}{n}", "Amount": 5} for n in (1, 2)]} for name in "ab"]
+    for how in ("count", "sum"):
+        with pytest.raises(ValueError, match="2 tables fit"):
+            table_value(parts, how, column="amount")
+    assert table_value(parts, "highest", column="amount") == 5
+    assert table_value([parts[0], parts[0]], "sum", column="amount") == 10
+
+
+def test_amounts_are_not_revenue() -> None:
+    with pytest.raises(ValueError, match="no column"):
+        table_value([{"Department": "IT", "Amount": 3}], "sum", column="revenue")

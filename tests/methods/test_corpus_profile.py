@@ -173,12 +173,14 @@ WORDINGS: dict[bool, tuple[str, ...]] = {
         "Which contracts mention Acme?", "For each contract, what is the penalty cap?", "How many permits per year?",
         "Which of the contracts has the highest cap?", "What is the average fee of all permits?",
         "How many contracts were signed by Ada or Bo?", "Which contracts do not state a cap?",
+        "Who wrote the most memos?",
     ),
     False: (
         "Who founded Acme?", "How many people live in Paris?", "How many children did Ada Lind have?",
         "Which of the two films was released first?", "Which film came out first, Alpha or Beta?",
         "How many albums did Prince release?", "When was the author of Alpha born?", "What is the capital of France?",
-        "How many years was she in office?",
+        "How many years was she in office?", "What are the ingredients of Apple tart 1?",
+        "Which contract does Acme have?",
     ),
 }  # fmt: skip
 

@@ -140,3 +140,18 @@ def test_replays_need_no_index(rag: PyRAG, tmp_path: Path) -> None:
     (tmp_path / "record.jsonl").write_bytes(b"\n".join(map(encoded, trace.exchanges)))
     with PyRAG(f"replay:{tmp_path / 'record.jsonl'}", retriever=InMemoryRetriever([])) as other:
         assert value_of(other.run(source)) == 7
+
+
+def test_like_tables_of_other_files_are_not_forgotten(tmp_path: Path) -> None:
+    """A search may return rows of one file only, though the question means all of them."""
+    (tmp_path / "docs").mkdir()
+    for year in (2023, 2024, 2025):
+        rows = "".join(f"{year}-{n},Foo,{n}\n" for n in range(30))
+        (tmp_path / f"docs/orders_{year}.csv").write_text(f"order,customer,amount\n{rows}{year}-x,Foo,{year - 2000}\n")
+    done = CliRunner().invoke(app, ["index", str(tmp_path / "docs"), "--out", str(tmp_path / "index")])
+    assert done.exit_code == 0, done.output
+    with PyRAG(retriever=str(tmp_path / "index")) as opened:
+        for question in ("How many orders are there?", "What is the total amount?"):
+            trace = opened.ask(question)
+            assert trace.weak or not trace.answer.known
+        assert opened.ask("What is the total amount of orders 2024?").answer.text == str(435 + 24)

@@ -45,6 +45,15 @@ class FieldOverview:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentOverview:
+    """Title, source and metadata of a document; `fields` holds the fields whose values are scalars or lists of them."""
+
+    title: str
+    source: str
+    fields: tuple[tuple[str, Scalar | tuple[Scalar, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CorpusOverview:
     """Overview of the documents that a question may see.
 
@@ -53,6 +62,7 @@ class CorpusOverview:
         seen: Number of documents that the other attributes describe, which is smaller for a very large corpus.
         folders: Folders, at any depth, of the documents' sources, with the number of documents in each.
         titles: Titles of the first documents.
+        documents: The documents that the other attributes describe.
     """
 
     total: int = 0
@@ -60,6 +70,7 @@ class CorpusOverview:
     fields: tuple[FieldOverview, ...] = ()
     folders: tuple[tuple[str, int], ...] = ()
     titles: tuple[str, ...] = ()
+    documents: tuple[DocumentOverview, ...] = ()
 
 
 class CorpusPlanner(Planner, Protocol):
@@ -97,6 +108,7 @@ def overview_of(
     counts: dict[str, Counter[tuple[type, Scalar]]] = {}
     having: Counter[str] = Counter()
     listed: set[str] = set()
+    metadata = list(metadata)
     for fields in metadata:
         for name, value in fields.items():
             values = list(value) if isinstance(value, list | tuple) else [value]
@@ -117,9 +129,26 @@ def overview_of(
     ]
     paths = [source.split("/")[:-1] for source in sources if "://" not in source]
     folders = Counter(name for path in paths for name in set(path) if name.strip("."))
-    return CorpusOverview(
-        total, len(titles), tuple(described), tuple(folders.most_common(MAX_VALUES)), tuple(titles[:_MAX_TITLES])
+    documents = tuple(
+        DocumentOverview(title, source, tuple(_scalars(fields)))
+        for title, source, fields in zip(titles, sources, metadata, strict=False)
     )
+    return CorpusOverview(
+        total,
+        len(titles),
+        tuple(described),
+        tuple(folders.most_common(MAX_VALUES)),
+        tuple(titles[:_MAX_TITLES]),
+        documents,
+    )
+
+
+def _scalars(fields: Mapping[str, Any]) -> Iterable[tuple[str, Scalar | tuple[Scalar, ...]]]:
+    for name, value in fields.items():
+        if isinstance(value, list | tuple):
+            yield name, tuple(item for item in value if isinstance(item, Scalar))
+        elif isinstance(value, Scalar):
+            yield name, value
 
 
 def describe(overview: CorpusOverview) -> str:

@@ -17,6 +17,8 @@ from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.quantity_asked import other_unit, uncounted
 from pyrag.embedded.words import fold
 from pyrag.trace.sentences import split_sentences
+from pyrag_helpers.measures.amounts import read_amounts
+from pyrag_helpers.measures.units import NO_UNIT
 
 _NUMBER = re.compile(
     r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozens?|hundreds?|thousands?)\b", re.I
@@ -35,7 +37,7 @@ _COMBINING = (
             rf"|\b(?:together|combined|altogether|in (?:total|sum|all)|overall|jointly|adding|summing)\b.*\b{_ASKS_NUMBER}\b"
             r"|\b(?:together|combined|altogether|in (?:total|sum|all)|jointly)\b"
             rf"|\b{_ASKS_NUMBER}\b.*\b(?:the|these|those|our|all) (?:two|three|four|five|six|seven|eight|nine|ten)\b"
-            r"|\b(?:sum|totals?) of\b|\btotal (?:number|amount|sum|cost|costs|price|expenses?|spending|sales|revenue|hours|time)\b"
+            r"|\b(?:sum|totals?) of\b|\btotal (?:[a-z]+ ){1,3}of\b.*\band\b|\btotal (?:number|amount|sum|cost|costs|price|expenses?|spending|sales|revenue|hours|time)\b"
             r"|\bcombined (?:[a-z]+ )?[a-z]+ of\b|\b(?:add up|adds up|amounts?) to\b.*\btogether\b|\bgrand total\b",
             re.I,
         ),
@@ -140,6 +142,7 @@ def shortfall(analysis: QuestionAnalysis, text: str, answer: str) -> str:
         or _incomplete(question, evidence, answer)
         or other_unit(question, text, evidence, answer)
         or uncounted(question, text, evidence, answer)
+        or _several_amounts(question, answer)
     )
 
 
@@ -166,6 +169,15 @@ def _uncombined(question: str, evidence: Sequence[str], answer: str) -> str:
         if asked.search(question) and _NUMBER.search(answer) and not _any(stated, evidence):
             return f"{name} is asked for, and this is one value of it"
     return ""
+
+
+def _several_amounts(question: str, answer: str) -> str:
+    """Return why an answer is not the single amount that is asked for: "3 m long and 240 cm"."""
+    if not re.match(r"how (?!many times|old)[a-z]+\b", question, re.I):
+        return ""
+    amounts = [amount for amount, _ in read_amounts(re.sub(r"\([^)]*\)", " ", answer))]
+    counted = [amount for amount in amounts if amount.unit is not NO_UNIT or not 1500 <= amount.value <= 2100]
+    return "one amount is asked for, and these are several" if len(counted) > 1 else ""
 
 
 def _of_one_name(question: str, evidence: Sequence[str], answer: str) -> str:

@@ -40,10 +40,12 @@ _WORDINGS = tuple(
         r".{0,20}\b(?:all|every|each)\b",
         rf"^\W*(?:please )?(?:list|enumerate) (?:the |our )?{_NOUNS}\b",
         r"\b(?:for|of|in|from|across|by|over) (?:each|every|all)\b",
-        rf"^\W*(?:what|which) (?:of (?:the|our|all) )?{_NOUNS} {_PLURAL_VERB}\b",
+        r"^\W*(?:what|which) (?!(?:is|are|was|were|does|do|did)\b|\w+ does\b)"
+        rf"(?:of (?:the|our|all) )?{_NOUNS} {_PLURAL_VERB}\b",
         rf"^\W*(?:what|which|who) (?:one )?of (?:the|our|all(?: the)?) {_NOUNS}\b",
         r"^\W*(?:what|which) (?:[\w-]+ ){1,3}(?:has|have|had|is|was) the "
         r"(?:highest|lowest|largest|smallest|longest|shortest|most|fewest|least|latest|earliest|newest|oldest)\b",
+        rf"^\W*(?:who |which (?:[\w-]+ ){{1,3}})(?:has |have |had )?(?:[\w-]+ )?the (?:most|fewest) {_NOUNS}\W*$",
     )
 )
 _CHOICE = re.compile(

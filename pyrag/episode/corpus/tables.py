@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -137,8 +138,9 @@ async def _tables(episode: Episode, near: list[Passage], documents: list[str]) -
             if not passage.source:
                 tables += of_passages([passage])
             elif passage.source not in done:
-                done.add(passage.source)
-                tables += await _of_source(episode, passage)
+                more = await _of_source(episode, passage, near)
+                done.update((passage.source, *(table.source for table in more)))
+                tables += more
     except NoCatalogueError as error:
         return TableReply(problem=str(error))
     return TableReply(tables)
@@ -152,27 +154,46 @@ async def _of_document(episode: Episode, document: str) -> list[TableData]:
     return of_passages(passages) or await _of_name(episode, document)
 
 
-async def _of_source(episode: Episode, passage: Passage) -> list[TableData]:
-    """Return the tables of the file that a passage comes from; the passage's own tables first."""
+async def _of_source(episode: Episode, passage: Passage, near: Sequence[Passage] = ()) -> list[TableData]:
+    """Return the tables of the file that a passage comes from; the passage's own tables first.
+
+    Args:
+        episode: The question under way.
+        passage: The passage.
+        near: Passages of a search. With them, files of records with the same columns follow, since it may miss them.
+    """
     if is_record(passage.source):
-        return await _of_name(episode, passage.source, [passage])
+        return await _of_name(episode, passage.source, near)
     passages = await document_passages(episode.retriever, file_of(passage.source), episode.where)
     tables = of_passages(passages or [passage])
     return sorted(tables, key=lambda table: passage.id not in {part.id for part in table.passages})
 
 
-async def _of_name(episode: Episode, source: str, near: list[Passage] | None = None) -> list[TableData]:
+async def _of_name(episode: Episode, source: str, near: Sequence[Passage] = ()) -> list[TableData]:
     """Return the table of the records of a file, named by its path or its last part; none if there are no records."""
     wanted = {source, shown_source(source)}
-    records: list[CatalogueDocument] = []
+    files: dict[str, list[CatalogueDocument]] = {}
     for offset in range(0, _MAX_SCANNED, PAGE):
         page = await list_documents(episode.retriever, episode.where, offset, PAGE)
-        records += [document for document in page if document.source in wanted and document.passages == 1]
+        for document in page:
+            if document.passages == 1:
+                files.setdefault("" if document.source in wanted else document.source, []).append(document)
         if len(page) < PAGE:
             break
     else:
         return [TableData(source, source, [{}] * (MAX_ROWS + 1))]  # more rows than can be read
+    records = files.pop("", [])
     if not records or not is_record(source):
         return []
-    title = posixpath.basename(source).partition(".")[0]
-    return [of_records(title, source, records, near or [])]
+    columns = _columns(records)
+    alike = {name: rows for name, rows in files.items() if near and is_record(name) and _columns(rows) == columns}
+    return [
+        of_records(
+            posixpath.basename(name).partition(".")[0], name, rows, [each for each in near if each.source == name][:1]
+        )
+        for name, rows in {source: records, **alike}.items()
+    ]
+
+
+def _columns(records: list[CatalogueDocument]) -> set[str]:
+    return {name for record in records for name in record.metadata}

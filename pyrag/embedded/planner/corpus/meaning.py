@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from pyrag.agents.python_text import literal
 from pyrag.retrieval.filters.tree import Filter
 
 Use = Literal["count", "list", "each", "extreme", "extreme value", "total", "average"]
@@ -35,20 +36,75 @@ class TextFact:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataTest:
+    """Test of a metadata field that no filter makes, as a Python expression over `doc`."""
+
+    field: str
+    expression: str
+    is_negated: bool = False
+
+    @property
+    def condition(self) -> str:
+        """Python expression over `doc` that is true for documents that are meant."""
+        test = f"not ({self.expression})" if self.is_negated else self.expression
+        return f"{literal(self.field)} in doc.metadata and {test}"
+
+    def negated(self) -> MetadataTest:
+        """Return the opposite test, which documents without the field do not pass either."""
+        return replace(self, is_negated=not self.is_negated)
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """Conditions of a question: filters of metadata, and facts in the text."""
+
+    filters: tuple[Filter, ...] = ()
+    facts: tuple[TextFact, ...] = ()
+    tests: tuple[MetadataTest, ...] = ()
+    words: tuple[str, ...] = ()
+
+    def __add__(self, other: Conditions) -> Conditions:
+        return Conditions(
+            self.filters + other.filters,
+            self.facts + other.facts,
+            self.tests + other.tests,
+            self.words + other.words,
+        )
+
+    def negated(self) -> Conditions | None:
+        """Return the opposite of a single condition; None for several."""
+        if self.words or len(self.tests) > 1 or (self.tests and (self.filters or self.facts)):
+            return None
+        if self.tests:
+            return Conditions(tests=(self.tests[0].negated(),))
+        match self.filters, self.facts:
+            case (where,), ():
+                return Conditions((where.negated(),))
+            case (), (fact,):
+                denied = replace(fact, absent=True) if fact.test == "True" else replace(fact, test=f"not ({fact.test})")
+                return None if fact.absent else Conditions(facts=(denied,))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class SelectedDocuments:
     """Documents that a question is about.
 
     Attributes:
         noun: Word for one document.
         where: Filter of metadata.
-        word: Word that titles or folders must have; empty for none.
+        words: Words that titles or paths must have.
+        tests: Tests of metadata that no filter makes.
         facts: Facts in the documents' text.
+        base: Filter of the documents that the noun names, without the other conditions.
     """
 
     noun: str = "document"
     where: Filter | None = None
-    word: str = ""
+    words: tuple[str, ...] = ()
+    tests: tuple[MetadataTest, ...] = ()
     facts: tuple[TextFact, ...] = ()
+    base: Filter | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +116,8 @@ class CorpusQuestion:
         field: Metadata field that holds this answer; empty if the texts are asked.
         returns: Type of the answers; empty for texts.
         is_lowest: Whether the lowest value is meant, not the highest.
+        value: Python expression over `doc` for the value of `field`.
+        note: Remark on documents that metadata leaves out; empty for none.
     """
 
     use: Use
@@ -68,3 +126,5 @@ class CorpusQuestion:
     field: str = ""
     returns: str = ""
     is_lowest: bool = False
+    value: str = ""
+    note: str = ""

@@ -5,11 +5,11 @@ Text of the question and of metadata gets into a program only inside string lite
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from pyrag.agents.python_text import literal
 from pyrag.embedded.planner.corpus.meaning import CorpusQuestion, SelectedDocuments, TextFact
+from pyrag.embedded.planner.corpus.vocabulary import naming_pattern
 
 
 def corpus_program(meaning: CorpusQuestion) -> str:
@@ -26,13 +26,15 @@ def corpus_queries(meaning: CorpusQuestion) -> tuple[str, ...]:
 
 def _program(meaning: CorpusQuestion) -> Iterator[str]:
     selection = meaning.selection
-    if meaning.use == "count" and not selection.facts and not selection.word:
+    if meaning.use == "count" and not (selection.facts or selection.words or selection.tests):
         yield f"final_answer = count({_filter(selection)})"
         return
     yield f"docs = documents({_filter(selection)})"
-    if selection.word:
-        word = literal(rf"(?i)\b{re.escape(selection.word)}(?:s|es)?\b")
-        yield f'docs = [doc for doc in docs if re.search({word}, f"{{doc.title}} {{doc.source}}")]'
+    for word in selection.words:
+        pattern = literal(naming_pattern(word))
+        yield f'docs = [doc for doc in docs if re.search({pattern}, f"{{doc.title}} {{doc.source}}")]'
+    for test in selection.tests:
+        yield f"docs = [doc for doc in docs if {test.condition}]"
     facts = selection.facts
     last = facts[-1:] if meaning.use in ("count", "list") else ()
     for number, fact in enumerate(facts[: len(facts) - len(last)], start=1):
@@ -76,7 +78,8 @@ def _of_field(meaning: CorpusQuestion) -> Iterator[str]:
     if meaning.use == "each":
         yield f'final_answer = [doc.title + ": " + str(doc.metadata[{name}]) for doc in docs]'
         return
-    yield f"values = [doc.metadata[{name}] for doc in docs]"
+    value = meaning.value or f"doc.metadata[{name}]"
+    yield f"values = [{value} for doc in docs]"
     if meaning.use in ("total", "average"):
         yield _summed(meaning)
         return
@@ -84,7 +87,7 @@ def _of_field(meaning: CorpusQuestion) -> Iterator[str]:
     if meaning.use == "extreme value":
         yield "final_answer = best"
     else:
-        yield f'final_answer = [doc for doc in docs if doc.metadata[{name}] == best] or "unknown"'
+        yield f'final_answer = [doc for doc in docs if {value} == best] or "unknown"'
 
 
 def _of_text(meaning: CorpusQuestion) -> Iterator[str]:

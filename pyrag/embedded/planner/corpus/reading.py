@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 
 from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.embedded.asking import plain_question
 from pyrag.embedded.planner.corpus.conditions import conditions_of
-from pyrag.embedded.planner.corpus.meaning import CorpusQuestion, SelectedDocuments, Use
-from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, is_plural, noun_phrases, plain_words
+from pyrag.embedded.planner.corpus.fields import is_time, left_out, with_field
+from pyrag.embedded.planner.corpus.meaning import Conditions, CorpusQuestion, SelectedDocuments, Use
+from pyrag.embedded.planner.corpus.times import event_field
+from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, is_plural, noun_phrases, plain_words, singular
 from pyrag.retrieval.filters.tree import Filter, all_of, any_of
 
 _MAX_CHARACTERS = 500
@@ -30,13 +33,15 @@ _EXIST = re.compile(
     rf"|in (?:the|this|our) {_WHOLE}|altogether|in total|overall)\b",
     re.IGNORECASE,
 )
+_FOLDER = re.compile(r"\b(?:folder|directory) (?!that|which|with)[\w-]+$", re.IGNORECASE)
 _HIGHEST = (
-    r"highest|largest|greatest|biggest|maximum|maximal|most|longest|latest|newest|most recent|last|top|most expensive"
+    r"most recent|most expensive|highest|largest|greatest|biggest|maximum|maximal|most|longest|latest|newest|last|top"
 )
 _LOWEST = r"lowest|smallest|least|minimum|minimal|fewest|shortest|earliest|oldest|first|cheapest"
+_NAMED = r"(?P<name>(?:number of )?.+?)"
 _LIMIT = rf"(?:(?P<most>{_HIGHEST})|(?P<least>{_LOWEST}))"
 _WH = r"(?:what|who|whom|when|where|which|how|why|by whom|in which|on which|is|are|was|were|does|do|did|has|have)\b"
-_TIMES = re.compile(r"\b(?:date|day|deadline|expiry|time|year)\b", re.IGNORECASE)
+_TIMES = re.compile(r"\b(?:date|day|deadline|expiry|year)\b", re.IGNORECASE)
 _NUMBERS = re.compile(
     r"\b(?:amount|number|cap|fee|price|cost|value|sum|total|rate|percentage|length|size|budget|salary|rent|penalty"
     r"|limit|duration|age|count|score|weight|revenue|turnover|term|period)s?\b",
@@ -49,7 +54,7 @@ def asks_for_count(question: str) -> bool:
     return _PLAIN_COUNT.fullmatch(plain_question(question)) is not None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=4)  # an overview is large
 def read_corpus_question(question: str, overview: CorpusOverview) -> CorpusQuestion | None:
     """Return the meaning of a question over all documents; None for other questions.
 
@@ -67,7 +72,8 @@ def read_corpus_question(question: str, overview: CorpusOverview) -> CorpusQuest
         match = pattern.fullmatch(text)
         meaning = make(match, vocabulary) if match else None
         if meaning is not None:
-            return meaning
+            remarks = [meaning.note, *left_out(meaning, vocabulary)]
+            return replace(meaning, note="; ".join(filter(None, remarks)))
     return None
 
 
@@ -78,7 +84,7 @@ def select(text: str, vocabulary: Vocabulary) -> SelectedDocuments | None:
         text: The noun with the words around it.
         vocabulary: Words of the metadata.
     """
-    text = _EXIST.sub(" ", f" {text} ").strip()
+    text = text if _FOLDER.search(text) else _EXIST.sub(" ", f" {text} ").strip()
     words = text.split()
     phrases = [(start, end, " ".join(words[start:end]).strip(",:;")) for start, end in noun_phrases(words)]
     phrases.sort(key=lambda phrase: not is_plural(phrase[2]))  # "active" in "active contracts" is no kind
@@ -89,11 +95,28 @@ def select(text: str, vocabulary: Vocabulary) -> SelectedDocuments | None:
         noun, where, word = kind
         while where is not None and (other := _also(words[end:], vocabulary)) is not None:
             where, end = any_of(where, other[0]), end + other[1]
-        before = _modifiers(words[:start], vocabulary)
-        after = conditions_of(" ".join(words[end:]), noun, vocabulary)
+        titled = (word,) if word else ()
+        inner = vocabulary.within(where, titled)
+        before = _modifiers(words[:start], inner)
+        after = conditions_of(" ".join(words[end:]), noun, inner)
         if before is not None and after is not None:
-            return SelectedDocuments(noun, all_of(where, *before, *after.filters), word, after.facts)
+            both = before + after
+            named = tuple(dict.fromkeys((*titled, *both.words)))
+            return SelectedDocuments(noun, all_of(where, *both.filters), named, both.tests, both.facts, base=where)
     return None
+
+
+def selected(selection: SelectedDocuments, vocabulary: Vocabulary) -> Vocabulary:
+    """Return the words of the documents that metadata and words select.
+
+    Args:
+        selection: The selected documents.
+        vocabulary: Words of all documents.
+    """
+    return vocabulary.within(selection.where, selection.words)
+
+
+_PLAIN_NAME = re.compile(r"^(?:number|amount|count) of (?:the )?", re.IGNORECASE)
 
 
 def _also(words: list[str], vocabulary: Vocabulary) -> tuple[Filter, int] | None:
@@ -107,9 +130,9 @@ def _also(words: list[str], vocabulary: Vocabulary) -> tuple[Filter, int] | None
     return None
 
 
-def _modifiers(words: list[str], vocabulary: Vocabulary) -> list[Filter] | None:
-    """Return the filters of the words before a noun, such as "active" and "2021"; None if one is not a value."""
-    filters: list[Filter] = []
+def _modifiers(words: list[str], vocabulary: Vocabulary) -> Conditions | None:
+    """Return the conditions of the words before a noun, such as "active" and "2021"; None if one is not a value."""
+    conditions = Conditions()
     while words:
         for end in range(len(words), 0, -1):
             text = " ".join(words[:end]).strip(",")
@@ -117,12 +140,15 @@ def _modifiers(words: list[str], vocabulary: Vocabulary) -> list[Filter] | None:
                 break
             where = vocabulary.having(text) or (vocabulary.period(text, text) if re.fullmatch(r"\d{4}", text) else None)
             if where is not None:
-                filters.append(where)
+                conditions += Conditions((where,))
+                break
+            if end == 1 and (word := vocabulary.folder_word(text)):
+                conditions += Conditions(words=(word,))
                 break
         else:
             return None
         words = words[end:]
-    return filters
+    return conditions
 
 
 _IDLE = frozenset(("the", "our", "all", "of", "these", "those", "my", "every", "each", "a", "an", "and", "different"))
@@ -148,7 +174,8 @@ def _each(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None
     attribute = plain_words(_attribute_in(asked))
     if attribute in _TITLES:
         return CorpusQuestion("list", selection)
-    if (field := vocabulary.fields.get(attribute)) is not None:
+    fields = selected(selection, vocabulary).fields
+    if (field := fields.get(attribute) or fields.get(singular(attribute))) is not None:
         return CorpusQuestion("each", selection, field=field.name)
     return CorpusQuestion("each", selection, _about_document(asked))
 
@@ -179,15 +206,20 @@ def _extreme(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | N
         return None
     lowest, name = bool(groups["least"]), (groups.get("name") or "").strip()
     use: Use = "extreme" if groups.get("value") is None else "extreme value"
+    vocabulary = selected(selection, vocabulary)
     if not name:
-        time = vocabulary.fields.get("date") or vocabulary.fields.get("year")
-        if time is None or not re.search(r"latest|newest|recent|last|oldest|earliest|first", match[0], re.IGNORECASE):
+        if not re.search(r"latest|newest|recent|last|oldest|earliest|first", match[0], re.IGNORECASE):
             return None
-        return CorpusQuestion(use, selection, field=time.name, is_lowest=lowest)
-    field = vocabulary.fields.get(plain_words(name))
+        times = [field for field in vocabulary.overview.fields if is_time(field)]
+        time = vocabulary.fields.get("date") or vocabulary.fields.get("year") or next(iter(times), None)
+        if time is not None:
+            return with_field(CorpusQuestion(use, selection, is_lowest=lowest), time)
+        return CorpusQuestion(use, selection, "What is the date?", returns="date", is_lowest=lowest)
+    field = vocabulary.fields.get(plain_words(_PLAIN_NAME.sub("", name)))
     if field is not None:
-        return CorpusQuestion(use, selection, field=field.name, is_lowest=lowest)
-    returns = "date" if _TIMES.search(name) and not _NUMBERS.search(name) else "number"
+        return with_field(CorpusQuestion(use, selection, is_lowest=lowest), field)
+    is_length = re.search(r"longest|shortest", match["most"] or match["least"], re.IGNORECASE)
+    returns = "date" if _TIMES.search(name) and not _NUMBERS.search(name) and not is_length else "number"
     return CorpusQuestion(use, selection, f"What is the {name}?", returns=returns, is_lowest=lowest)
 
 
@@ -196,6 +228,9 @@ def _done_first(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion 
     selection = select(match["rest"], vocabulary)
     if selection is None:
         return None
+    name = event_field(match["verb"].lower(), selected(selection, vocabulary))
+    if name:
+        return CorpusQuestion("extreme", selection, field=name, is_lowest=bool(match["least"]))
     asked = f"When was it {match['verb']}?"
     return CorpusQuestion("extreme", selection, asked, returns="date", is_lowest=bool(match["least"]))
 
@@ -205,18 +240,23 @@ def _sum(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
     if selection is None:
         return None
     use: Use = "average" if match["how"].lower() in ("average", "mean") else "total"
-    field = vocabulary.fields.get(plain_words(match["name"]))
+    field = selected(selection, vocabulary).fields.get(plain_words(_PLAIN_NAME.sub("", match["name"])))
     if field is not None:
-        return CorpusQuestion(use, selection, field=field.name) if field.is_number else None
+        return with_field(CorpusQuestion(use, selection), field)
     return CorpusQuestion(use, selection, f"What is the {match['name']}?", returns="number")
 
 
 def _named_by_did(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
     """Read "How many memos did Ada Lind write?" and "Which memos did Ada Lind write?"."""
     verb = match["verb"]
-    past = {"write": "written", "sign": "signed", "draw up": "drawn up", "send": "sent"}.get(verb) or (
-        f"{verb}d" if verb.endswith("e") else f"{verb}ed"
-    )
+    past = {
+        "write": "written",
+        "sign": "signed",
+        "draw up": "drawn up",
+        "send": "sent",
+        "receive": "received",
+        "get": "received",
+    }.get(verb) or (f"{verb}d" if verb.endswith("e") else f"{verb}ed")
     tail = f"{past} by {match['who']} {match['more'] or ''}"
     selection = select(f"{match['rest']} {tail}", vocabulary)
     use: Use = "count" if match["how"].lower().startswith("how") else "list"
@@ -229,18 +269,18 @@ _SHAPES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
     for pattern, make in (
         (
             r"(?P<how>how many|which|what) (?P<rest>.+?) (?:did|does|do) (?P<who>.+?) "
-            r"(?P<verb>write|sign|draft|approve|draw up|send|issue|prepare)(?P<more> .+)?",
+            r"(?P<verb>write|sign|draft|approve|draw up|send|issue|prepare|receive|attend)(?P<more> .+)?",
             _named_by_did,
         ),
         (rf"how many {_ALL}(?:of )?(?P<rest>.+)", _count),
         (rf"(?:what is |give me )?the (?:total |exact )?(?:number|count) of {_ALL}(?P<rest>.+)", _count),
         (rf"count {_ALL}(?P<rest>.+)", _count),
         (
-            rf"what (?:is|was) the (?P<value>){_LIMIT} (?P<name>.+?) (?:of|among|across|in|over) {_ALL}(?P<rest>.+)",
+            rf"what (?:is|was) the (?P<value>){_LIMIT} {_NAMED} (?:of|among|across|in|over) {_ALL}(?P<rest>.+)",
             _extreme,
         ),
         (
-            r"what (?:is|was) the (?P<how>total|sum|average|mean|combined)(?: of the)? (?P<name>.+?)"
+            rf"what (?:is|was) the (?P<how>total|sum|average|mean|combined)(?: of the)? {_NAMED}"
             rf" (?:of|among|across|in|over) {_ALL}(?P<rest>.+)",
             _sum,
         ),
@@ -267,6 +307,7 @@ _SHAPES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             rf"(?:which|what) (?:one )?(?:of )?{_ALL}(?P<rest>.+?) (?:is|are|was|were) (?:the )?{_LIMIT}(?P<name>)",
             _extreme,
         ),
+        (rf"(?:which|what) (?:is|was) (?:the |our ){_LIMIT}(?P<name>) (?P<rest>.+)", _extreme),
         (
             rf"(?:which|what) (?:one )?(?:of )?{_ALL}(?P<rest>.+?) (?:was|were) (?P<verb>\w+ed|written|sent)"
             r" (?:the )?(?:(?P<least>first|earliest)|last|latest|most recently)",

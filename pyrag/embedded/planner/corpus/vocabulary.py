@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from pyrag.agents.corpus.overview import CorpusOverview, FieldOverview, Scalar
+from pyrag.agents.corpus.overview import CorpusOverview, DocumentOverview, FieldOverview, Scalar, overview_of
 from pyrag.retrieval.filters.tree import Comparison, Containment, Filter, all_of, any_of
 
 GENERIC = frozenset(("document", "doc", "file", "record", "entry", "item"))
@@ -16,6 +17,13 @@ GENERIC = frozenset(("document", "doc", "file", "record", "entry", "item"))
 
 _MAX_WORDS = 4  # of a value that a question may name
 _MIN_TITLES = 3
+_ALIASES = {
+    "email": ("mail",),
+    "e mail": ("mail", "email"),
+    "mail": ("email",),
+    "agreement": ("contract",),
+    "contract": ("agreement",),
+}
 _TIMES = frozenset(("year", "date", "dated", "day", "published", "created"))  # fields that date a document
 _YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
 _ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
@@ -50,8 +58,51 @@ class Vocabulary:
 
     @cached_property
     def _folder_words(self) -> frozenset[str]:
-        """Words of folders, in the singular."""
-        return frozenset(word for name, _ in self.overview.folders for word in _words(name))
+        """Words of folders, and of files with several documents, in the singular."""
+        files = Counter(document.source for document in self.overview.documents)
+        names = [posixpath.basename(source).partition(".")[0] for source, count in files.items() if count > 1]
+        return frozenset(
+            word for name in (*names, *(folder for folder, _ in self.overview.folders)) for word in _words(name)
+        )
+
+    def within(self, where: Filter | None, words: Iterable[str] = ()) -> Vocabulary:
+        """Return the words of some of the documents; this vocabulary if the overview lists none of them.
+
+        Args:
+            where: Filter of the documents.
+            words: Words that their titles or paths must have.
+        """
+        documents = self.matching(where, words)
+        if not documents:
+            return self
+        return Vocabulary(
+            overview_of(
+                len(documents),
+                [dict(document.fields) for document in documents],
+                [document.source for document in documents],
+                [document.title for document in documents],
+            )
+        )
+
+    def matching(self, where: Filter | None, words: Iterable[str] = ()) -> list[DocumentOverview]:
+        """Return the documents that pass a filter, and whose titles or paths have words.
+
+        Args:
+            where: Filter of the documents; None for all.
+            words: Words that their titles or paths must have.
+        """
+        patterns = [re.compile(naming_pattern(word)) for word in words]
+        return [
+            document
+            for document in self.overview.documents
+            if (where is None or where.matches(dict(document.fields)))
+            and all(pattern.search(f"{document.title} {document.source}") for pattern in patterns)
+        ]
+
+    def folder_word(self, text: str) -> str:
+        """Return the singular of a word that names a folder or a file of several documents; empty for other words."""
+        word = singular(plain_words(text))
+        return word if word in self._folder_words else ""
 
     def kind(self, phrase: str) -> tuple[str, Filter | None, str] | None:
         """Return the noun, filter and word of titles for a phrase that names documents; None if it names none.
@@ -67,8 +118,9 @@ class Vocabulary:
             where = self.having(name) or self._spelled(name)
             if where is not None:
                 return noun, where, ""
-        if noun in self._folder_words or (noun != plain and noun in self._title_words):
-            return noun, None, noun
+        for name in (noun, *_ALIASES.get(noun, ())):
+            if name in self._folder_words or (noun != plain and name in self._title_words):
+                return noun, None, name
         return None
 
     def _spelled(self, noun: str) -> Filter | None:
@@ -140,8 +192,18 @@ def plain_words(text: str) -> str:
     return " ".join(re.sub(r"[_\-/]+", " ", text.casefold()).split())
 
 
+def naming_pattern(word: str) -> str:
+    """Return the regular expression for titles and paths that have a word in the singular or plural.
+
+    Args:
+        word: Word in the singular.
+    """
+    forms = re.escape(word) if not word.endswith("y") else f"{re.escape(word[:-1])}(?:y|ie)"
+    return rf"(?i)(?<![^\W_]){forms}(?:s|es)?(?![^\W_])"
+
+
 def _words(text: str) -> list[str]:
-    return [singular(word) for word in re.findall(r"\w+", plain_words(text))]
+    return [singular(word) for word in re.findall(r"[^\W_]+", plain_words(text))]
 
 
 def singular(noun: str) -> str:
