@@ -2,13 +2,14 @@
 
     python mortal_server.py PORT LOG SECONDS [RETRY_AFTER]
 
-Each line of LOG is one request: when it came, when its reply was handed to the connection, and what was asked. With
-RETRY_AFTER it says 503 for that many seconds after it started.
+Each line of LOG is one request: when it came, when its reply was handed to the connection, and a digest of what was
+asked. With RETRY_AFTER it says 503 for that many seconds after it started.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import sys
@@ -75,8 +76,9 @@ def _event(choice: dict[str, object]) -> bytes:
 
 
 def _note(log: str, came: float, what: str, asked: str) -> None:
+    digest = hashlib.sha256(asked.encode()).hexdigest()  # a long line could be cut in two by the kill
     with Path(log).open("a", encoding="utf-8") as file:
-        file.write(json.dumps([came, what, asked]) + "\n")
+        file.write(json.dumps([came, what, digest]) + "\n")
 
 
 if __name__ == "__main__":
