@@ -315,6 +315,7 @@ def test_ctrl_c_says_so_and_leaves_no_process(tmp_path: Path) -> None:
     assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
+@pytest.mark.slow
 def test_traces_and_recordings_are_private(pyrag: Run, tmp_path: Path) -> None:
     (tmp_path / "old.json").write_text("")
     (tmp_path / "old.json").chmod(0o644)

@@ -79,6 +79,7 @@ class Page(HTMLParser):
         self.anchors |= {value or "" for name, value in attrs if name == "id"}
 
 
+@pytest.mark.slow
 def test_a_report_is_one_page_that_fetches_nothing(pyrag: Run, tmp_path: Path) -> None:
     assert pyrag(*SMALL).returncode == 0
     assert pyrag(*SMALL[:-1], "second").returncode == 0

@@ -236,6 +236,7 @@ def test_a_saved_trace_is_marked_weak_again(pyrag: Run, tmp_path: Path) -> None:
     assert "! weak answer, confidence 0.31: check it in Page a" in shown
 
 
+@pytest.mark.slow
 def test_another_language_is_said_of_the_embedded_engine_alone(pyrag: Run, tmp_path: Path) -> None:
     assert f"pyrag: {ENGLISH_ONLY}\n" in pyrag("ask", GERMAN).stderr
     assert ENGLISH_ONLY in json.loads(pyrag("ask", GERMAN, "--json").stdout)["warnings"]

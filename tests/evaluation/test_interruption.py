@@ -112,6 +112,7 @@ def test_a_killed_question_goes_on_at_its_step_on_request(
     assert not list(run.glob("journal/*"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_costs_its_questions_only(chat: ChatServer, tmp_path: Path) -> None:
     data, run = write_set(tmp_path / "data", 16), tmp_path / "run"
     chat.delay = 0.05
@@ -163,6 +164,7 @@ def test_a_second_process_on_the_same_run_is_refused(chat: ChatServer, tmp_path:
     assert f"in use by process {process.pid}" in second.stderr
 
 
+@pytest.mark.slow
 def test_questions_whose_service_failed_are_asked_again(chat: ChatServer, tmp_path: Path) -> None:
     data, run = write_set(tmp_path / "data", 8), tmp_path / "run"
     chat.failing = {3, 4}

@@ -83,6 +83,7 @@ def test_an_update_keeps_the_kind_of_an_index(exact: Path) -> None:
     assert run("index", "verify", "copy").returncode == 0
 
 
+@pytest.mark.slow
 def test_exact_refuses_approximate_vectors_and_words(tmp_path: Path) -> None:
     (tmp_path / "dens.jsonl").write_text("".join(json.dumps(row) + "\n" for row in PASSAGES))
     run = pyrag_in(tmp_path)

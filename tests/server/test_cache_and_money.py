@@ -113,6 +113,7 @@ def test_max_cost_needs_prices() -> None:
         PyRAG(price_out=-1.0)
 
 
+@pytest.mark.slow
 def test_the_command_line(server: ModelServer, pyrag: Run, tmp_path: Path) -> None:
     ask = ("ask", QUESTION, "--llm", f"openai:tiny@{server.url}", "--json")
     env = {"XDG_CACHE_HOME": str(tmp_path / "xdg")}
@@ -142,6 +143,7 @@ def test_a_cache_in_the_settings_file(server: ModelServer, pyrag: Run, tmp_path:
     assert len(server.bodies) == 8
 
 
+@pytest.mark.slow
 def test_a_second_benchmark_run_makes_no_model_call(server: ModelServer, pyrag: Run, tmp_path: Path) -> None:
     arguments = (
         "bench",

@@ -139,6 +139,7 @@ async def test_secrets_in_passages_are_struck_out(server: ModelServer) -> None:
     assert not leaked(to_json(trace).decode())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("echo", ["refusal", "not JSON"], indirect=True)
 async def test_no_command_shows_a_secret(echo: str, pyrag: Run, tmp_path: Path) -> None:
     runs: list[tuple[str, ...]] = [

@@ -84,6 +84,7 @@ async def test_every_way_marks_a_weak_answer() -> None:
         assert "check it in " in remark
 
 
+@pytest.mark.slow
 async def test_every_way_says_what_an_unknown_answer_lacks() -> None:
     async with running() as client:
         found = await verdicts(client, NOWHERE)
