@@ -36,8 +36,8 @@ class QuestionAnalysis:
         relation: Name of the relation that it asks for. Empty if no known wording fits.
         kind: Kind of the answer, such as "person", "date", "choice" or "yesno".
         subject: Entity that it asks about. Empty if no known wording fits.
-        wh: Question word in small letters, such as "who" or "how many". Empty if it has none.
-        head: Noun after "which", "what" or "whose", in small letters. Empty if it has none.
+        wh: Question word in small letters, such as "who" or "how many". Empty without one.
+        head: Noun after "which", "what" or "whose", in small letters. Empty without a noun.
         options: The two alternatives of an either-or question, else empty.
         year_only: True if the answer is a year, not a full date.
         shape: What the question asks for: the doer ("subject"), the thing done ("object"), what something is ("be"), or
@@ -128,7 +128,7 @@ def _relation(text: str) -> tuple[str, str, re.Match[str] | None]:
 
 
 def _wh_word(question: str) -> str:
-    """Return the question word in small letters; empty if there is none."""
+    """Return the question word in small letters; empty without a question word."""
     match = re.search(
         r"\b(who|whom|whose|what|which|when|where|why|how many|how much|how long|how old|how|name)\b", question, re.I
     )
@@ -136,7 +136,7 @@ def _wh_word(question: str) -> str:
 
 
 def _head_noun(question: str) -> str:
-    """Return the noun after "which", "what" or "whose"; empty if there is none."""
+    """Return the noun after "which", "what" or "whose"; empty without a noun."""
     match = _HEAD.search(question)
     return match.group(1).split()[-1].lower() if match and match.group(1) else ""
 

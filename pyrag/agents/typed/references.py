@@ -117,7 +117,7 @@ class _Inlining:
             return dict(_NOTHING)
 
     def _forms(self, forms: list[Any], inside: tuple[str, ...]) -> list[Any]:
-        """Return the forms of a value that come to an end. Raises `_EndlessError` if there is none."""
+        """Return the forms of a value that end. Raises `_EndlessError` if all are endless."""
         fitting = []
         endless: _EndlessError | None = None
         for form in forms:

@@ -97,7 +97,7 @@ class Returns:
         raise ValueError(f"it is not {self.wanted}: {json.dumps(value, ensure_ascii=False)[:80]}")
 
     def read(self, text: str) -> Any:
-        """Return the value in a short text. Raises `ValueError` if the text has none."""
+        """Return the value in a short text. Raises `ValueError` if the text has no value of the type."""
         if self.name != "json":
             return _NAMED[self.name][2](text)
         value = read_scalar(text, self.schema)

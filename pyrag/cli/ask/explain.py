@@ -28,7 +28,7 @@ def run(
     traces: Sequence[Path],
     as_json: bool,
 ) -> None:
-    """Print an explanation; exit with the error's code if there is no program, or if its run failed.
+    """Print an explanation. Exit with the error's code if planning or the run fails.
 
     Args:
         text: The question, a file with a program, or "-" for a program on stdin.

@@ -18,7 +18,7 @@ class Entity:
 
     Args:
         text: The name as written.
-        kind: Kind of thing before the name, such as "film" or "song". Empty if there is none.
+        kind: Kind of thing before the name, such as "film" or "song". Empty without a kind.
     """
 
     text: str

@@ -252,7 +252,7 @@ def facts_of(relation: str, analysis: QuestionAnalysis, page: View) -> list[Page
 
 
 def best_fact(relation: str, analysis: QuestionAnalysis, page: View) -> str:
-    """Return the text of the strongest fact of a page for a relation, or "" if it has none.
+    """Return the text of the strongest fact of a page for a relation; empty if the page has no such fact.
 
     Args:
         relation: Name of the relation.

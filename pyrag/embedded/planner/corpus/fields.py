@@ -20,7 +20,7 @@ _ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
 
 
 def number_expression(field: FieldOverview) -> str:
-    """Return the Python expression over `doc` for a field of numbers; empty if one is no number, or units differ."""
+    """Return the Python expression over `doc` for a field of numbers; empty for other values or mixed units."""
     value = f"doc.metadata[{literal(field.name)}]"
     if field.is_number:
         return value

@@ -43,7 +43,7 @@ def time_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
 
 
 def event_field(verb: str, vocabulary: Vocabulary) -> str:
-    """Return the field of dates that a verb names, such as "signed" or "signed_on"; empty if there is none.
+    """Return the field of dates that a verb names, such as "signed" or "signed_on"; empty if no field matches.
 
     Args:
         verb: Participle in lower case.

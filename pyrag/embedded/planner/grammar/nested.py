@@ -129,7 +129,7 @@ def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Desc
 
 
 def _predicate(before: list[str]) -> str:
-    """Return the question's predicate so far, such as "was born in"; empty if it has none."""
+    """Return the question's predicate so far, such as "was born in"; empty without a predicate."""
     verb = next((at for at, word in enumerate(before) if at and _is_finite(plain(word))), None)
     if verb is None or before[verb] in _DO:
         return ""
