@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 
 from pyrag.methods.hera.topology import Agent, Topology
 
@@ -135,7 +135,9 @@ def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds:
     for _ in range(rounds + 1 if near > 1 else 0):
         fitted = [_local_line(place, x, y, trust, near) for place in x]
         residuals = [abs(value - at) for value, at in zip(y, fitted, strict=True)]
-        limit = 6 * median(residuals) or math.inf
+        limit = 6 * median(residuals)
+        if limit <= 1e-7 * fmean(residuals):
+            break  # the curve passes through most points, and rounding errors say nothing about outliers
         trust = [max(0.0, 1 - (residual / limit) ** 2) ** 2 for residual in residuals]
     return fitted
 

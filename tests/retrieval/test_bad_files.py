@@ -77,7 +77,7 @@ def test_bad_files_of_a_folder_are_named_and_left_out(tmp_path: Path, monkeypatc
 
 BAD_LINES = [
     "{nope", "[1]", '{"id": "x", "title": "t"}', '{"id": "x", "text": " "}', '{"id": "x", "text": 3}',
-    '{"id": "x", "text": "t", "deep": ' + "[" * 5000 + "]" * 5000 + "}", '{"a":' * 5000 + "1" + "}" * 5000,
+    '{"id": "x", "text": "t", "deep": ' + "[" * 200_000 + "]" * 200_000 + "}", '{"a":' * 5000 + "1" + "}" * 5000,
     '{"id": "x", "text": "t", "deep": ' + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}", "[" * 1_000_000,
     '{"text": "\\ud800"}',
 ]  # fmt: skip

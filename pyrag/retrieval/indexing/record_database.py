@@ -93,7 +93,8 @@ class Records:
     def __init__(self, folder: Path, *, write: bool = False) -> None:
         path = folder / NAME
         address = path.absolute().as_uri() + ("" if write else "?mode=ro&immutable=1")
-        self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=write)
+        # The garbage collector may close it in any thread.
+        self._db = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._db.close)  # the statements below fail on files that are not databases of records
         if write:
             for setting in _PRAGMAS:
@@ -233,7 +234,8 @@ class Records:
         self.done_reading(number, digest, mtime, problem)
         if self.is_held(number):
             self._db.execute(
-                "UPDATE passages SET version = (SELECT version FROM files WHERE file = ?1) WHERE file = ?1", (number,)
+                "UPDATE passages SET version = (SELECT version FROM files WHERE file = :file) WHERE file = :file",
+                {"file": number},
             )
         else:
             self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))

@@ -68,10 +68,7 @@ class _WordDocument:
         self._names = set(archive.namelist())
         self._styles = Styles(self._part("word/styles.xml"))
         self._numbering = Numbering(self._part("word/numbering.xml"))
-        self._notes = {
-            kind: {note.get(f"{WORD}id", ""): note for note in self._part(f"word/{kind}s.xml") or ()}
-            for kind in ("footnote", "endnote")
-        }
+        self._notes = {kind: self._notes_by_id(f"word/{kind}s.xml") for kind in ("footnote", "endnote")}
         self._noted = 0  # notes so far
         self._dropped: set[str] = set()
 
@@ -96,13 +93,18 @@ class _WordDocument:
         with self._opened(part) as stream:
             return ET.parse(stream).getroot()  # noqa: S314
 
+    def _notes_by_id(self, part: str) -> dict[str, ET.Element]:
+        root = self._part(part)
+        return {} if root is None else {note.get(f"{WORD}id", ""): note for note in root}
+
     def _note_parts(self) -> None:
         """Add a remark on parts that are left out, if they hold text."""
         kinds = (("header", "page headers"), ("footer", "page footers"), ("comments.xml", "comments"))
         for kind, words in kinds:
             parts = [name for name in self._names if name.startswith(f"word/{kind}") and name.endswith(".xml")]
-            roots = filter(None, map(self._part, sorted(parts)[:20]))
-            if any((text.text or "").strip() for root in roots for text in root.iter(f"{WORD}t")):
+            roots = map(self._part, sorted(parts)[:20])
+            texts = (text.text or "" for root in roots if root is not None for text in root.iter(f"{WORD}t"))
+            if any(map(str.strip, texts)):
                 self._dropped.add(words)
         if self._dropped:
             self._remarks.append(f"left out: {', '.join(sorted(self._dropped))}")
