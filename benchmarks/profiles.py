@@ -22,8 +22,8 @@ from pyrag.cli.main import guarded
 from pyrag.evaluation.reports.writer import Table
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import make_settings
 from pyrag_sandbox import Sandbox
 

@@ -38,8 +38,8 @@ from pyrag.evaluation.runs.provenance import commit
 from pyrag.llm.protocol import Message, Reply
 from pyrag.llm.wrappers import Meter
 from pyrag.methods.registry import method_names
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines, open_engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import make_settings
 from pyrag.trace.model import UNPLANNED, Trace
 

@@ -42,8 +42,8 @@ from pyrag.evaluation.datasets.layout import find_file, read_questions
 from pyrag.evaluation.reports.writer import Table
 from pyrag.evaluation.runs.provenance import commit
 from pyrag.evaluation.scoring import critical_path
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines, open_engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import AgentFinished, Event, Searched
 from pyrag.trace.model import Trace

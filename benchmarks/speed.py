@@ -33,8 +33,8 @@ from pyrag.evaluation.datasets.suite import default_sets, open_set
 from pyrag.evaluation.reports.writer import Table
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.retrieval.bundled import BundledRetriever, bundled_passages
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Usage
 from pyrag_sandbox import Call, Sandbox

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from pyrag._io.loop_thread import Report
-from pyrag.agents.typed.contract import Contract, contract_of
+from pyrag.agents.typed.contract import contract_of
 from pyrag.errors import UsageError
 from pyrag.retrieval.protocol import Retriever
 from pyrag.runtime.batch import each, in_order
-from pyrag.runtime.contracts import with_object
 from pyrag.runtime.engine_owner import EngineOwner
 from pyrag.runtime.failures import failed_trace
 from pyrag.runtime.own_parts import OwnParts, checked_confirm, parts_of
@@ -26,14 +26,44 @@ if TYPE_CHECKING:
     from pyrag.episode.flow.policy import Confirm
     from pyrag.llm.protocol import ChatModel, Message
     from pyrag.runtime.chat import Chat
+    from pyrag.runtime.engines import Engines
     from pyrag.runtime.explain.explanation import Explanation
     from pyrag.runtime.own_program import Budget
 
 T = TypeVar("T")
+P = ParamSpec("P")
 Where = str | Mapping[str, Any]
 
 
-class PyRAG(EngineOwner):
+def blocking(
+    method: Callable[Concatenate[PyRAG, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[PyRAG, P], T]:
+    """Return the synchronous form of a method, which any thread may call, even one in which an event loop runs.
+
+    The observer is called in the calling thread. Ctrl-C cancels the work: its program and its calls end before
+    `KeyboardInterrupt` reaches the caller.
+    """
+
+    @wraps(method)
+    def call(rag: PyRAG, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        observer: Any = kwargs.get("observer", ignore)
+        check_observer(observer)
+
+        def start(report: Report) -> Coroutine[Any, Any, T]:
+            watching: Any = kwargs if observer is ignore else {**kwargs, "observer": report}
+            return method(rag, *args, **watching)
+
+        return rag._owner.run(start, observer)
+
+    call.__name__ = method.__name__.removeprefix("a")
+    call.__qualname__ = f"PyRAG.{call.__name__}"
+    summary, _, details = (method.__doc__ or "").partition("\n\n")
+    where = f"For synchronous code of any thread; `{method.__name__}` is awaited in the running event loop."
+    call.__doc__ = f"{summary}\n\n        {where}\n\n{details}"
+    return call
+
+
+class PyRAG:
     """Question answering by programs over `retrieve` and `answer`.
 
     One object serves any number of threads and event loops. `ask` works in every thread, in notebooks and in
@@ -44,6 +74,9 @@ class PyRAG(EngineOwner):
     After a fork (`os.fork`, multiprocessing, a preforking web server) the child opens its own engines, loop and
     sandbox with its first question; your own retriever object is used as it was copied. Under `spawn` the object is
     pickled by its settings, if its retriever can be pickled.
+
+    In a synchronous call, the observer is called in the calling thread, and Ctrl-C cancels the question: its program
+    and its calls end before `KeyboardInterrupt` reaches the caller.
 
     Use it as a (synchronous or asynchronous) context manager, or close it, to end its worker processes early.
 
@@ -84,7 +117,7 @@ class PyRAG(EngineOwner):
         **settings: Any,
     ) -> None:
         own = {"retriever": retriever, "answerer": answerer, "tools": tools, "where": where, "confirm": confirm}
-        self._start(*parts_of(llm, own, {"plan_llm": plan_llm, **settings}))
+        self._owner = EngineOwner(*parts_of(llm, own, {"plan_llm": plan_llm, **settings}))
 
     @classmethod
     def from_settings(cls, settings: Settings, *, confirm: Confirm | None = None) -> Self:
@@ -94,9 +127,23 @@ class PyRAG(EngineOwner):
             settings: The settings.
             confirm: Function that may allow a call with effects that depends on retrieved text.
         """
+        return cls._over(EngineOwner(settings, OwnParts(confirm=checked_confirm(confirm))))
+
+    @classmethod
+    def _over(cls, owner: EngineOwner) -> Self:
         self = cls.__new__(cls)
-        self._start(settings, OwnParts(confirm=checked_confirm(confirm)))
+        self._owner = owner
         return self
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of all questions."""
+        return self._owner.settings
+
+    @property
+    def engines(self) -> Engines:
+        """Engines that answer: agents, retriever and sandbox."""
+        return self._owner.engines
 
     async def aask(
         self,
@@ -109,73 +156,12 @@ class PyRAG(EngineOwner):
         resume: str | Path | None = None,
         returns: Any = None,
     ) -> Trace:
-        """Answer one question in the running event loop. A failure is in `Trace.error`.
+        """Answer one question. A failure is in `Trace.error`.
 
         Args:
             question: The question; the embedded engine reads English only.
             where: Filter of passages, which narrows the object's own; the program may narrow it further.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
-            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-            earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
-            resume: File by which the same call goes on after a kill or a limit; see the synchronous call.
-            returns: Type of `Trace.value`; see the synchronous call. None leaves the answer a text.
-
-        Raises:
-            UsageError: The question is empty, too long or not a text, or `returns` is not a type.
-            FilterError: The filter cannot be parsed.
-        """
-        return await self._answer(
-            question, where, observer, keep, earlier=earlier, resume=resume, returns=contract_of(returns)
-        )
-
-    async def _answer(
-        self,
-        question: str,
-        where: Where | None,
-        observer: Observer,
-        keep: bool,
-        number: int = 0,
-        earlier: Sequence[Message] = (),
-        resume: str | Path | None = None,
-        returns: Contract | None = None,
-    ) -> Trace:
-        from pyrag.runtime.explain.gate import gate_of
-        from pyrag.runtime.journal import finish, resumable
-        from pyrag.runtime.run import answer_question, with_filter
-
-        check_observer(observer)
-        settings = with_filter(self.settings, where)
-        engines, recording = self._engines_here()
-        observer = of_question(observer, question, number)
-        request = {"question": question, "earlier": [[message.role, message.content] for message in earlier]}
-        request |= {} if returns is None else {"returns": returns.wanted}
-        with resumable(resume, request, settings, engines.retriever) as journal:
-            trace = await answer_question(
-                question, engines, settings, observer=observer, recording=recording, keep=keep, journal=journal,
-                earlier=earlier, returns=returns, gate=None if recording or resume else gate_of(engines, settings),
-            )  # fmt: skip
-            finish(journal, trace)
-        return with_object(trace, returns)
-
-    def ask(
-        self,
-        question: str,
-        *,
-        where: Where | None = None,
-        observer: Observer = ignore,
-        keep: bool = False,
-        earlier: Sequence[Message] = (),
-        resume: str | Path | None = None,
-        returns: Any = None,
-    ) -> Trace:
-        """Answer one question in synchronous code of any thread, even if an event loop runs in it.
-
-        Ctrl-C cancels the question: its program and its calls end before `KeyboardInterrupt` reaches the caller.
-
-        Args:
-            question: The question; the embedded engine reads English only.
-            where: Filter of passages, which narrows the object's own; the program may narrow it further.
-            observer: Called with each event, in the calling thread.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
@@ -187,57 +173,16 @@ class PyRAG(EngineOwner):
             UsageError: The question is empty, too long or not a text, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
+        from pyrag.runtime.question_request import request_of
 
         check_observer(observer)
+        request = request_of(question, self.settings, where=where, earlier=earlier, returns=contract_of(returns))
+        watching = of_question(observer, request.text)
+        return await self._owner.answer(request, observer=watching, keep=keep, resume=resume)
 
-        def start(report: Report) -> Coroutine[Any, Any, Trace]:
-            watching = ignore if observer is ignore else report
-            return self.aask(
-                question, where=where, observer=watching, keep=keep, earlier=earlier, resume=resume, returns=returns
-            )
-
-        return self._loop_thread().run(start, observer)
+    ask = blocking(aask)
 
     async def arun(
-        self,
-        source: str,
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        where: Where | None = None,
-        budget: Budget | None = None,
-        tools: Sequence[Callable[..., Any]] = (),
-        observer: Observer = ignore,
-        keep: bool = False,
-        resume: str | Path | None = None,
-        returns: Any = None,
-    ) -> Trace:
-        """Run a program of your own in the running event loop.
-
-        Args:
-            source: Python over `retrieve` and `answer`, which sets `final_answer` (see `program_reference`).
-            inputs: Values that the program finds under these names: texts, numbers, lists, dicts.
-            where: Filter of passages, which narrows the object's own; the program may narrow it further.
-            budget: Limits on what the program may spend.
-            tools: Typed functions that the program may call besides the object's own tools.
-            observer: Called with each event (`pyrag.trace.events`) as it happens.
-            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-            resume: File by which the same call goes on after a kill or a limit; see the synchronous call.
-            returns: Type that the value of `final_answer` must have, as for `ask`. None accepts any value.
-
-        Raises:
-            UsageError: The program is empty or too long, an input is not a JSON value, the budget has an unknown
-                limit, or `returns` is not a type.
-            FilterError: The filter cannot be parsed.
-        """
-        from pyrag.runtime.own_program import run_source
-
-        engines, recording = self._engines_here()
-        return await run_source(
-            source, inputs, engines, self.settings, where=where, budget=budget, tools=tools, observer=observer,
-            recording=recording, keep=keep, resume=resume, returns=returns,
-        )  # fmt: skip
-
-    def run(
         self,
         source: str,
         inputs: Mapping[str, Any] | None = None,
@@ -258,7 +203,7 @@ class PyRAG(EngineOwner):
             where: Filter of passages, which narrows the object's own; the program may narrow it further.
             budget: Limits on what the program may spend.
             tools: Typed functions that the program may call besides the object's own tools.
-            observer: Called with each event, in the calling thread.
+            observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             resume: File with the requests and replies so far, by which the same call goes on after its process was
                 killed or met a limit; deleted when it is complete.
@@ -273,15 +218,17 @@ class PyRAG(EngineOwner):
                 limit, or `returns` is not a type.
             FilterError: The filter cannot be parsed.
         """
+        from pyrag.methods.own_program import OwnProgram
+        from pyrag.runtime.own_program import limits_of, with_tools
+        from pyrag.runtime.question_request import request_of
 
-        def start(report: Report) -> Coroutine[Any, Any, Trace]:
-            watching = ignore if observer is ignore else report
-            return self.arun(
-                source, inputs, where=where, budget=budget, tools=tools, observer=watching, keep=keep,
-                resume=resume, returns=returns,
-            )  # fmt: skip
+        check_observer(observer)
+        program, contract = OwnProgram(source, inputs or {}), contract_of(returns)
+        request = request_of(program, self.settings, where=where, limits=limits_of(budget), returns=contract)
+        engines = with_tools(self.engines, tools)
+        return await self._owner.answer(request, engines=engines, observer=observer, keep=keep, resume=resume)
 
-        return self._loop_thread().run(start, observer)
+    run = blocking(arun)
 
     async def aexplain(
         self,
@@ -292,35 +239,7 @@ class PyRAG(EngineOwner):
         analyze: bool = False,
         traces: Sequence[Trace] = (),
     ) -> Explanation:
-        """Return an estimate of what a question or program will cost, in the running event loop.
-
-        Args:
-            text: The question, or the source of a program, which sets `final_answer`.
-            inputs: Values that the program finds under these names.
-            where: Filter of passages, which narrows the object's own.
-            analyze: Whether to run the program too, and add what happened.
-            traces: Earlier traces, whose recoveries and repairs count; the object's own traces count already.
-
-        Raises:
-            UsageError: The question or program is empty or too long, or an input is not a JSON value.
-            ConfigError: The method writes no program before its calls.
-            FilterError: The filter cannot be parsed.
-        """
-        from pyrag.runtime.explain.run import explain
-
-        engines, _ = self._engines_here()
-        return await explain(text, inputs, engines, self.settings, where=where, analyze=analyze, traces=traces)
-
-    def explain(
-        self,
-        text: str,
-        inputs: Mapping[str, Any] | None = None,
-        *,
-        where: Where | None = None,
-        analyze: bool = False,
-        traces: Sequence[Trace] = (),
-    ) -> Explanation:
-        """Return an estimate of what a question or program will cost, in synchronous code of any thread.
+        """Return an estimate of what a question or program will cost.
 
         Args:
             text: The question, or the source of a program, which sets `final_answer`.
@@ -337,11 +256,13 @@ class PyRAG(EngineOwner):
             ConfigError: The method writes no program before its calls.
             FilterError: The filter cannot be parsed.
         """
+        from pyrag.runtime.explain.explaining import explain, subject_of
+        from pyrag.runtime.question_request import request_of
 
-        def start(_: Report) -> Coroutine[Any, Any, Explanation]:
-            return self.aexplain(text, inputs, where=where, analyze=analyze, traces=traces)
+        request = request_of(subject_of(text, inputs), self.settings, where=where)
+        return await explain(request, self.engines, analyze=analyze, traces=traces)
 
-        return self._loop_thread().run(start, ignore)
+    explain = blocking(aexplain)
 
     def chat(self, *, where: Where | None = None) -> Chat:
         """Return a conversation, whose questions may refer to earlier ones.
@@ -388,7 +309,8 @@ class PyRAG(EngineOwner):
         async def answered(question: str, number: int) -> Trace:
             async with slots:
                 try:
-                    return await self._answer(question, where, observer, keep, number, returns=contract)
+                    watching = of_question(observer, question, number)
+                    return await self.aask(question, where=where, observer=watching, keep=keep, returns=contract)
                 except Exception as error:  # neither a bad line nor a bug of ours must end a batch
                     return failed_trace(question, error)
 
@@ -396,3 +318,30 @@ class PyRAG(EngineOwner):
         async with aclosing(in_order(each(questions), answered, limit=4 * limit)) as traces:
             async for trace in traces:
                 yield trace
+
+    async def aclose(self) -> None:
+        """Close the object inside an event loop. Connections that other loops opened are closed there."""
+        await self._owner.aclose()
+
+    def close(self) -> None:
+        """End worker processes and connections. The object can be used again afterwards."""
+        self._owner.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _over, (type(self), self._owner)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def _over(kind: type[PyRAG], owner: EngineOwner) -> PyRAG:
+    return kind._over(owner)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-import pyrag.runtime.run
+import pyrag.runtime.question_request
 from pyrag import Answered, Event, Passage, PyRAG, StepFinished
 from pyrag.errors import ConfigError, UsageError
 from pyrag.retrieval.memory import InMemoryRetriever
@@ -88,7 +88,7 @@ async def test_a_retriever_breaking_the_protocol_fails_the_question(found: Any, 
 
 
 async def test_an_internal_error_ends_one_question_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pyrag.runtime.run.get_method
+    real = pyrag.runtime.question_request.get_method
 
     def method(name: str) -> Any:
         async def answer(episode: Any, settings: Any) -> Any:
@@ -98,7 +98,7 @@ async def test_an_internal_error_ends_one_question_of_a_batch(monkeypatch: pytes
 
         return replace(real(name), answer=answer)
 
-    monkeypatch.setattr(pyrag.runtime.run, "get_method", method)
+    monkeypatch.setattr(pyrag.runtime.question_request, "get_method", method)
     async with PyRAG() as rag:
         traces = [trace async for trace in rag.aask_many([QUESTION, "Who directed Gravity?", QUESTION])]
     assert [trace.answer.known for trace in traces] == [True, False, True]

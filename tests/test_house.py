@@ -97,7 +97,7 @@ NOUN_OR_VERB = frozenset([
 ])  # fmt: skip
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
 # Names that other programs see: fields of the trace, of events and of results.
-FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/run.py", "pyrag/evaluation/")
+FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/answering.py", "pyrag/evaluation/")
 PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
 TURNS = re.compile(
     r"\b(?:that of|those of|anew|in vain|where it has none|where there (?:is|are)|(?<!there )(?:is|are) none"

@@ -19,7 +19,8 @@ from pyrag.cli.views.words import counted
 from pyrag.errors import ConfigError, PyRAGError, UsageError, install_extra
 from pyrag.llm.protocol import ModelInfo, ModelLister
 from pyrag.retrieval.protocol import searched_index
-from pyrag.runtime.engines import LOCAL_ENGINES, REPLAY, Engines, model_options, open_engines
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.role_agents import LOCAL_ENGINES, REPLAY, model_options
 from pyrag.settings import Settings
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")

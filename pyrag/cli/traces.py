@@ -14,8 +14,9 @@ from pyrag.cli.views.terminal import one_line
 from pyrag.cli.views.words import counted
 from pyrag.episode.ledger import Recording
 from pyrag.errors import DataError, UsageError
-from pyrag.runtime.engines import REPLAY, Engines, open_engines
-from pyrag.runtime.run import answer_question, exchanges_of
+from pyrag.runtime.answering import answer_question, exchanges_of
+from pyrag.runtime.engines import Engines, open_engines
+from pyrag.runtime.role_agents import REPLAY
 from pyrag.settings import make_settings
 from pyrag.trace.codec import from_json
 from pyrag.trace.model import Step, Trace

@@ -1,7 +1,7 @@
 """Account of all requests to agents, retriever and tools: budget, usage, recording and replay of a question.
 
-Every request of an episode passes through `Ledger.call`. This makes sure that the budget holds, usage adds up and
-recordings are complete, whatever engine answers.
+Every request of an episode passes through `Ledger.call`, behind its gate (`pyrag.episode.memo`). This makes sure that
+the budget holds, usage adds up and recordings are complete, whatever engine answers.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Gate for a question's requests: each is made once, then answered from the memo.
+"""Gate for all requests of a question (`Episode.requests`): each is made once, then answered from the memo.
 
-A program's primitives, the recovery of steps and a method's own agents ask through `Memo.ask`. Behind it, `Ledger.call`
-holds the budget and the recording. A program that runs ahead asks through `Memo.speculative` instead, over the same
-memo and ledger. Requests that must not be answered from the memo, such as those for a plan, go to the ledger directly.
+`Requests.fresh` makes requests that must not be answered from the memo, such as those for a plan. Behind the gate,
+`Ledger.call` holds the budget and the recording. A program that runs ahead asks through `Memo.speculative` instead,
+over the same memo and ledger.
 """
 
 from __future__ import annotations
@@ -39,6 +39,12 @@ class Requests(Protocol):
             reply_type: Type of the reply, for reading it from a recording.
             step: Step that makes the request.
         """
+        ...
+
+    async def fresh(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> T:
+        """Make a request, even if an equal one had been made before, and return its reply. Args: as for `ask`."""
         ...
 
     async def until_certain(self) -> None:
@@ -79,6 +85,22 @@ class Memo:
         task.add_done_callback(partial(self._forget_failure, key))
         # Shielded: when a program fails, its requests in flight continue, since its repair will make them again.
         return await asyncio.shield(task), False
+
+    async def fresh(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> T:
+        """Make a request, even if an equal one had been made before, and return its reply.
+
+        Args:
+            role: The agent's role.
+            request: The request as plain data.
+            run: Makes the request.
+            reply_type: Type of the reply, for reading it from a recording.
+
+        Raises:
+            BudgetExceededError: The request might cost more than the remaining budget; it is not made.
+        """
+        return await self._ledger.call(role, request, run, reply_type)
 
     async def until_certain(self) -> None:
         """Return at once: the calls of this program count."""

@@ -66,7 +66,7 @@ def check_plan(
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    facts = _Facts(tree, set(primitives))
+    facts = _PlanFacts(tree, set(primitives))
     problems = [
         *_undefined_names(facts, {*primitives, *helpers}),
         *_no_result(facts),
@@ -80,7 +80,7 @@ def check_plan(
     return sorted(problems, key=lambda problem: not problem.fatal)
 
 
-class _Statement:
+class _CheckedStatement:
     """Statement with all nodes inside it and the names that it binds."""
 
     def __init__(self, statement: ast.stmt) -> None:
@@ -98,13 +98,13 @@ class _Statement:
         return self.names if isinstance(self.nodes[0], ast.Expr) else self.bound
 
 
-class _Facts:
+class _PlanFacts:
     """Facts about a program that the checks need, gathered in one walk."""
 
     def __init__(self, tree: ast.Module, primitives: set[str]) -> None:
         self.tree = tree
         self.primitives = primitives
-        self.statements = [_Statement(statement) for statement in tree.body]
+        self.statements = [_CheckedStatement(statement) for statement in tree.body]
         self.nodes = [node for statement in self.statements for node in statement.nodes]
         self.bound = {name for statement in self.statements for name in statement.bound}
         self.loads = [node for node in self.nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
@@ -158,7 +158,7 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
             return
 
 
-def _undefined_names(facts: _Facts, offered: set[str]) -> Iterator[Problem]:
+def _undefined_names(facts: _PlanFacts, offered: set[str]) -> Iterator[Problem]:
     unknown = [node for node in facts.loads if node.id not in facts.bound and node.id not in offered]
     seen: set[str] = set()
     for node in sorted(unknown, key=lambda node: (node.lineno, node.col_offset)):
@@ -167,17 +167,19 @@ def _undefined_names(facts: _Facts, offered: set[str]) -> Iterator[Problem]:
             yield Problem(f"NameError: name {node.id!r} is not defined", node.lineno, fatal=True)
 
 
-def _no_result(facts: _Facts) -> Iterator[Problem]:
+def _no_result(facts: _PlanFacts) -> Iterator[Problem]:
     if RESULT not in facts.bound:
         yield Problem(f"the program never sets {RESULT}: assign the answer to it at the end", fatal=True)
 
 
-def _whole_corpus(facts: _Facts, question: str) -> Iterator[Problem]:
+def _whole_corpus(facts: _PlanFacts, question: str) -> Iterator[Problem]:
     called = {call.func.id for call in facts.calls if isinstance(call.func, ast.Name)}
     yield from map(Problem, corpus_faults(question, called, facts.primitives))
 
 
-def _decomposition(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[str], question: str) -> Iterator[Problem]:
+def _decomposition(
+    facts: _PlanFacts, sub_queries: Sequence[str], tools: Sequence[str], question: str
+) -> Iterator[Problem]:
     if any(map(facts.calls_of, (*tools, *READERS & facts.primitives))):
         return
     values = _assigned(facts.nodes)
@@ -186,7 +188,7 @@ def _decomposition(facts: _Facts, sub_queries: Sequence[str], tools: Sequence[st
     yield from map(Problem, faults)
 
 
-def _unused_results(facts: _Facts) -> Iterator[Problem]:
+def _unused_results(facts: _PlanFacts) -> Iterator[Problem]:
     """Yield a problem for each answer bound to a name that is never read."""
     read = {node.id for node in facts.loads}
     for node in facts.tree.body:
@@ -196,13 +198,13 @@ def _unused_results(facts: _Facts) -> Iterator[Problem]:
                     yield Problem(f"the answer in {name!r} is never used: use it in a later step", node.lineno)
 
 
-def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
+def _result_without_steps(facts: _PlanFacts) -> Iterator[Problem]:
     """Yield a problem if the result depends on no primitive, following names regardless of control flow."""
     if not facts.calls or RESULT not in facts.bound:
         return
     # An outer statement binds everything that inner ones bind, but does not count values they change in place.
     inside = [node for statement in facts.statements for node in statement.nodes[1:] if isinstance(node, ast.Expr)]
-    statements = [*facts.statements, *map(_Statement, inside)]
+    statements = [*facts.statements, *map(_CheckedStatement, inside)]
     reached = {RESULT}
     while True:
         names = {name for statement in statements if statement.changed & reached for name in statement.names}
@@ -214,7 +216,7 @@ def _result_without_steps(facts: _Facts) -> Iterator[Problem]:
     yield Problem(f"{RESULT} does not depend on any answer() or retrieve(): compute it from the steps")
 
 
-def _result_as_sentence(facts: _Facts) -> Iterator[Problem]:
+def _result_as_sentence(facts: _PlanFacts) -> Iterator[Problem]:
     """Yield a problem if the program composes its result as a sentence.
 
     The result should have the form that the question asks for, which `answer()` gives it. Short texts around a value
@@ -312,7 +314,7 @@ def is_sentence(text: str) -> bool:
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
-def _missing_sub_queries(facts: _Facts, sub_queries: Sequence[str]) -> Iterator[Problem]:
+def _missing_sub_queries(facts: _PlanFacts, sub_queries: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each sub-query whose names and numbers appear in no text of the program."""
     written = (node.value for node in facts.nodes if isinstance(node, ast.Constant))
     texts = " ".join(str(value) for value in written if isinstance(value, str | int | float)).casefold()

@@ -29,7 +29,7 @@ from pyrag.episode.program_values import (
     plain,
     record,
 )
-from pyrag.episode.recovery import RecoveryContext, RecoveryRunner, Search, attempt, ids_of, merge
+from pyrag.episode.recovery import ProgramSearch, RecoveryContext, RecoveryRunner, attempt, ids_of, merge
 from pyrag.episode.requests import OpenStep
 from pyrag.episode.synthesis import facts_in
 from pyrag.errors import FilterError, PyRAGError
@@ -57,7 +57,7 @@ class ProgramRun:
     without_recovery: bool = False
     _open: dict[int, OpenStep] = field(default_factory=dict)
     _steps: dict[int, Step] = field(default_factory=dict)
-    retrieved: dict[int, tuple[Search, int, list[Passage]]] = field(default_factory=dict)
+    retrieved: dict[int, tuple[ProgramSearch, int, list[Passage]]] = field(default_factory=dict)
     _answers: dict[int, Answer] = field(default_factory=dict)
     _ids: dict[int, int] = field(default_factory=dict)
     results: CallResults = field(default_factory=CallResults)
@@ -77,7 +77,7 @@ class ProgramRun:
             if narrowed is None:
                 raise
             raise PrimitiveError(str(error), "ValueError") from None
-        self.retrieved[call.id] = (Search(query, narrowed), topk, passages)
+        self.retrieved[call.id] = (ProgramSearch(query, narrowed), topk, passages)
         self.finish(step, passages=ids_of(passages), memo=memo)
         return self.results.keep(call.id, [record(passage) for passage in passages])
 

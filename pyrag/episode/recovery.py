@@ -86,7 +86,7 @@ class RecoveryContext(Protocol):
         """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
-            query: Search text.
+            query: ProgramSearch text.
             topk: Number of passages, 1 to `MAX_TOPK`.
             where: Filter of the program's search.
             step: Step that searches.
@@ -126,8 +126,8 @@ class RecoveryContext(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
-    """Search of a program: its query, and its own filter if it has one."""
+class ProgramSearch:
+    """ProgramSearch of a program: its query, and its own filter if it has one."""
 
     query: str
     where: Filter | None = None
@@ -140,7 +140,7 @@ class RecoveryRunner:
     desk: RecoveryContext
     step: AskingStep
     query: str
-    searches: dict[Search, int]
+    searches: dict[ProgramSearch, int]
     passages: list[Passage]
     reading: Reading
     attempts: list[Attempt] = field(default_factory=list)
@@ -187,7 +187,7 @@ class RecoveryRunner:
             self._tried.append(query)
             self.desk.observer(Recovering(self._step_id, "rewrite", topk, query))
             filters = {str(search.where): search.where for search in self.searches}
-            results = await self._fetched({Search(query, where): topk for where in filters.values()})
+            results = await self._fetched({ProgramSearch(query, where): topk for where in filters.values()})
             # The first search's passages stay, since the analysis may need both.
             await self._read(merge(*results, self.passages), "rewrite", query, topk, rewritten)
             if self.reading.known:
@@ -201,7 +201,7 @@ class RecoveryRunner:
             self.desk.warn(f"no rewritten query for {self.query!r}: {error}")
             return None
 
-    async def _fetched(self, topks: Mapping[Search, int]) -> list[list[Passage]]:
+    async def _fetched(self, topks: Mapping[ProgramSearch, int]) -> list[list[Passage]]:
         results = await asyncio.gather(
             *(self.desk.fetch(search.query, topk, search.where, self.step) for search, topk in topks.items())
         )

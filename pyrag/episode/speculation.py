@@ -95,6 +95,13 @@ class SpeculativeCalls:
             self.on_wait()
         return await asyncio.shield(call.task), False
 
+    async def fresh(
+        self, role: str, request: dict[str, Any], run: Callable[[], Awaitable[T]], reply_type: type[T]
+    ) -> T:
+        """Wait until the program that runs ahead is dropped: the request would be made again. Args: as for `ask`."""
+        await self.until_certain()
+        return await run()
+
     async def until_certain(self) -> None:
         """Wait until the program that runs ahead is dropped, because a tool's effect cannot be undone."""
         self.on_wait()

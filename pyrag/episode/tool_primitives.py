@@ -126,7 +126,7 @@ async def _with_effects(
 
     async def make() -> ToolReply:
         made = episode.effects.begin(offered.name, key, shown)
-        made.reply = reply = await episode.ledger.call(role, request, partial(_run, offered, request), ToolReply)
+        made.reply = reply = await episode.requests.fresh(role, request, partial(_run, offered, request), ToolReply)
         if reply.refused:
             episode.effects.undo(made)
         return reply

@@ -17,8 +17,8 @@ from pyrag.methods.hera.coach.protocol import Coach
 from pyrag.methods.hera.protocol import Lesson, Orchestrator
 from pyrag.methods.hera.team import hera_team
 from pyrag.methods.hera.topology import STATE, Characterisation, Topology
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 

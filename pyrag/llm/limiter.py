@@ -12,7 +12,8 @@ left idle, and learns the capacity of a slower one:
   others. Cancelled callers leave the queue.
 
 `limiter_of` returns the same limiter to all clients of an endpoint in one event loop. Retries are made by
-`pyrag._io.http.client`. Other processes are only noticed through the server's refusals.
+`pyrag._io.http.client`. Other processes are only noticed through the server's refusals. Models that are no endpoint (a
+caller's object, a package's, a local one) stand behind a `BoundedChat`, whose window stays as it is.
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ import itertools
 import random
 import weakref
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
+from typing import Any, cast
 
 from pyrag._io.http.errors import Fault
 from pyrag._io.threads import PerLoop
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
 from pyrag.llm.spending import sent_after
+from pyrag.llm.wrappers import DEFAULT_SAMPLING, WrappedChat
 
 MAX_CALLS = 256  # calls in flight, unless the settings say otherwise
 MAX_HOLD = 60.0  # seconds; a longer Retry-After is cut to this
@@ -195,11 +199,15 @@ def limiter_of(url: str, model: str, maximum: int = MAX_CALLS) -> Limiter:
     return limiter
 
 
-class EndpointGate:
-    """Limiter of an endpoint for one client, which may serve several event loops in turn."""
+class ModelGate:
+    """Limiter of one client, which may serve several event loops in turn: each loop has its own.
 
-    def __init__(self, url: str, model: str, maximum: int = MAX_CALLS) -> None:
-        self._limiters = PerLoop(lambda: limiter_of(url, model, maximum))
+    Args:
+        make: Makes the limiter of a loop.
+    """
+
+    def __init__(self, make: Callable[[], Limiter]) -> None:
+        self._limiters = PerLoop(make)
 
     @property
     def limiter(self) -> Limiter:
@@ -219,3 +227,54 @@ class EndpointGate:
             retry_after: Delay in seconds that the server requests.
         """
         self.limiter.leave(ticket, fault, retry_after)
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place, and hold it for one call."""
+        ticket = await self.enter()
+        try:
+            yield
+        finally:
+            self.leave(ticket)
+
+
+def endpoint_gate(url: str, model: str, maximum: int = MAX_CALLS) -> ModelGate:
+    """Return the gate of a client of an endpoint; see `limiter_of`.
+
+    Args:
+        url: Base URL of the endpoint.
+        model: Name of the model.
+        maximum: Maximum number of calls in flight; the smallest of all clients applies.
+    """
+    return ModelGate(lambda: limiter_of(url, model, maximum))
+
+
+class BoundedChat(WrappedChat):
+    """Chat model with a limit on its calls in flight, for models that have no limiter of their own.
+
+    Args:
+        model: The model.
+        maximum: Maximum number of calls in flight in one event loop.
+    """
+
+    def __init__(self, model: ChatModel, maximum: int) -> None:
+        super().__init__(model)
+        self._gate = ModelGate(lambda: Limiter(maximum))
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
+        """Return the model's reply, once a place is free.
+
+        Args:
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
+        async with self._gate.place():
+            return await self.model.complete(messages, sampling)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = super().__getattr__(name)
+        return self._stream if name == "stream" else attribute
+
+    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        async with self._gate.place():
+            return await cast(StreamingChatModel, self.model).stream(messages, sampling, on_text)

@@ -10,7 +10,7 @@ from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import Trace
 
 Where = str | Mapping[str, Any] | None  # a filter, as `PyRAG.ask` takes it
-MAX_KEPT = 100  # messages; the oldest are dropped
+MAX_MESSAGES = 100  # messages; the oldest are dropped
 
 
 class Chat:
@@ -80,5 +80,5 @@ class Chat:
     def _added(self, question: str, trace: Trace) -> Trace:
         if trace.error is None:
             self._turns += [Message("user", question), Message("assistant", trace.answer.text)]
-            del self._turns[:-MAX_KEPT]
+            del self._turns[:-MAX_MESSAGES]
         return trace

@@ -12,22 +12,19 @@ from pyrag.errors import ConfigError, ProgramFailedError
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.typed_result import CAUSE, MisfitError, typed_answer
-from pyrag.trace.model import Trace
 
 
-def offer_contract(episode: Episode, contract: Contract | None, method: Method) -> None:
+def offer_contract(episode: Episode, contract: Contract, method: Method) -> None:
     """Set the type of an episode's final value, and tell the planner.
 
     Args:
         episode: The question, before its method runs.
-        contract: The type; None for a text.
+        contract: The type.
         method: The method that answers.
 
     Raises:
         ConfigError: The engine or method gives a short text, which cannot become a value of the type.
     """
-    if contract is None:
-        return
     episode.contract = contract
     if not method.plans:
         return
@@ -49,30 +46,20 @@ def _cannot_fill(agents: Agents, method: Method) -> str:
     )
 
 
-def with_contract(result: Result, contract: Contract | None) -> Result:
+def with_contract(result: Result, contract: Contract) -> Result:
     """Return a result whose value has the type of a contract.
 
     Args:
         result: Result of a method. The value of one that is not typed is read from its answer's text.
-        contract: The type; None for a text.
+        contract: The type.
 
     Raises:
         ProgramFailedError: The text holds no value of the type.
     """
-    if contract is None or result.typed:
+    if result.typed:
         return result
     try:
         answer, value = typed_answer(result.answer, result.answer.text, contract)
     except MisfitError as error:
         raise ProgramFailedError(f"the answer does not have the requested type: {error}", cause=CAUSE) from None
     return replace(result, answer=answer, value=value, typed=True)
-
-
-def with_object(trace: Trace, contract: Contract | None) -> Trace:
-    """Return a trace with a Python object as its value.
-
-    Args:
-        trace: Trace with the value as JSON.
-        contract: The type, which makes the object; None for a text.
-    """
-    return trace if contract is None or contract.make is None else replace(trace, value=contract.object(trace.value))

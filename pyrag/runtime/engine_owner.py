@@ -1,4 +1,8 @@
-"""Owner of a `PyRAG` object's engines, and of the event loop that synchronous calls use."""
+"""Owner of engines: opens them once, answers with them in any thread, and closes them.
+
+`PyRAG`, the HTTP service and the rewards of a training run each have one. An index that is updated is opened again by
+its retriever (`pyrag.retrieval.following`).
+"""
 
 from __future__ import annotations
 
@@ -6,54 +10,120 @@ import asyncio
 import os
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyrag._io import forks
-from pyrag._io.loop_thread import LoopThread
+from pyrag._io.loop_thread import LoopThread, Report
 from pyrag.runtime.own_parts import OwnParts
 from pyrag.settings import Settings
+from pyrag.trace.events import Observer, ignore
+from pyrag.trace.model import Trace
 
 if TYPE_CHECKING:
     from pyrag.episode.ledger import Recording
     from pyrag.runtime.engines import Engines
+    from pyrag.runtime.question_request import QuestionRequest
 
-Owner = TypeVar("Owner", bound="EngineOwner")
+    _Opened = tuple[Engines, Recording | None]
+
+T = TypeVar("T")
 
 
 class EngineOwner:
-    """Engines of one object, for any number of threads, event loops and forks."""
+    """Owner of engines, for any number of questions, indexes, threads, event loops and forks.
 
-    def _start(self, settings: Settings, objects: OwnParts) -> None:
+    Args:
+        settings: Settings that name the engines.
+        own: Objects of the caller in place of parts that the settings name.
+        engines: Engines that are open already, which the owner closes.
+
+    Raises:
+        ConfigError: A setting is invalid, or an object of the caller lacks a method.
+        DataError: A file that the settings name cannot be read.
+    """
+
+    def __init__(self, settings: Settings, own: OwnParts | None = None, engines: Engines | None = None) -> None:
         self.settings = settings
-        self._objects = objects
+        self._own = own or OwnParts()
         self._lock = threading.Lock()
         self._thread: LoopThread | None = None
         self._finalizer: weakref.finalize[Any, Any] | None = None
-        self._opened: tuple[Engines, Recording | None] | None = self._open()
+        self._opened: _Opened | None = self._open() if engines is None else _with_recording(engines)
         forks.watch(self)
 
-    def _open(self) -> tuple[Engines, Recording | None]:
-        from pyrag.episode.ledger import Recording
+    def _open(self) -> _Opened:
         from pyrag.runtime.engines import open_engines
 
-        own = self._objects
+        own = self._own
         engines = open_engines(self.settings, own.retriever, tools=own.tools, llm=own.llm, answerer=own.answerer)
         engines.confirm = own.confirm
-        return engines, None if engines.recording is None else Recording.load(engines.recording)
+        return _with_recording(engines)
 
-    def _engines_here(self) -> tuple[Engines, Recording | None]:
-        if self._opened is None:  # in the child of a fork, which opens its own
+    def _here(self) -> _Opened:
+        if (opened := self._opened) is None:  # in the child of a fork, which opens its own
             with self._lock:
-                self._opened = self._opened or self._open()
-        return self._opened
+                opened = self._opened = self._opened or self._open()
+        return opened
 
     @property
     def engines(self) -> Engines:
         """Engines that answer: agents, retriever and sandbox."""
-        return self._engines_here()[0]
+        return self._here()[0]
+
+    async def answer(
+        self,
+        request: QuestionRequest,
+        *,
+        engines: Engines | None = None,
+        observer: Observer = ignore,
+        keep: bool = False,
+        resume: str | Path | None = None,
+    ) -> Trace:
+        """Answer a question or run a program. Every failure is in `Trace.error`.
+
+        Args:
+            request: The question or program, with its limits.
+            engines: These engines with other agents, tools or another retriever; None for the engines as they are.
+            observer: Called with each event.
+            keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+            resume: File by which the same request goes on after a kill or a limit.
+
+        Raises:
+            UsageError: `resume` belongs to another request, or another process writes it.
+            StorageError: `resume` cannot be read or written.
+        """
+        from pyrag.runtime.answering import answer
+
+        own, recording = self._here()
+        engines = engines or own
+        run = partial(answer, request, engines, observer=observer, recording=recording, keep=keep)
+        if resume is None:
+            trace = await run(gate=None if recording else _gate(request, engines))
+        else:  # without a gate, since nobody knows what has been paid before
+            from pyrag.runtime.journal import finish, resumable
+
+            with resumable(resume, request.identity, request.settings, engines.retriever) as journal:
+                trace = await run(journal=journal)
+                finish(journal, trace)
+        if request.returns is None or request.returns.make is None:
+            return trace
+        return replace(trace, value=request.returns.object(trace.value))
+
+    def run(self, start: Callable[[Report], Coroutine[Any, Any, T]], observer: Report = ignore) -> T:
+        """Run a coroutine in the owner's own event loop, and return its result in the calling thread.
+
+        Args:
+            start: Makes the coroutine. Its argument is a function that reports events to the calling thread.
+            observer: Called with each event, in the calling thread.
+        """
+        return self._loop_thread().run(start, observer)
 
     async def aclose(self) -> None:
-        """Close the object inside an event loop. Connections that other loops opened are closed there."""
+        """Close the engines inside an event loop. Connections that other loops opened are closed there."""
         thread = self._take_thread()
         if thread is not None:
             thread.stop()
@@ -61,7 +131,7 @@ class EngineOwner:
         await self.engines.aclose()
 
     def close(self) -> None:
-        """End worker processes and connections. The object can be used again afterwards."""
+        """End worker processes and connections. The owner can be used again afterwards."""
         self._loop_thread()  # the thread closes the engines before it ends
         thread = self._take_thread()
         if thread is not None:
@@ -99,22 +169,21 @@ class EngineOwner:
         self._lock, self._thread, self._opened = threading.Lock(), None, None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (type(self), self.settings, self._objects)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        await self.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        return EngineOwner, (self.settings, self._own)
 
 
-def _reopened(kind: type[Owner], settings: Settings, objects: OwnParts) -> Owner:
-    made = kind.__new__(kind)
-    made._start(settings, objects)
-    return made
+def _with_recording(engines: Engines) -> _Opened:
+    if engines.recording is None:
+        return engines, None
+    from pyrag.episode.ledger import Recording
+
+    return engines, Recording.load(engines.recording)
+
+
+def _gate(request: QuestionRequest, engines: Engines) -> Any:
+    """Return the gate of a request whose program may cost too much; None for any other."""
+    if not request.gated:
+        return None
+    from pyrag.runtime.explain.gate import CostGate
+
+    return CostGate(engines, request.settings, plans=request.program is None)

@@ -36,7 +36,7 @@ _LIMITS = frozenset((
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """Exchange of a journal.
 
     `at` is the number of seconds spent on the question so far, including earlier processes.
@@ -79,7 +79,7 @@ class FileJournal:
         """Store an exchange."""
         at = self.spent + time.perf_counter() - self._started
         with writing(self._path):
-            write_all(self._file, encoded(Entry(at, exchange)) + b"\n")
+            write_all(self._file, encoded(JournalEntry(at, exchange)) + b"\n")
             # survives the process; a machine that stops may cost a step
 
     def forget_passing_failures(self) -> None:
@@ -102,12 +102,12 @@ def _may_pass(exchange: Exchange) -> bool:
     return bool(failure) and _LASTING.isdisjoint(map(str, failure.get("kinds") or ()))
 
 
-def _read(path: Path) -> tuple[list[Entry], int]:
+def _read(path: Path) -> tuple[list[JournalEntry], int]:
     """Return the entries up to a damaged one, and the bytes they take."""
     import msgspec
 
-    decoder = msgspec.json.Decoder(Entry)
-    entries: list[Entry] = []
+    decoder = msgspec.json.Decoder(JournalEntry)
+    entries: list[JournalEntry] = []
     whole = 0
     for line in path.read_bytes().splitlines(keepends=True) if path.exists() else ():
         if not line.endswith(b"\n"):
@@ -122,9 +122,9 @@ def _read(path: Path) -> tuple[list[Entry], int]:
 
 @contextmanager
 def resumable(
-    path: str | Path | None, request: Mapping[str, Any], settings: Settings, retriever: Retriever
-) -> Iterator[FileJournal | None]:
-    """Yield the journal of a run that can be resumed with the same file; None without a file.
+    path: str | Path, request: Mapping[str, Any], settings: Settings, retriever: Retriever
+) -> Iterator[FileJournal]:
+    """Yield the journal of a run that can be resumed with the same file.
 
     Args:
         path: The file. It is created if missing; `finish` deletes it after a complete run.
@@ -136,9 +136,6 @@ def resumable(
         UsageError: The file belongs to another run, is no such file, or is used by another process.
         StorageError: The file cannot be read or written.
     """
-    if path is None:
-        yield None
-        return
     path = Path(path)
     values = {name: value for name, value in public(settings).items() if name not in _LIMITS}
     identity = [dict(request), values, searched_index(retriever)]
@@ -159,14 +156,14 @@ def resumable(
             journal.close()
 
 
-def finish(journal: FileJournal | None, trace: Trace) -> None:
+def finish(journal: FileJournal, trace: Trace) -> None:
     """Delete the journal of a complete run; one that failed or met a limit can be resumed, with other limits too.
 
     Args:
-        journal: The run's journal; None for a run that is not resumable.
+        journal: The run's journal.
         trace: Result of the run.
     """
-    if journal is not None and trace.error is None and trace.complete:
+    if trace.error is None and trace.complete:
         journal.discard()
 
 
@@ -182,7 +179,7 @@ def _check_owner(path: Path, key: str) -> None:
     if not first:
         return
     try:
-        owner = msgspec.json.decode(first, type=Entry).exchange
+        owner = msgspec.json.decode(first, type=JournalEntry).exchange
     except (msgspec.DecodeError, UnicodeDecodeError):
         owner = None
     if owner is None or owner.role != _RUN:

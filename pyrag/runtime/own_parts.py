@@ -54,7 +54,7 @@ def parts_of(llm: str | ChatModel, own: Mapping[str, Any], values: Mapping[str, 
     functions, specs = functions_and_specs(own["tools"])
     model = None
     if not isinstance(llm, str):
-        from pyrag.runtime.engines import OWN_MODEL
+        from pyrag.runtime.role_agents import OWN_MODEL
 
         model, llm = llm, OWN_MODEL
     chosen = {"llm": llm, "tools": specs, **values}

@@ -231,7 +231,7 @@ def _add_questions(app: FastAPI, service: QuestionService) -> None:
         program = OwnProgram(body.source, body.inputs)
         stream = body.stream or EVENT_STREAM in request.headers.get("accept", "")
         returns = contract_in(body.returns, "returns")
-        accepted = service.accept(program.title, index, body.limits(), watched=stream, program=program, returns=returns)
+        accepted = service.accept(program, index, body.limits(), watched=stream, returns=returns)
         return await _replied(request, accepted, stream=stream, whole=body.include_trace)
 
     @app.post(

@@ -12,6 +12,7 @@ import re
 from pyrag._io.excerpts import has_excerpt, without_excerpts
 from pyrag._io.redaction import STRUCK, without_secrets
 from pyrag.errors import PyRAGError, UsageError
+from pyrag.runtime.question_request import QuestionError
 
 _PATH = re.compile(r"""(['"])~?/(?!/)[^'"\n]+\1|(?<![\w/.~\])<])~?/(?!/)[^\s:'",;()]+""")
 _END = r"""[^\s'",;:.)\]}>…]"""
@@ -76,7 +77,8 @@ def from_pyrag(error: PyRAGError) -> ApiError:
     at_fault = isinstance(error, UsageError)
     if not at_fault or has_excerpt(str(error)):
         log_failure(str(error))
-    return ApiError(400 if at_fault else 503, error.kind, public_text(str(error)))
+    code = error.code if isinstance(error, QuestionError) else error.kind
+    return ApiError(400 if at_fault else 503, code, public_text(str(error)))
 
 
 def log_failure(message: str) -> None:

@@ -14,28 +14,24 @@ from typing import Any
 
 from pyrag._io.excerpts import has_excerpt
 from pyrag.agents.typed.contract import Contract
-from pyrag.episode.ledger import Recording
 from pyrag.errors import PyRAGError, StorageError
 from pyrag.llm.protocol import Message
-from pyrag.methods.own_program import NAME as OWN_PROGRAM
 from pyrag.methods.own_program import OwnProgram
 from pyrag.retrieval.filters.bound import BoundRetriever
 from pyrag.retrieval.filters.language import filter_of
-from pyrag.retrieval.filters.tree import all_of
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.open import is_remote, source_folders
-from pyrag.retrieval.protocol import Retriever
-from pyrag.runtime.engines import Engines, open_engines, retriever_of
-from pyrag.runtime.explain.gate import gate_of
-from pyrag.runtime.limits import limited
-from pyrag.runtime.run import MAX_QUESTION_BYTES, answer_question, with_filter
+from pyrag.retrieval.protocol import Retriever, check_filters
+from pyrag.runtime.engine_owner import EngineOwner
+from pyrag.runtime.engines import Engines, retriever_of
+from pyrag.runtime.question_request import QuestionRequest, request_of, with_filter
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError, log_failure, public_text
 from pyrag.server.search import RETRY_AFTER, SearchService, following
 from pyrag.server.trace_store import TraceStore
 from pyrag.server.wire import public_event, public_trace
 from pyrag.settings import Settings
-from pyrag.trace.events import Event, ignore
+from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import Trace
 from pyrag_helpers import MODULE
 from pyrag_sandbox import SandboxError
@@ -75,15 +71,13 @@ class ServedIndex:
         Raises:
             FilterError: A filter cannot be read, or the retriever does not support filters.
         """
-        allowed, wanted = filter_of(permission), filter_of(where)
-        bound = all_of(allowed, wanted)
-        if bound is None:
-            return replace(self, scope=scope)
-        retriever = self.retriever if allowed is None else BoundRetriever(self.retriever, allowed)
-        if wanted is not None:
-            retriever = BoundRetriever(retriever, wanted, own=True)
+        allowed, retriever = filter_of(permission), self.retriever
+        if allowed is not None:  # no search of any kind may pass it; the request's filter goes with its questions
+            retriever = BoundRetriever(retriever, allowed)
+        if where is not None:
+            check_filters(retriever)
         engines = replace(self.engines, retriever=retriever)
-        return ServedIndex(self.name, engines, with_filter(self.settings, str(bound)), scope)
+        return ServedIndex(self.name, engines, with_filter(self.settings, where), scope)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +116,24 @@ class AcceptedQuestion:
     events: asyncio.Queue[dict[str, Any] | None]
 
 
+@dataclass(frozen=True, slots=True)
+class _OpenQuestion:
+    """A question of a caller, from its acceptance to its trace. `events` is None if nobody watches it."""
+
+    id: str
+    request: QuestionRequest
+    index: ServedIndex
+    dialogue: Dialogue
+    events: asyncio.Queue[dict[str, Any] | None] | None
+
+    @property
+    def observer(self) -> Observer:
+        if self.events is None:
+            return ignore
+        put, name = self.events.put_nowait, self.index.name
+        return lambda event: put(public_event(event, name))
+
+
 class QuestionService(SearchService):
     """Question answering over named indexes with one set of engines. Belongs to one event loop.
 
@@ -137,7 +149,7 @@ class QuestionService(SearchService):
 
     def __init__(self, settings: Settings, config: ServerConfig) -> None:
         self.store = TraceStore(config.traces, config.max_traces, config.trace_days, config.max_trace_mb)
-        self._engines = open_engines(replace(settings, index=None, retriever=None, sources=()))
+        self._owner = EngineOwner(replace(settings, index=None, retriever=None, sources=()))
         self.indexes: dict[str, ServedIndex] = {}
         named: dict[str, str | tuple[str, ...] | None] = {**config.indexes} or {DEFAULT_INDEX: None}
         retrievers: dict[str, FollowingRetriever] = {}
@@ -146,7 +158,7 @@ class QuestionService(SearchService):
             folder = None if own.index is None else Path(own.index).expanduser()
             retrievers[name] = following(partial(retriever_of, own), folder, name, source_folders(own.sources))
             # All indexes share the engines, so that models are loaded only once.
-            self.indexes[name] = ServedIndex(name, replace(self._engines, retriever=retrievers[name]), own)
+            self.indexes[name] = ServedIndex(name, replace(self._owner.engines, retriever=retrievers[name]), own)
         super().__init__(config, retrievers)
         self.otel = settings.otel
         self._places = asyncio.Semaphore(config.max_running)
@@ -157,7 +169,7 @@ class QuestionService(SearchService):
     def gauges(self) -> dict[str, float]:
         """Current values, for the metrics."""
         counts = {"pyrag_questions_running": self._running, "pyrag_questions_waiting": self._pending - self._running}
-        return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._engines.sandbox.restarts}
+        return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._owner.engines.sandbox.restarts}
 
     def index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
         """Return an index, limited by the caller's filter and the request's.
@@ -194,73 +206,57 @@ class QuestionService(SearchService):
 
     def accept(
         self,
-        question: str,
+        subject: str | OwnProgram,
         index: ServedIndex,
         limits: dict[str, Any],
         method: str | None = None,
         dialogue: Dialogue = _ALONE,
         *,
         watched: bool = True,
-        program: OwnProgram | None = None,
         returns: Contract | None = None,
     ) -> AcceptedQuestion:
-        """Start answering a question.
+        """Start answering a question, or running a program.
 
         Args:
-            question: The question; in English for the embedded engine.
+            subject: The question, in English for the embedded engine, or a program of the caller.
             index: Index to search.
             limits: Settings by name (`deadline`, `max_calls`, `max_tokens`, `max_cost`, `topk`). A value above the
                 server's limit is lowered to it.
             method: Name of a method; None for the server's own.
             dialogue: Conversation that the question belongs to.
             watched: Whether to put events into `events`; if not, it only receives the None at the end.
-            program: Program of the caller that runs in place of the method; the question is its title.
             returns: Type of the value; None for a text.
 
         Raises:
-            ApiError: The queue is full, or the question is empty or too long.
-            ConfigError: A limit is not valid, or the method is unknown.
+            ApiError: The queue is full.
+            UsageError: The question is empty or too long, a limit is not valid, or the method is unknown.
         """
         self.admit(1)
-        check_question(question)
-        method = OWN_PROGRAM if program else method
-        settings = limited(replace(index.settings, method=method) if method else index.settings, limits)
+        settings = replace(index.settings, method=method) if method else index.settings
+        request = request_of(subject, settings, limits=limits, lowers=True, earlier=dialogue.earlier, returns=returns)
         events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
-        key = uuid.uuid4().hex
+        question = _OpenQuestion(uuid.uuid4().hex, request, index, dialogue, events if watched else None)
         self._pending += 1
-        heard = events if watched else None
-        task = self.begin(self._answer(key, question, index, settings, heard, dialogue, program, returns))
+        task = self.begin(self._answer(question))
         task.add_done_callback(partial(self._finished, events))
-        return AcceptedQuestion(key, task, events)
+        return AcceptedQuestion(question.id, task, events)
 
     def _finished(self, events: asyncio.Queue[dict[str, Any] | None], _: asyncio.Task[FinishedQuestion]) -> None:
         self._pending -= 1
         events.put_nowait(None)
 
-    async def _answer(
-        self,
-        key: str,
-        question: str,
-        index: ServedIndex,
-        settings: Settings,
-        events: asyncio.Queue[Any] | None,
-        dialogue: Dialogue,
-        program: OwnProgram | None,
-        returns: Contract | None,
-    ) -> FinishedQuestion:
-        began = asyncio.get_running_loop().time()
-        async with self.place(settings.deadline):
-            if settings.deadline is not None:
-                waited = asyncio.get_running_loop().time() - began
-                settings = replace(settings, deadline=max(0.001, settings.deadline - waited))
-            trace = await self._trace_of(question, index, settings, events, dialogue.earlier, program, returns)
+    async def _answer(self, question: _OpenQuestion) -> FinishedQuestion:
+        began, index = asyncio.get_running_loop().time(), question.index
+        async with self.place(question.request.settings.deadline):
+            request = question.request.after(asyncio.get_running_loop().time() - began)
+            trace = await self._owner.answer(request, engines=index.engines, observer=question.observer)
         if trace.error and trace.error.kind in _LOGGED:
             log_failure(trace.error.message)
         for warning in filter(has_excerpt, trace.warnings):
             log_failure(warning)
         trace = public_trace(trace, index.name, index.settings.topk, bundled=index.is_bundled)
         self.metrics.answered(index.name, trace)
-        return FinishedQuestion(key, index.name, await self._kept(key, index.scope, trace, question, dialogue))
+        return FinishedQuestion(question.id, index.name, await self._keep(question, trace))
 
     @contextlib.asynccontextmanager
     async def place(self, deadline: float | None) -> AsyncIterator[None]:
@@ -280,35 +276,15 @@ class QuestionService(SearchService):
             self._running -= 1
             self._places.release()
 
-    async def _trace_of(
-        self,
-        question: str,
-        index: ServedIndex,
-        settings: Settings,
-        events: asyncio.Queue[Any] | None,
-        earlier: Sequence[Message],
-        program: OwnProgram | None,
-        returns: Contract | None,
-    ) -> Trace:
-        def observe(event: Event) -> None:
-            assert events is not None
-            events.put_nowait(public_event(event, index.name))
-
-        recording = Recording.load(index.engines.recording) if index.engines.recording else None
-        observer = ignore if events is None else observe
-        method = program.method if program else None
-        return await answer_question(
-            question, index.engines, settings, observer=observer, recording=recording, earlier=earlier, method=method,
-            returns=returns, gate=None if program or recording else gate_of(index.engines, settings),
-        )  # fmt: skip
-
-    async def _kept(self, key: str, index: str, trace: Trace, question: str, dialogue: Dialogue) -> Trace:
+    async def _keep(self, question: _OpenQuestion, trace: Trace) -> Trace:
         """Store a trace and return it. If the store fails, the reply still has the answer, with a warning."""
+        dialogue = question.dialogue
         if not dialogue.keep:
             return trace
-        turns = (*dialogue.earlier, Message("user", question), Message("assistant", trace.answer.text))
+        own_turns = Message("user", question.request.text), Message("assistant", trace.answer.text)
+        turns = (*dialogue.earlier, *own_turns)
         try:
-            await self.store.add(key, index, trace, owner=dialogue.owner, turns=turns)
+            await self.store.add(question.id, question.index.scope, trace, owner=dialogue.owner, turns=turns)
         except StorageError as error:
             self.metrics.count("store_errors")
             return replace(trace, warnings=(*trace.warnings, public_text(f"the trace was not kept: {error}")))
@@ -344,7 +320,7 @@ class QuestionService(SearchService):
             self._sandbox_checked = now
             try:
                 async with asyncio.timeout(_SANDBOX_PATIENCE):
-                    outcome = await self._engines.sandbox.run("final_answer = 1", {}, helpers=MODULE)
+                    outcome = await self._owner.engines.sandbox.run("final_answer = 1", {}, helpers=MODULE)
                 self._sandbox_problem = "" if outcome.value == 1 else public_text(str(outcome.error or outcome.status))
             except (SandboxError, TimeoutError) as error:
                 self._sandbox_problem = public_text(str(error)) or "it gave no answer in time"
@@ -358,7 +334,7 @@ class QuestionService(SearchService):
         """
         if self.started:
             return
-        await self._engines.start()
+        await self._owner.engines.start()
         if problem := await self._sandbox_state():
             raise PyRAGError(f"the sandbox does not run programs: {problem}")
         await super().start()
@@ -367,7 +343,7 @@ class QuestionService(SearchService):
         """Close retrievers, engines and the store, even if closing one of them fails."""
         await super().aclose()
         with contextlib.suppress(PyRAGError, OSError):
-            await self._engines.aclose()
+            await self._owner.aclose()
         self.store.close()
 
 
@@ -385,16 +361,3 @@ def _over(settings: Settings, place: str | tuple[str, ...] | None) -> Settings:
         return replace(settings, index=None, retriever=None, sources=place)
     remote = is_remote(place)
     return replace(settings, index=None if remote else place, retriever=place if remote else None, sources=())
-
-
-def check_question(question: str) -> None:
-    """Check that a question can be answered. Raises `ApiError` if it is empty, too long or not a text."""
-    if not any(map(str.isalnum, question)):
-        raise ApiError(400, "empty_question", "the question is empty: ask something")
-    try:
-        size = len(question.encode())
-    except UnicodeEncodeError:
-        raise ApiError(400, "not_text", "the question holds characters that are no text: send UTF-8") from None
-    if size > MAX_QUESTION_BYTES:
-        message = f"the question has {size:,} bytes: at most {MAX_QUESTION_BYTES:,} are possible"
-        raise ApiError(400, "question_too_long", message)

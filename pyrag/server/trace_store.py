@@ -136,7 +136,7 @@ class TraceStore:
 
     async def get(self, key: str) -> tuple[str, Trace] | None:
         """Return the index and the trace that have an id; None if the trace is not kept."""
-        row = await self._one("SELECT index_name, trace FROM traces WHERE id = ?", key)
+        row = await self._first_row("SELECT index_name, trace FROM traces WHERE id = ?", key)
         try:
             return None if row is None else (row[0], from_json(row[1]))
         except DataError as error:
@@ -149,7 +149,7 @@ class TraceStore:
             key: Id of the answer's trace.
             owner: The caller.
         """
-        row = await self._one("SELECT turns FROM traces WHERE id = ? AND owner = ?", key, owner)
+        row = await self._first_row("SELECT turns FROM traces WHERE id = ? AND owner = ?", key, owner)
         return None if row is None else msgspec.json.decode(row[0], type=list[Message])
 
     async def add_response(self, key: str, reply: bytes) -> None:
@@ -181,7 +181,7 @@ class TraceStore:
             indexes: Names of the indexes that the caller may use.
         """
         query = f"SELECT reply FROM responses JOIN traces USING (id) WHERE {_owned(indexes)}"  # noqa: S608
-        row = await self._one(query, key, owner, *indexes)
+        row = await self._first_row(query, key, owner, *indexes)
         return None if row is None else row[0]
 
     async def delete_response(self, key: str, owner: str, indexes: Collection[str]) -> bool:
@@ -258,7 +258,7 @@ class TraceStore:
         pages, free, size = (self._database.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
         return int((pages - free) * size)
 
-    async def _one(self, query: str, *values: str) -> tuple[Any, ...] | None:
+    async def _first_row(self, query: str, *values: str) -> tuple[Any, ...] | None:
         parameters = tuple(map(_text, values))
         row: tuple[Any, ...] | None = await self._run(lambda: self._database.execute(query, parameters).fetchone())
         return row

@@ -149,7 +149,7 @@ class Settings:
     retriever_body_mb: int = setting(256, "Maximum size of a retriever's reply in megabytes, after decompression.")
     concurrency: int = setting(8, "Questions to answer at the same time.")
     max_in_flight: int = setting(
-        256, "Maximum model calls in flight to an endpoint; fewer if the server refuses or times out."
+        256, "Maximum model calls in flight to a model or endpoint; fewer if the server refuses or times out."
     )
     proxy: str = setting(
         "auto", "URL of a proxy for models and retrievers; auto uses the environment's, none uses none."

@@ -30,7 +30,7 @@ RewardKind = Literal["answer", "coverage"]
 EMBEDDED = "embedded"  # the model of runs of the recipe that trains the embedded reader
 _RECIPE = "the embedded reader is trained by a recipe of the checkout: run python -m recipes.span_policy --help"
 _FRACTIONS = ("warmup", "gpu_memory", "min_learning_rate", "least_score")
-_AT_LEAST = {
+_MINIMUMS = {
     "group_size": 2, "mini_batch_size": 1, "max_steps": 1, "lora_rank": 0, "repairs": 0, "seed": 0, "kl_coef": 0,
     "f1_weight": 0, "em_weight": 0, "eval_every": 0, "save_every": 1, "keep_checkpoints": 1, "trace_every": 0,
     "threads": 0, "rollout_gpus": 0, "sync_every": 1,
@@ -115,7 +115,7 @@ class TrainConfig:
     agent_workers: int = 8
 
     def __post_init__(self) -> None:
-        for name, minimum in _AT_LEAST.items():
+        for name, minimum in _MINIMUMS.items():
             value = getattr(self, name)
             if value is not None and not minimum <= value < math.inf:  # also refuses NaN
                 raise ConfigError(f"{name} must be at least {minimum}, not {value}")

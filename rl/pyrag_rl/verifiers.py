@@ -28,7 +28,7 @@ from pyrag.evaluation.scoring import asked
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.spec import open_chat_model
 from pyrag.llm.wrappers import UnconstrainedChat
-from pyrag.runtime.engines import model_options
+from pyrag.runtime.role_agents import model_options
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.model import Trace
 from pyrag_rl.config import TrainConfig, load_config

@@ -24,8 +24,8 @@ from pyrag.evaluation.runs.folder import SUMMARY, open_run
 from pyrag.evaluation.scoring import score
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Answer, Passage, Trace
 from pyrag_rl.data.held_out import draw

@@ -15,7 +15,7 @@ from pyrag.errors import (
     ServiceError,
 )
 from pyrag.llm.cache import CachedChat, ReplyStore
-from pyrag.llm.limiter import EndpointGate
+from pyrag.llm.limiter import ModelGate, endpoint_gate
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.llm.spending import DEFAULT_SAMPLING, CountedChat, Spending, counted, spending, uncounted
 from pyrag.llm.wrappers import ForeignChat, UnconstrainedChat
@@ -27,7 +27,7 @@ ASKED = (Message("user", "Who?"),)
 class Model:
     name = "own"
 
-    def __init__(self, outcome: object = "hello", gate: EndpointGate | None = None) -> None:
+    def __init__(self, outcome: object = "hello", gate: ModelGate | None = None) -> None:
         self.outcome, self.gate = outcome, gate
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
@@ -80,7 +80,7 @@ async def test_a_call_counts_if_it_was_served(outcome: object, calls: int) -> No
 
 async def test_a_call_cut_short_counts_unless_it_waits() -> None:
     assert (await spent_by(Model(asyncio.Event())))[0].model_calls == 1
-    gate = EndpointGate("http://x", "m", 1)
+    gate = endpoint_gate("http://x", "m", 1)
     assert (await spent_by(Model(asyncio.Event(), gate)))[0].model_calls == 1
     ticket = await gate.enter()
     assert (await spent_by(Model("hello", gate)))[0].model_calls == 0

@@ -21,8 +21,8 @@ from pyrag.errors import ServiceError
 from pyrag.llm.clients.scripted import DEFAULT_SAMPLING, Script, ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.methods.registry import method_names, variants_of
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import Passage, Trace

@@ -213,7 +213,7 @@ def test_refused_question_is_one_sentence(site: Site, open_page: Open, watch: Wa
     page = open_page(site.url)
     ask(page, "why " * 20_000)
     page.wait_for_selector("#problem:not(:empty)")
-    assert re.fullmatch(r"The question has [\d,]+ bytes: .*\.", page.locator("#problem").text_content())
+    assert re.fullmatch(r"The question is too long: it has [\d,]+ bytes, .*\.", page.locator("#problem").text_content())
 
 
 def test_question_that_fails_shows_its_error(open_page: Open, tmp_path: Path) -> None:

@@ -226,7 +226,7 @@ def test_texts_that_change_under_one_id_are_kept_apart() -> None:
     counter = iter(range(1000))
 
     async def main() -> list[str]:
-        from pyrag.runtime.run import answer_question  # noqa: F401 (the path that this is about)
+        from pyrag.runtime.answering import answer_question  # noqa: F401 (the path that this is about)
 
         async with PyRAG(retriever=Own(lambda: [Passage("same", GOOD.title, f"{GOOD.text} {next(counter)}")])) as rag:
             trace = await rag.aask("Who is older, the director of Lantern Street or the director of Mill Road?")

@@ -33,8 +33,8 @@ from pyrag.llm.schema import fits
 from pyrag.methods.opera import schemas as opera_schemas
 from pyrag.methods.opera.goals import read_goals
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Trace
 from pyrag_rl.data.build import Request, build

@@ -20,9 +20,9 @@ from pyrag.methods.opera.goals import read_goals
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
+from pyrag_rl.data.answer_readings import GoldReading, ReadingMix, gold_reading, shortened
 from pyrag_rl.data.build import BuildCounts, Request, build
 from pyrag_rl.data.decompositions.gold_examples import GoldRequest
-from pyrag_rl.data.readings import GoldReading, ReadingMix, gold_reading, shortened
 from pyrag_rl.data.replies import fitted
 
 GOLD = Passage("g", "Bern", "Bern lies on the Aare. It was founded in 1191. Its ground is uneven.")

@@ -11,8 +11,8 @@ import pytest
 from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.episode.ledger import Recording
 from pyrag.errors import ServiceError
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.events import Observer, ignore
 from pyrag.trace.model import UNKNOWN, Passage, Trace, Usage

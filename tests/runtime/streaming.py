@@ -11,8 +11,8 @@ from pyrag.agents.llm import LLMPlanner
 from pyrag.agents.prompts import load_prompts
 from pyrag.agents.protocol import Agents
 from pyrag.llm.protocol import Message, Reply, Sampling
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.event_codec import events_of

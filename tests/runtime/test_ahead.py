@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyrag.episode.ledger import Recording
 from pyrag.errors import RetryableServiceError
 from pyrag.methods.pyrag.speculative_execution import self_contained
-from pyrag.runtime.run import answer_question
+from pyrag.runtime.answering import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.events import Drafting, Event, Planned
 from pyrag.trace.model import Trace

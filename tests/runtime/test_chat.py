@@ -10,8 +10,8 @@ import pytest
 from pyrag import PyRAG
 from pyrag.errors import UsageError
 from pyrag.llm.protocol import Message
+from pyrag.runtime.answering import exchanges_of
 from pyrag.runtime.chat import Chat
-from pyrag.runtime.run import exchanges_of
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.event_codec import events_of
 from pyrag.trace.events import AgentFinished, Event, FollowUp, QuestionStarted

@@ -283,7 +283,7 @@ def test_tools_are_not_called() -> None:
 
 
 def test_files_and_questions_are_told_apart(tmp_path: Path) -> None:
-    from pyrag.runtime.explain.run import is_program
+    from pyrag.runtime.explain.explaining import is_program
 
     assert is_program("final_answer = 1")
     assert is_program("x = 1\nfinal_answer = (")

@@ -17,8 +17,8 @@ from pyrag.errors import (
     RetryableServiceError,
 )
 from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.runtime.answering import answer_question, exchanges_of
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question, exchanges_of
 from pyrag.settings import Settings
 from pyrag.tools import tool
 from pyrag.trace.codec import from_json, to_json

@@ -14,8 +14,8 @@ from pyrag.errors import ConfigError, FilterError
 from pyrag.methods.registry import method_names
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.model import Exchange, Passage, Trace
 from tests.runtime.conftest import World

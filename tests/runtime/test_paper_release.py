@@ -11,8 +11,8 @@ import pytest
 from pyrag.agents.llm import make_llm_agents
 from pyrag.errors import ConfigError
 from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines, open_engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, load_settings, make_settings
 from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox

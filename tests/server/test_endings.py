@@ -130,7 +130,7 @@ async def test_a_store_that_fails_costs_no_answer(monkeypatch: pytest.MonkeyPatc
 async def test_a_killed_sandbox_is_started_again() -> None:
     async with running() as client:
         assert (await client.get("/readyz"))[0] == 200
-        client.service._engines.sandbox.close()
+        client.service._owner.engines.sandbox.close()
         _, reply = await client.post("/v1/ask", {"question": QUESTION})
         assert reply["answer"] == "Uppsala"
         assert "pyrag_sandbox_restarts 1" in (await client.get("/metrics"))[1]

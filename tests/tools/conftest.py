@@ -13,8 +13,8 @@ from pyrag.agents.protocol import Agents
 from pyrag.episode.ledger import Recording
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.tools.tool import as_tools, describe
 from pyrag.trace.model import Passage, Trace

@@ -199,7 +199,7 @@ def _shown_warnings(trace: Trace) -> list[str]:
     from pyrag.episode.corpus.exhaustive import FAULT
     from pyrag.retrieval.filters.verdict import ABOUT_FILTER
     from pyrag.retrieval.fusion.origin import LEFT_OUT
-    from pyrag.runtime.run import CALLS_NO_TOOLS
+    from pyrag.runtime.answering import CALLS_NO_TOOLS
 
     return [
         warning

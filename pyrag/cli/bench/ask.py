@@ -14,9 +14,9 @@ from pyrag.errors import PyRAGError
 from pyrag.evaluation.runs.batch import QuestionJob
 from pyrag.evaluation.runs.journal import journal_path
 from pyrag.evaluation.scoring import asked
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import open_engines
 from pyrag.runtime.journal import FileJournal
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
 

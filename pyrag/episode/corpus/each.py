@@ -18,7 +18,7 @@ from pyrag.episode.corpus.typed import TypedDesk, desk_of, returns_of
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import ProgramRun
 from pyrag.episode.program_values import absent_answer, plain
-from pyrag.episode.recovery import RecoveryRunner, Search, attempt
+from pyrag.episode.recovery import ProgramSearch, RecoveryRunner, attempt
 from pyrag.episode.requests import OpenStep
 from pyrag.errors import BadOutputError, BudgetExceededError, ContextLengthError
 from pyrag.trace.model import UNKNOWN, Attempt, Coverage, Passage, Usage, shorten
@@ -240,18 +240,18 @@ class FanOut:
         reading, _ = await self.desk.read(question, passages, step=self.step)
         attempts = [attempt("first", question, passages, reading)]
         if not reading.known and self.episode.ladder:
-            searches = {Search(question): self.episode.topk}
+            searches = {ProgramSearch(question): self.episode.topk}
             runner = RecoveryRunner(self.desk, self.step, question, searches, passages, reading)
             attempts += await runner.up(self.episode.ladder)
             passages = runner.passages
         usage = reduce(add, (item.usage for item in attempts))
-        return self._kept(attempts[-1], passages, usage)
+        return self._row_of(attempts[-1], passages, usage)
 
     async def _read(self, question: str, passages: list[Passage]) -> Row:
         reading, _ = await self.desk.read(question, passages, step=self.step)
-        return self._kept(attempt("first", question, passages, reading), passages, reading.usage)
+        return self._row_of(attempt("first", question, passages, reading), passages, reading.usage)
 
-    def _kept(self, last: Attempt, passages: Sequence[Passage], usage: Usage) -> Row:
+    def _row_of(self, last: Attempt, passages: Sequence[Passage], usage: Usage) -> Row:
         """Return the row of an attempt; of the passages, only the cited ones stay in the question."""
         assert last.answer is not None
         answer = last.answer

@@ -48,7 +48,7 @@ def offer_corpus(episode: Episode, in_flight: int) -> None:
         "open_document": _open_document,
         "each": partial(each, slots, width),
         NAME: read_tables,
-        "budget": _Budget().left,
+        "budget": _BudgetPrimitive().left,
     }
     offered = {name: work for name, work in primitives.items() if name not in episode.inputs}
     episode.more = {**offered, **episode.more, "answer": _answer}
@@ -140,7 +140,7 @@ async def _answer(program_run: ProgramRun, call: Call) -> Any:
 
 
 @dataclass(slots=True)
-class _Budget:
+class _BudgetPrimitive:
     """Answers `budget()`, whose replies are numbered, since equal calls have different ones."""
 
     calls: int = 0
@@ -148,11 +148,13 @@ class _Budget:
     async def left(self, program_run: ProgramRun, call: Call) -> Left:
         """Serve `budget()`: return what the program may still spend."""
         bind(call, (), {})
-        ledger = program_run.episode.ledger
+        requests = program_run.episode.requests
         step = program_run.start(call, "what is left")
         self.calls += 1
         request = {"number": self.calls}
-        left = await program_run.watched(step, ledger.call(f"{FREE}budget", request, partial(_left, program_run), Left))
+        left = await program_run.watched(
+            step, requests.fresh(f"{FREE}budget", request, partial(_left, program_run), Left)
+        )
         program_run.finish(step, output=msgspec.json.encode(left).decode())
         return dict(left)
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pyrag.episode.flow.expressions import Facts, Unit
+from pyrag.episode.flow.expressions import FlowFacts, Unit
 from pyrag.episode.flow.shape import Cause, Shape, mentions
 
 _MAX_PASSES = 20  # passes over a program; more are needed only by very long chains of names
@@ -82,16 +82,16 @@ def effect_sites(source: str, sources: frozenset[str], effects: frozenset[str]) 
         effects: Names of primitives with effects.
     """
     try:
-        return tuple(_Analysis(Shape(ast.parse(source), sources, effects)).sites())
+        return tuple(_FlowAnalysis(Shape(ast.parse(source), sources, effects)).sites())
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
 
 
-class _Analysis:
+class _FlowAnalysis:
     """Passes over one program until nothing new is learnt."""
 
     def __init__(self, shape: Shape) -> None:
-        self.shape, self.facts = shape, Facts()
+        self.shape, self.facts = shape, FlowFacts()
         self._course: Cause | None = None  # why the course depends on passages at the current statement
         self._helper = ""
         self._in_try = False

@@ -19,7 +19,7 @@ _DEFERRED = (ast.Lambda, ast.GeneratorExp)
 
 
 @dataclass(slots=True)
-class Facts:
+class FlowFacts:
     """Findings about a program so far; they only grow.
 
     Attributes:
@@ -59,7 +59,7 @@ class Unit:
         called: Helpers that are called.
     """
 
-    def __init__(self, shape: Shape, facts: Facts, *, in_try: bool) -> None:
+    def __init__(self, shape: Shape, facts: FlowFacts, *, in_try: bool) -> None:
         self.shape, self.facts, self._in_try = shape, facts, in_try
         self.risk: Cause | None = None
         self.effects: list[ast.Call] = []
@@ -211,19 +211,29 @@ class Unit:
 
     def _source(self, node: ast.Call, name: str) -> bool:
         """Evaluate a call of a primitive. Its result depends on passages; it fails by its arguments or in a `try`."""
-        for number, item in enumerate(node.args):
-            if not (name == "answer" and number == 1 and self.shape.is_evidence(item)):
-                self._strict(item, self.value(item))
-            else:
-                self.value(item)
-        for keyword in node.keywords:
-            if not (name == "answer" and keyword.arg == "docs" and self.shape.is_evidence(keyword.value)):
-                self._strict(keyword.value, self.value(keyword.value))
-            else:
-                self.value(keyword.value)
+        arguments = [(str(number), item) for number, item in enumerate(node.args)]
+        arguments += [(keyword.arg or "**", keyword.value) for keyword in node.keywords]
+        for place, item in arguments:
+            tainted = self.value(item)
+            if not (place in self._read_by(node, name) and self.shape.is_evidence(item)):
+                self._strict(item, tainted)
         if self._in_try:
             self.take_risk(node, f"calls {name} inside a try, whose course depends on whether the call fails")
         return True
+
+    def _read_by(self, node: ast.Call, name: str) -> tuple[str, ...]:
+        """Return the numbers and names of the arguments that a primitive reads without failing, if they are lists.
+
+        A question of `each` with fields in braces may fail by what the documents say.
+        """
+        if self.shape.bound[name]:
+            return ()
+        if name == "answer":
+            return ("1", "docs")
+        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
+        question = node.args[1] if len(node.args) > 1 else keywords.get("question")
+        is_plain = isinstance(question, ast.Constant) and "{" not in str(question.value)
+        return ("0", "items") if name == "each" and is_plain else ()
 
     def _helper(self, node: ast.Call, helper: ast.FunctionDef) -> bool:
         name, parameters = helper.name, helper.args

@@ -72,7 +72,7 @@ async def guarded(
     flow.confirmations += 1
     request = {"call": dependent.call, "number": flow.confirmations}
     ask = partial(flow.confirmed, dependent, program_run.source)
-    if not await episode.ledger.call(_CONFIRM, request, ask, bool):
+    if not await episode.requests.fresh(_CONFIRM, request, ask, bool):
         raise flow.refusal(dependent, program_run.source, NOT_CONFIRMED)
     return await work()
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 _NESTED = (ast.Lambda, ast.GeneratorExp, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-SEARCHES = frozenset(("retrieve", "open_document"))
-"""Primitives that always return a list of passages."""
+LISTS = frozenset(("retrieve", "open_document", "documents"))
+"""Primitives that always return a list of passages or of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Shape:
         sources: Names of primitives whose results depend on passages.
         effects: Names of primitives with effects.
         helpers: Functions that are followed into: defined once at the top level, without decorators or `yield`.
-        evidence: Names that only ever hold lists of passages.
+        evidence: Names that only ever hold lists of passages or of documents.
         unfollowed: Use of a primitive with effects that the analysis cannot follow; None if there is no such use.
     """
 
@@ -63,7 +63,7 @@ class Shape:
         return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node))
 
     def _evidence(self) -> frozenset[str]:
-        """Return the names whose every binding is a list of passages."""
+        """Return the names whose every binding is a list of passages or of documents."""
         values: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):
@@ -78,7 +78,7 @@ class Shape:
             names -= wrong
 
     def is_evidence(self, node: ast.expr, names: Set[str] | None = None) -> bool:
-        """Return True for an expression whose value is certainly a list of passages, or a list of such lists.
+        """Return True for an expression whose value is certainly a list of passages or documents, or of such lists.
 
         Args:
             node: The expression.
@@ -89,7 +89,7 @@ class Shape:
             case ast.Name(id=name):
                 return name in names
             case ast.Call(func=ast.Name(id=name)):
-                return name in SEARCHES & self.sources
+                return name in LISTS & self.sources and not self.bound[name]
             case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)):
                 return self.is_evidence(value, names) and all(map(_is_place, (lower, upper, step)))
             case ast.BinOp(left=left, op=ast.Add(), right=right):

@@ -23,7 +23,7 @@ from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError,
 from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.clients.request_rules import MAX_REFUSALS, NO_RULES, RequestRules
 from pyrag.llm.context import about_tokens, too_long
-from pyrag.llm.limiter import MAX_CALLS, EndpointGate
+from pyrag.llm.limiter import MAX_CALLS, endpoint_gate
 from pyrag.llm.protocol import Message, ModelInfo, Reply, Sampling
 from pyrag.llm.schema import Constraint, Support, constraint_of
 
@@ -124,7 +124,7 @@ class OpenAIChat:
             limit=limit,
             transport=transport,
         )
-        self._service.gate = EndpointGate(self._service.url, model, max_in_flight)
+        self._service.gate = endpoint_gate(self._service.url, model, max_in_flight)
         # OpenAI's own newer models refuse `max_tokens`; most other servers know no other name.
         self._hosted = urlsplit(self._service.url).hostname == urlsplit(DEFAULT_URL).hostname
         self._limit_name = "max_completion_tokens" if self._hosted else "max_tokens"

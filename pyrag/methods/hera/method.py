@@ -66,7 +66,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
 async def _orchestrated(episode: Episode, team: HeraTeam) -> Orchestration:
     question, lessons = episode.question, await _lessons(episode, team)
     request = {"question": question, "experience": [lesson.insight for lesson in lessons]}
-    return await episode.ledger.call(
+    return await episode.requests.fresh(
         "orchestrate", request, lambda: team.orchestrator.orchestrate(question, lessons), Orchestration
     )
 
@@ -76,7 +76,7 @@ async def _lessons(episode: Episode, team: HeraTeam) -> Sequence[Lesson]:
     question, library = episode.question, episode.shared
     if not isinstance(library, Library):
         return ()
-    characterised = await episode.ledger.call(
+    characterised = await episode.requests.fresh(
         "characterise", {"question": question}, lambda: team.orchestrator.characterise(question), Characterised
     )
     if characterised.note:
@@ -87,7 +87,7 @@ async def _lessons(episode: Episode, team: HeraTeam) -> Sequence[Lesson]:
 async def _revised(episode: Episode, team: HeraTeam, error: str) -> Orchestration:
     topology, question = _topology(episode), episode.question
     request = {"question": question, "topology": asdict(topology), "error": error}
-    return await episode.ledger.call(
+    return await episode.requests.fresh(
         "reorchestrate", request, lambda: team.orchestrator.revise(question, topology, error), Orchestration
     )
 

@@ -72,7 +72,7 @@ def _analyst(agents: Agents, question: str) -> Answerer:
 
 async def _plan(episode: Episode) -> GoalPlan:
     planner, question = _planner(episode), episode.question
-    return await episode.ledger.call("goals", {"question": question}, lambda: planner.plan(question), GoalPlan)
+    return await episode.requests.fresh("goals", {"question": question}, lambda: planner.plan(question), GoalPlan)
 
 
 def _planner(episode: Episode) -> GoalPlanner:
@@ -85,7 +85,7 @@ def _planner(episode: Episode) -> GoalPlanner:
 async def _revise(episode: Episode, error: str, origin: str, *, synthesis: bool) -> Draft:
     planner, question, goals = _planner(episode), episode.question, planned_goals(episode)
     texts = [goal.text for goal in goals]
-    plan = await episode.ledger.call(
+    plan = await episode.requests.fresh(
         "revise",
         {"question": question, "goals": texts, "error": error},
         lambda: planner.revise(question, goals, error),

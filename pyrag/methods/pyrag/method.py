@@ -70,7 +70,7 @@ async def decompose(episode: Episode) -> None:
     if episode.sub_queries:
         return
     question = episode.question
-    decomposition = await episode.ledger.call(
+    decomposition = await episode.requests.fresh(
         "decompose", {"question": question}, lambda: episode.agents.decomposer.decompose(question), Decomposition
     )
     episode.sub_queries = decomposition.sub_queries
@@ -93,7 +93,7 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
         ahead.search(episode.sub_queries)
     sub_queries = None if settings.joint else list(episode.sub_queries)
     with ahead.watching() as planner:
-        plan = await episode.ledger.call(
+        plan = await episode.requests.fresh(
             "plan",
             {"question": question, "sub_queries": sub_queries} | offered,
             lambda: planner.plan(question, sub_queries),
@@ -122,7 +122,7 @@ async def _revise(
     """Return the Plan agent's next program."""
     question, sub_queries = episode.question, list(episode.sub_queries)
     with ahead.watching() as planner:
-        plan = await episode.ledger.call(
+        plan = await episode.requests.fresh(
             "repair",
             {"question": question, "sub_queries": sub_queries, "program": program.source, "error": error}
             | _offered(episode),

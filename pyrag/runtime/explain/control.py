@@ -42,7 +42,7 @@ def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
     names = frozenset(primitives)
-    walk = _Walk(names, _tainted(tree, _ANSWERING | tools.keys()))
+    walk = _CourseWalk(names, _tainted(tree, _ANSWERING | tools.keys()))
     walk.visit(tree)
     return tuple(sorted(walk.sites, key=lambda site: site.line))
 
@@ -88,7 +88,7 @@ def _names(node: ast.AST) -> Iterator[str]:
     return (child.id for child in ast.walk(node) if isinstance(child, ast.Name))
 
 
-class _Walk:
+class _CourseWalk:
     """Walk through a program that keeps whether the present place is reached for sure."""
 
     def __init__(self, primitives: frozenset[str], tainted: frozenset[str]) -> None:

@@ -36,8 +36,8 @@ class Rates:
         search: Seconds of a search.
         plan: Seconds of a planner's call.
         recovery: Expected recoveries per answer from documents.
-        most_recoveries: Maximum calls of one recovery ladder.
-        most_searches: Maximum searches of one recovery ladder.
+        max_recoveries: Maximum calls of one recovery ladder.
+        max_searches: Maximum searches of one recovery ladder.
         repair: Expected repairs of the program.
         may_repair: Whether a planner repairs the program.
         plan_usage: Tokens of a repair's call.
@@ -53,8 +53,8 @@ class Rates:
     search: Range
     plan: Range
     recovery: float
-    most_recoveries: int
-    most_searches: int
+    max_recoveries: int
+    max_searches: int
     repair: float
     may_repair: bool
     plan_usage: Usage
@@ -145,7 +145,7 @@ class Estimator:
         calls = replace(times, high=times.high * _replies(site))
         prompt, reply = self._sized(usage, calls)
         base = _Amounts(calls.times(answers), times.times(searches), prompt, reply)
-        recovers = answers and self.rates.most_recoveries and any(map(_recovers, steps))
+        recovers = answers and self.rates.max_recoveries and any(map(_recovers, steps))
         return base + self._recoveries(answers, usage, times, _replies(site)) if recovers else base
 
     def _site(self, step: Step) -> CallSite:
@@ -161,8 +161,8 @@ class Estimator:
 
     def _recoveries(self, answers: int, usage: Usage, times: Range, replies: int) -> _Amounts:
         rates = self.rates
-        calls = Range(0.0, rates.recovery * answers, rates.most_recoveries * answers * times.high * replies)
-        searches = Range(0.0, rates.recovery * answers, rates.most_searches * answers * times.high)
+        calls = Range(0.0, rates.recovery * answers, rates.max_recoveries * answers * times.high * replies)
+        searches = Range(0.0, rates.recovery * answers, rates.max_searches * answers * times.high)
         prompt = usage.prompt_tokens * rates.tokens_ratio / max(answers, 1) * _DEEPER
         reply = usage.completion_tokens / max(answers, 1)
         return _Amounts(calls, searches, calls.times(prompt), calls.times(reply))
@@ -177,9 +177,9 @@ class Estimator:
             return _Amounts(retrievals=times)
         if site.name not in ("answer", "each"):
             return _Amounts()
-        calls = replace(times, high=times.high * _replies(site) * (1 + self.rates.most_recoveries))
+        calls = replace(times, high=times.high * _replies(site) * (1 + self.rates.max_recoveries))
         prompt, reply = self._sized(self._usual(), calls)
-        return _Amounts(calls, Range(0.0, 0.0, self.rates.most_searches * times.high), prompt, reply)
+        return _Amounts(calls, Range(0.0, 0.0, self.rates.max_searches * times.high), prompt, reply)
 
     def _usual(self) -> Usage:
         """Return the mean tokens of the answers that the dry run reached."""
@@ -290,8 +290,8 @@ class Estimator:
             return search, 0.0
         tries, searches = {
             "low": (0.0, 0.0), "expected": (rates.recovery, rates.recovery),
-            "high": (rates.most_recoveries, rates.most_searches),
-        }[side] if _recovers(step) and rates.most_recoveries else (0.0, 0.0)  # fmt: skip
+            "high": (rates.max_recoveries, rates.max_searches),
+        }[side] if _recovers(step) and rates.max_recoveries else (0.0, 0.0)  # fmt: skip
         again = _replies(self._site(step)) if side == "high" else 1
         calls = max(step.usage.model_calls, 1) * (1 + tries) * again
         rounds = (1 + tries) * again if step.primitive == "answer" else math.ceil(calls / rates.in_flight)
@@ -315,8 +315,8 @@ def _by_primitive(steps: Sequence[Step]) -> list[list[Step]]:
     return list(groups.values())
 
 
-def _product(one_range: Range, other: Range) -> Range:
-    return Range(one_range.low * other.low, one_range.expected * other.expected, one_range.high * other.high)
+def _product(first: Range, second: Range) -> Range:
+    return Range(first.low * second.low, first.expected * second.expected, first.high * second.high)
 
 
 def _each(compute: object, *ranges: Range) -> Range:

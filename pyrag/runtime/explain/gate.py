@@ -12,7 +12,6 @@ from pyrag.agents.prompted_agent import PromptedEngine
 from pyrag.episode.recovery import Boost, calls_of_step
 from pyrag.errors import BudgetExceededError, PyRAGError
 from pyrag.llm.pace import CallSample
-from pyrag.methods.registry import get_method
 from pyrag.runtime.explain.control import call_sites
 from pyrag.runtime.explain.dry_run import DryRun, dry_run
 from pyrag.runtime.explain.estimate import Estimator, Rates
@@ -124,8 +123,8 @@ class CostGate:
             search=_search_seconds(samples, history),
             plan=pace.seconds(_PLAN_USAGE.completion_tokens) if calls_model else Range(0.0, 0.01, 0.1),
             recovery=history.recovery_rate if episode.ladder else 0.0,
-            most_recoveries=calls_of_step(episode.ladder) - 1,
-            most_searches=sum(1 if isinstance(rung, Boost) else len(rung.topks) for rung in episode.ladder),
+            max_recoveries=calls_of_step(episode.ladder) - 1,
+            max_searches=sum(1 if isinstance(rung, Boost) else len(rung.topks) for rung in episode.ladder),
             repair=history.repair_rate,
             may_repair=self.plans and settings.repairs > 0,
             plan_usage=_usage_of_plan(measured),
@@ -202,16 +201,3 @@ def _basis(
     if run.problem:
         sentences.append(f"calls after this line are counted in the source, as a placeholder did not do: {run.problem}")
     return tuple(sentences)
-
-
-def gate_of(engines: Engines, settings: Settings, *, plans: bool = True) -> CostGate | None:
-    """Return the gate of a question under a limit of calls or money; None without such a limit.
-
-    Args:
-        engines: Agents, retriever and sandbox.
-        settings: Settings with the limits.
-        plans: Whether a planner writes the program.
-    """
-    limited = settings.max_calls is not None or settings.max_cost is not None
-    passes = not plans or get_method(settings.method).calls_tools
-    return CostGate(engines, settings, plans=plans) if limited and passes else None

@@ -8,13 +8,14 @@ from typing import Any
 from fastapi import FastAPI, Request, Response
 
 from pyrag.methods.own_program import OwnProgram
+from pyrag.runtime.explain.explaining import explain
 from pyrag.runtime.explain.explanation import Explanation
-from pyrag.runtime.explain.run import explain_question
+from pyrag.runtime.question_request import QuestionRequest, request_of
 from pyrag.server.bodies import body_of, read_request
 from pyrag.server.errors import ApiError, public_lines, public_text
 from pyrag.server.replies import access_of, json_reply, until_gone
 from pyrag.server.schemas import ExplainReply, ExplainRequest
-from pyrag.server.service import QuestionService, ServedIndex, check_question
+from pyrag.server.service import QuestionService, ServedIndex
 
 
 def add_explain_route(app: FastAPI, service: QuestionService) -> None:
@@ -35,20 +36,19 @@ def add_explain_route(app: FastAPI, service: QuestionService) -> None:
         if (body.question is None) == (body.source is None):
             raise ApiError(400, "invalid_request", "send either a question or the source of a program")
         index = service.index(body.index, access_of(request), body.where)
-        own = None if body.source is None else OwnProgram(body.source, body.inputs)
-        question = own.title if own else body.question or ""
-        check_question(question)
+        subject = body.question if body.source is None else OwnProgram(body.source, body.inputs)
+        question = request_of(subject or "", index.settings)
         service.admit(1)
-        work = _explained(service, index, question, own, analyze=body.analyze)
+        work = _explained(service, index, question, analyze=body.analyze)
         (explanation,) = await until_gone(request, [service.begin(work)])
         return json_reply(_public(explanation))
 
 
 async def _explained(
-    service: QuestionService, index: ServedIndex, question: str, own: OwnProgram | None, *, analyze: bool
+    service: QuestionService, index: ServedIndex, question: QuestionRequest, *, analyze: bool
 ) -> Explanation:
     async with service.place(index.settings.deadline):
-        return await explain_question(question, own, index.engines, index.settings, analyze=analyze)
+        return await explain(question, index.engines, analyze=analyze)
 
 
 def _public(explanation: Explanation) -> dict[str, Any]:

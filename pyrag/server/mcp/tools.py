@@ -81,7 +81,7 @@ class Tools:
         program = OwnProgram(arguments.source, arguments.inputs)
         limits = {"deadline": arguments.deadline, "max_calls": arguments.max_calls}
         returns = contract_in(arguments.returns, "returns")
-        accepted = self.service.accept(program.title, index, limits, program=program, returns=returns)
+        accepted = self.service.accept(program, index, limits, returns=returns)
         done = await _finished(accepted, report)
         self._remember(index, done.trace.passages.values())
         return _value(done)

@@ -136,9 +136,9 @@ def data(
 ) -> None:
     """Write a training set of the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
+    from pyrag_rl.data.answer_readings import ReadingMix
     from pyrag_rl.data.build import Request, build
     from pyrag_rl.data.decompositions.gold_examples import GoldRequest
-    from pyrag_rl.data.readings import ReadingMix
 
     mix = ReadingMix(several=several_share, unknown=unknown_share, tokens=max_row_tokens, seed=seed)
     gold = None if decompositions is None else GoldRequest(
@@ -163,7 +163,7 @@ def _numbers(text: str) -> tuple[int, ...]:
     from pyrag.errors import UsageError
 
     try:
-        return tuple(int(one) for one in text.split(","))
+        return tuple(int(number) for number in text.split(","))
     except ValueError:
         raise UsageError(f"--depths takes numbers with commas, such as 3,5,8,10, not {text!r}") from None
 
@@ -178,7 +178,7 @@ def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
         yield lambda _: None
         return
     with console.status("") as status:
-        yield lambda told: status.update(line(told))
+        yield lambda counts: status.update(line(counts))
 
 
 def _print(request: Request, built: BuildCounts, *, as_json: bool) -> None:
@@ -230,15 +230,15 @@ def prescore(
     from pyrag.llm.cache import CachedChat
     from pyrag.llm.spec import open_chat_model
     from pyrag.retrieval.embedders.embedding import open_embedder
-    from pyrag.runtime.engines import model_options
+    from pyrag.runtime.role_agents import model_options
     from pyrag.settings import public
     from pyrag_rl.config import make_config
-    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, kept_replies, plan_rows, prescore, recorded
+    from pyrag_rl.mapgrpo.candidates import Counts, Drawn, plan_rows, prescore, recorded, stored_replies
     from pyrag_rl.rewards.environment import RewardEnvironment
 
     if (author is None) == (completions is None):
         raise UsageError("name where plans come from: --author MODEL or --completions FILE")
-    made, replies = plan_rows(rows), kept_replies(out)
+    made, replies = plan_rows(rows), stored_replies(out)
 
     def written_by(spec: str) -> Drawn:
         model = open_chat_model(spec, model_options(settings))
@@ -263,7 +263,7 @@ def prescore(
     if json:
         print_json(counts)
         return
-    high, middle = (sum(one >= least for one in counts.scores) for least in (0.8, 0.4))
+    high, middle = (sum(score >= bound for score in counts.scores) for bound in (0.8, 0.4))
     print(f"{counted(counts.stored, 'candidate')} of {counted(counts.questions, 'question')} in {out}")
     print(f"scores: {high} from 0.8, {middle - high} from 0.4, {len(counts.scores) - middle} below")
     print(f"left out: {counted(counts.duplicates, 'near-duplicate')}, {counts.unscored} that could not be run")

@@ -24,12 +24,12 @@ from pyrag.llm.context import about_tokens
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, public
 from pyrag_rl.data import sets, traces
+from pyrag_rl.data.answer_readings import ReadingMix
 from pyrag_rl.data.decompositions.gold_examples import GOLD_TASKS, GoldRequest, gold_examples
 from pyrag_rl.data.decompositions.source import read_corpus
 from pyrag_rl.data.examples import PromptlessRow, prompted
 from pyrag_rl.data.gate import GATE
 from pyrag_rl.data.held_out import HeldOut, draw, held_out
-from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.release_replies import in_asked_form
 from pyrag_rl.data.replies import fitted
 from pyrag_rl.data.rows import RowWriter, SftWriter, TrainRow, forget_unfinished

@@ -24,6 +24,7 @@ from pyrag.evaluation.datasets.layout import Question
 from pyrag.evaluation.scoring import asked
 from pyrag.retrieval.protocol import Retriever
 from pyrag.trace.model import Passage
+from pyrag_rl.data.answer_readings import GoldReading, ReadingMix, gold_reading, reading_of_matches, whole_reading
 from pyrag_rl.data.examples import (
     PromptlessRow,
     ask_analysis,
@@ -36,7 +37,6 @@ from pyrag_rl.data.examples import (
     documents_of,
 )
 from pyrag_rl.data.opera_gold import gold_judgement, gold_plan
-from pyrag_rl.data.readings import GoldReading, ReadingMix, found_reading, gold_reading, whole_reading
 from pyrag_rl.data.rows import TrainRow
 
 _REFERENCE = re.compile(r"#(\d+)")
@@ -156,7 +156,7 @@ async def _whole_readings(question: Question, source: str, row_sources: RowSourc
         return await _readings(question, source, row_sources)
     if not golds:
         passages = await row_sources.retriever.retrieve(asked(question), row_sources.depth(question))
-        return [_learnt(question, source, found_reading(question.answers, passages))] if passages else []
+        return [_learnt(question, source, reading_of_matches(question.answers, passages))] if passages else []
     key, answer = f"{source}:{question.id}", question.answers[0]
     made = await whole_reading(key, asked(question), answer, golds, row_sources.retriever, mix)
     return [_learnt(question, source, made)]

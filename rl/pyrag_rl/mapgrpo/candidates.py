@@ -3,7 +3,7 @@
 Candidates of a question are drawn at a temperature, executed by the runtime with its frozen agents, scored by the
 five components of equation 14, and freed of near-duplicates by the cosine of their embeddings. A finished question
 is stored at once; the next session runs the others, with the replies that their author had already written
-(`kept_replies`). Gold plans written by hand are not supported.
+(`stored_replies`). Gold plans written by hand are not supported.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Recorded:
         return self.by_question.get((row.source, row.id), ())
 
 
-def kept_replies(out: Path) -> ReplyStore:
+def stored_replies(out: Path) -> ReplyStore:
     """Open the store of the author's replies, which are paid for once, until each question has a candidate."""
     return ReplyStore(out.with_name(f"{out.name}.replies.sqlite"))
 

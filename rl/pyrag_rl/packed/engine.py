@@ -40,20 +40,20 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         return super().forward_backward_batch(data, loss_function, forward_only)
 
     def prepare_model_inputs(self, micro_batch: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        inputs, kept_for_outputs = super().prepare_model_inputs(micro_batch)
+        inputs, for_outputs = super().prepare_model_inputs(micro_batch)
         if not self.model_config.use_remove_padding:
-            return inputs, kept_for_outputs
+            return inputs, for_outputs
         tokens = micro_batch["input_ids"]
         if "loss_mask" not in micro_batch:
-            return inputs | pack_places(tokens.offsets()), kept_for_outputs
+            return inputs | pack_places(tokens.offsets()), for_outputs
         learnt = learnt_places(tokens, micro_batch["loss_mask"])
-        kept_for_outputs["learnt"] = learnt
+        for_outputs["learnt"] = learnt
         replies = micro_batch["loss_mask"].offsets().diff().tolist()
         if replies == tokens.offsets().diff().tolist():  # supervised: the mask covers whole rows
-            return inputs | pack_places(tokens.offsets()) | {"logits_to_keep": learnt}, kept_for_outputs
+            return inputs | pack_places(tokens.offsets()) | {"logits_to_keep": learnt}, for_outputs
         pack = share_prompts(tokens.unbind(), replies)
         shared = {name: inputs[name][:, pack.sources] for name in ("input_ids", "position_ids")}
-        return inputs | shared | pack.attention | {"logits_to_keep": pack.places[learnt]}, kept_for_outputs
+        return inputs | shared | pack.attention | {"logits_to_keep": pack.places[learnt]}, for_outputs
 
     def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
         """Return the log-probabilities of a pack, and entropies if requested, with zeros at places without a loss.

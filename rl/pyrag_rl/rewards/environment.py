@@ -32,8 +32,9 @@ from typing import Any
 from pyrag._io.threads import PerLoop
 from pyrag.agents.protocol import Agents
 from pyrag.errors import BadOutputError, ServiceError
-from pyrag.runtime.engines import Engines, open_engines
-from pyrag.runtime.run import answer_question
+from pyrag.runtime.engine_owner import EngineOwner
+from pyrag.runtime.engines import Engines
+from pyrag.runtime.question_request import request_of
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.codec import to_json
 from pyrag.trace.model import Passage, Trace
@@ -141,7 +142,8 @@ class RewardEnvironment:
         self._folder = folder
         self._reward: Reward = reward_named(packaged_name(config.agent, config.algorithm))
         memo = Memo()
-        engines = engines or open_engines(self.settings)
+        self._owner = EngineOwner(self.settings, engines=engines)
+        engines = self._owner.engines
         self.engines = replace(
             engines,
             agents=replace(engines.agents, answerer=SharedAnswerer(engines.agents.answerer, memo)),
@@ -167,7 +169,9 @@ class RewardEnvironment:
             settings: Settings that replace the run's.
         """
         engines, waits = replace(self.engines, agents=agents), Waits(own)
-        trace = await answer_question(question, engines, replace(self.settings, **settings), observer=waits)
+        request = request_of(question, replace(self.settings, **settings))
+        # No gate: a program that costs too much is scored by what it did before its limit.
+        trace = await self._owner.answer(replace(request, gated=False), engines=engines, observer=waits)
         if (counted := _waits.get()) is not None:
             counted.add(waits)
         if trace.error and trace.error.kind == "deadline" and waits.seconds >= _OF_SERVICES * trace.usage.seconds:
@@ -311,7 +315,7 @@ class RewardEnvironment:
 
     async def aclose(self) -> None:
         """Close the engines."""
-        await self.engines.aclose()
+        await self._owner.aclose()
 
 
 def note(run: Path | str, score: Score, row: Mapping[str, Any], weights: int | None) -> None:

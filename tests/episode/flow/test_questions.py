@@ -15,8 +15,8 @@ from pyrag.episode.ledger import Recording
 from pyrag.extend import DependentCall, Message
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.tools.tool import as_tools, tool
 from pyrag.trace.model import Passage, Trace

@@ -145,6 +145,23 @@ def test_a_refusal_names_the_branch(desk: Desk, rag: PyRAG) -> None:
     assert "since line 3 branches on retrieved text: 'yes' in fact" in trace.error.message
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        'rows = each(documents(), "q")',
+        'docs = documents(where="year > 1")\nrows = each(docs[:3], "q", returns="number")',
+        'rows = each(items=retrieve("q"), question="q")',
+        'rows = each(["a", "b"], "who is {item}?")\nprint(len(documents()), rows)',
+    ],
+)
+def test_constant_calls_follow_questions_of_each_document(source: str) -> None:
+    desk = Desk()
+    passages = [Passage("p1", "T", "The number is 1.", metadata={"year": 3})]
+    with PyRAG(retriever=InMemoryRetriever(passages), tools=desk.tools) as rag:
+        trace, orders = desk.run(rag, f'{source}\norder("x")\nfinal_answer = "done"', {})
+    assert (trace.error, orders) == (None, ["x"])
+
+
 def test_programs_cannot_catch_a_refusal(desk: Desk, rag: PyRAG) -> None:
     caught = "try:\n    order(fact)\nexcept BaseException:\n    order('x')\nfinally:\n    order('y')\n"
     trace, orders = desk.run(rag, f"{SEARCH}{caught}final_answer = fact")
@@ -161,6 +178,9 @@ def test_programs_cannot_catch_a_refusal(desk: Desk, rag: PyRAG) -> None:
         'order(open_document("p1")[0].text)',
         'n = answer("q", retrieve("q"), returns="number")\nif n is None:\n    order("x")\nelse:\n    order("y")',
         'retrieve("q")\norder(str(budget()["tokens"]))',
+        'each(documents(), "what about {title}?")\norder("x")',
+        'question = answer("q", retrieve("q"))\neach(documents(), question)\norder("x")',
+        'try:\n    each(documents(), "q")\n    order("x")\nfinally:\n    pass',
     ],
 )
 def test_primitives_over_the_corpus_count_as_retrieved(source: str) -> None:

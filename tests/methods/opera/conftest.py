@@ -14,8 +14,8 @@ from pyrag.agents.llm import make_llm_agents
 from pyrag.agents.protocol import Agents
 from pyrag.episode.ledger import Recording
 from pyrag.llm.clients.scripted import ScriptedChat
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage, Trace
 from pyrag_sandbox import Sandbox

@@ -15,8 +15,8 @@ from pyrag.episode.recovery import Boost, Rewrite, calls_for, ladder_of
 from pyrag.errors import BadOutputError, ConfigError
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.methods.opera.agents import opera_agents
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines, open_engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.events import Recovering
 from pyrag.trace.model import Passage, Trace

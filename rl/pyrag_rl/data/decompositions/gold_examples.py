@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pyrag_rl.data.answer_readings import ReadingMix
 from pyrag_rl.data.decompositions.faults import broken
 from pyrag_rl.data.decompositions.gold_readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.nesting import Nesting
@@ -21,7 +22,6 @@ from pyrag_rl.data.decompositions.qdmr import as_questions
 from pyrag_rl.data.decompositions.source import GoldQuestion, chosen, read_caps, read_decompositions, read_gold_passages
 from pyrag_rl.data.decompositions.wording import asked_of
 from pyrag_rl.data.examples import PromptlessRow, ask_decomposition, ask_joint_program, ask_program, ask_repair
-from pyrag_rl.data.readings import ReadingMix
 from pyrag_rl.data.replies import joint_reply, program_reply, sub_queries_reply
 from pyrag_rl.data.rows import TrainRow
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from pyrag.retrieval.bm25 import Bm25Retriever, index_of
 from pyrag.trace.model import Answer, Passage
+from pyrag_rl.data.answer_readings import ReadingMix, gold_reading, whole_reading
 from pyrag_rl.data.decompositions.programs import concluding_query
 from pyrag_rl.data.decompositions.source import GoldQuestion
 from pyrag_rl.data.decompositions.wording import asked_of, filled
 from pyrag_rl.data.examples import PromptlessRow, ask_answer, documents_of
-from pyrag_rl.data.readings import ReadingMix, gold_reading, whole_reading
 from pyrag_rl.data.replies import answer_reply
 from pyrag_rl.data.rows import TrainRow
 

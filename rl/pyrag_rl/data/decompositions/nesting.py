@@ -35,7 +35,7 @@ _KIND_OF_SUBJECT = {
     for relation in relations
 }
 # A name in a question, with the words that describe it: "the film Dracula (1931 film)".
-_TOLD = r"(?<!\w)(?:[Tt]he )?(?:(?:film|movie|song|album|novel) )?{name}(?!\w)(?: \([^)]*\))?"
+_MENTION = r"(?<!\w)(?:[Tt]he )?(?:(?:film|movie|song|album|novel) )?{name}(?!\w)(?: \([^)]*\))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class Nesting:
         """
         first = question.sub_questions[0]
         name, kind = _subject(first)
-        mention = re.search(_TOLD.format(name=re.escape(name)), question.question)
+        mention = re.search(_MENTION.format(name=re.escape(name)), question.question)
         fitting = [
             description for description in _DESCRIPTIONS if description.kind == kind and self._names.get(description.by)
         ]

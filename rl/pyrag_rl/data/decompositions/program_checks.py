@@ -15,8 +15,8 @@ from pyrag.agents.protocol import Agents, Decomposition, Plan, Reading
 from pyrag.errors import BadOutputError, ServiceError
 from pyrag.evaluation.metrics import exact_match
 from pyrag.retrieval.memory import InMemoryRetriever
+from pyrag.runtime.answering import answer_question
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.run import answer_question
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN, Passage, Trace
 from pyrag_rl.data.decompositions.programs import GoldProgram

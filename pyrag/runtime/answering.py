@@ -1,4 +1,4 @@
-"""From a question to its trace: set up an episode, run a method in it, and return everything as a `Trace`."""
+"""From a checked question to its trace: set up an episode, run a method in it, and return everything as a `Trace`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pyrag_runtime
 from pyrag.agents.engine import engine_of
@@ -15,24 +15,21 @@ from pyrag.agents.protocol import Agents, Standalone
 from pyrag.agents.typed.contract import Contract
 from pyrag.episode.episode import Episode
 from pyrag.episode.flow.policy import READER, Flow
-from pyrag.episode.ledger import Journal, Ledger, QuestionBudget, Recording
-from pyrag.episode.program_values import MAX_QUERY_BYTES
+from pyrag.episode.ledger import Journal, Ledger, Recording
 from pyrag.episode.recordings import ReplayedDeadlineError
-from pyrag.episode.recovery import Ladder, calls_for, ladder_of
 from pyrag.errors import BudgetExceededError, PyRAGError, UsageError
 from pyrag.llm.limiter import question_scope
 from pyrag.llm.protocol import Message
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.registry import check_writer, get_method
-from pyrag.retrieval.filters.language import filter_of, parsed
-from pyrag.retrieval.filters.tree import Filter, all_of
+from pyrag.methods.registry import check_writer
+from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.protocol import filter_verdict, searched_index
 from pyrag.runtime.citations import citations_of
 from pyrag.runtime.contracts import offer_contract, with_contract
 from pyrag.runtime.engines import Engines
-from pyrag.runtime.explain.gate import CostGate
 from pyrag.runtime.failures import as_trace_error, foreign_timeout, late
+from pyrag.runtime.question_request import MAX_QUESTION_BYTES, QuestionRequest, request_of
 from pyrag.runtime.telemetry import with_spans
 from pyrag.settings import Settings, public
 from pyrag.trace.event_codec import recorded
@@ -41,9 +38,32 @@ from pyrag.trace.model import UNKNOWN, Answer, Exchange, Passage, Trace, TraceEr
 from pyrag.trace.verdict import judged, with_confidence
 from pyrag_sandbox import SandboxError
 
-MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # queries of programs hold the question and facts before it
+if TYPE_CHECKING:
+    from pyrag.runtime.explain.gate import CostGate
+
 CALLS_NO_TOOLS = "calls no tools"
 """Part of each warning about tools that cannot be called."""
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of one run of a question.
+
+    Attributes:
+        observer: Called with each event.
+        recording: Exchanges that answer the question's requests in place of the engines.
+        keep: Whether to keep requests and replies in the trace, so that it can be replayed.
+        journal: Exchanges that an earlier process had for this question, to which new ones are added.
+        extensions: Initial value of the method's part of the trace. HERA runs a topology passed here instead of
+            asking its orchestrator.
+        gate: Explains the first program before it runs, and may refuse it; None lets it run.
+    """
+
+    observer: Observer
+    recording: Recording | None
+    keep: bool
+    journal: Journal | None
+    extensions: Mapping[str, Any] | None
+    gate: CostGate | None
 
 
 async def answer_question(
@@ -51,54 +71,54 @@ async def answer_question(
     engines: Engines,
     settings: Settings,
     *,
-    observer: Observer = ignore,
-    recording: Recording | None = None,
-    keep: bool = False,
-    journal: Journal | None = None,
     method: Method | None = None,
-    extensions: Mapping[str, Any] | None = None,
-    earlier: Sequence[Message] = (),
     returns: Contract | None = None,
-    gate: CostGate | None = None,
+    earlier: Sequence[Message] = (),
+    **options: Unpack[RunOptions],
 ) -> Trace:
-    """Answer one question. Every failure except an invalid request becomes a trace with an error.
+    """Check a question and answer it. Every failure except an invalid request becomes a trace with an error.
 
     Args:
         question: The user's question.
         engines: Agents, retriever and sandbox.
         settings: The settings.
-        observer: Called with each event.
-        recording: Exchanges that answer the question's requests in place of the engines.
-        keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-        journal: Exchanges that an earlier process had for this question, to which new ones are added.
         method: Method that replaces the settings' method.
-        extensions: Initial value of the method's part of the trace. HERA runs a topology passed here instead of
-            asking its orchestrator.
-        earlier: Messages of the question's conversation, oldest first. An agent uses them to turn the question into
-            one that stands on its own, within the question's limits.
         returns: Type of the final value; None for a text.
-        gate: Explains the first program before it runs, and may refuse it; None lets it run.
+        earlier: Messages of the question's conversation, oldest first.
+        options: See `RunOptions`.
 
     Raises:
         UsageError: The question is empty, too long or not a text, or the method is unknown.
     """
-    question = _checked(question)
-    method = method or get_method(settings.method)
+    request = request_of(question, settings, method=method, returns=returns, earlier=earlier)
+    return await answer(request, engines, **options)
+
+
+async def answer(request: QuestionRequest, engines: Engines, **options: Unpack[RunOptions]) -> Trace:
+    """Answer a checked question. Every failure becomes a trace with an error.
+
+    Args:
+        request: The question with its limits.
+        engines: Agents, retriever and sandbox.
+        options: See `RunOptions`.
+    """
+    settings, recording, gate = request.settings, options.get("recording"), options.get("gate")
     await engines.start()
-    with with_spans(settings.otel, observer) as watching:
-        ledger = Ledger(budget_of(settings, method), recording=recording, keep=keep, journal=journal)
+    with with_spans(settings.otel, options.get("observer", ignore)) as watching:
+        ledger = Ledger(
+            request.budget, recording=recording, keep=options.get("keep", False), journal=options.get("journal")
+        )
         started_at = _wall_clock(ledger.elapsed())
         recorder = ledger.observer = EventRecorder(ledger.elapsed, watching)
-        episode = _episode(question, engines, settings, ledger, ladder_for(settings, method))
-        episode.extensions = dict(extensions or {})
+        episode = _episode(request, engines, ledger)
+        episode.extensions = dict(options.get("extensions") or {})
         if gate is not None:
             episode.gate = gate
             gate.begin(episode)
-        recorder(
-            QuestionStarted(settings.method, engines.agents.name, engines.retriever.name, started_at, question=question)
-        )
+        names = settings.method, engines.agents.name, engines.retriever.name
+        recorder(QuestionStarted(*names, started_at, question=request.text))
         try:
-            result, error = await _result(episode, method, engines, settings, earlier, returns)
+            result, error = await _result(episode, request, engines)
         finally:
             if gate is not None:
                 await gate.end()
@@ -110,59 +130,16 @@ async def answer_question(
         return judged(replace(trace, events=recorded(recorder.events, trace)))
 
 
-def ladder_for(settings: Settings, method: Method | None = None) -> Ladder:
-    """Return the recovery ladder that the settings name, or the method's own.
-
-    Args:
-        settings: The settings.
-        method: Method that replaces the settings' method.
-    """
-    recovery = settings.recovery
-    if recovery == "auto":
-        recovery = (method or get_method(settings.method)).recovery
-    return ladder_of(recovery, settings.boost_topk)
-
-
-def calls_allowed(settings: Settings, method: Method | None = None) -> int:
-    """Return the maximum number of model calls of a question.
-
-    Args:
-        settings: The settings.
-        method: Method that replaces the settings' method.
-    """
-    return settings.max_calls or calls_for(ladder_for(settings, method))
-
-
-def budget_of(settings: Settings, method: Method | None = None) -> QuestionBudget:
-    """Return the limits of a question.
-
-    Args:
-        settings: The settings.
-        method: Method that replaces the settings' method.
-    """
-    calls = calls_allowed(settings, method)
-    return QuestionBudget(
-        calls=calls,
-        retrievals=max(QuestionBudget().retrievals, calls),
-        tokens=settings.max_tokens,
-        seconds=settings.deadline,
-        cost=settings.max_cost,
-        price_in=settings.price_in,
-        price_out=settings.price_out,
-        patient=bool(settings.cache),
-        tool_calls=settings.max_tool_calls,
-    )
-
-
-def _episode(question: str, engines: Engines, settings: Settings, ledger: Ledger, ladder: Ladder) -> Episode:
+def _episode(request: QuestionRequest, engines: Engines, ledger: Ledger) -> Episode:
+    settings = request.settings
     return Episode(
-        question=question,
+        question=request.text,
         agents=_sized(engines.agents, settings.topk),
         retriever=engines.retriever,
         sandbox=engines.sandbox,
         ledger=ledger,
         topk=settings.topk,
-        ladder=ladder,
+        ladder=request.ladder,
         unknown_policy=settings.unknown,
         no_passages=settings.no_passages,
         parallel=settings.parallel,
@@ -174,16 +151,9 @@ def _episode(question: str, engines: Engines, settings: Settings, ledger: Ledger
     )
 
 
-async def _result(
-    episode: Episode,
-    method: Method,
-    engines: Engines,
-    settings: Settings,
-    earlier: Sequence[Message],
-    returns: Contract | None,
-) -> tuple[Result, TraceError | None]:
+async def _result(episode: Episode, request: QuestionRequest, engines: Engines) -> tuple[Result, TraceError | None]:
     """Run the method within the deadline, and return its result and the reason of a failure."""
-    ledger = episode.ledger
+    ledger, settings, method, returns = episode.ledger, request.settings, request.method, request.returns
     _warn_of_language(episode, settings)
     _offer_tools(episode, engines, method)
     if settings.corpus and not method.calls_tools:
@@ -194,12 +164,15 @@ async def _result(
         # At busy endpoints a question waits once, however many calls it makes.
         with question_scope():
             async with asyncio.timeout(settings.deadline and max(0.0, settings.deadline - ledger.elapsed())) as limit:
-                if earlier:
-                    await _make_standalone(episode, earlier)
+                if request.earlier:
+                    await _make_standalone(episode, request.earlier)
                 await _judge_filter(episode)
                 check_writer(method, can_write=episode.can_write)
-                offer_contract(episode, returns, method)
-                result = with_contract(await method.answer(episode, settings), returns)
+                if returns is None:
+                    result = await method.answer(episode, settings)
+                else:
+                    offer_contract(episode, returns, method)
+                    result = with_contract(await method.answer(episode, settings), returns)
     except TimeoutError as failure:
         passed = limit.expired() or isinstance(failure, ReplayedDeadlineError)
         error = late(episode, settings, engines) if passed else foreign_timeout(failure)
@@ -236,7 +209,7 @@ async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None
         return
     messages = [[message.role, message.content] for message in earlier]
     request = {"earlier": messages, "question": user_message}
-    standalone = await episode.ledger.call(
+    standalone = await episode.requests.fresh(
         "standalone", request, lambda: agent.standalone(earlier, user_message), Standalone
     )
     if standalone.note:
@@ -258,38 +231,6 @@ def _wall_clock(elapsed: float) -> str:
 @cache
 def _version() -> str:
     return pyrag_runtime.version()
-
-
-def with_filter(settings: Settings, where: str | Mapping[str, Any] | Filter | None) -> Settings:
-    """Return settings whose filter is narrowed by another one.
-
-    Args:
-        settings: The settings.
-        where: The other filter; None for no filter.
-
-    Raises:
-        FilterError: The filter cannot be parsed.
-    """
-    joined = all_of(None if settings.where is None else parsed(settings.where), filter_of(where))
-    return settings if joined is None else replace(settings, where=str(joined))
-
-
-def _checked(question: str) -> str:
-    if not isinstance(question, str):  # a library's callers are not type-checked
-        raise UsageError(f"the question must be a text, not {type(question).__name__}")
-    question = question.strip()
-    if not question:
-        raise UsageError('the question is empty: ask something, as in pyrag ask "Who wrote Dracula?"')
-    try:
-        size = len(question.encode())
-    except UnicodeEncodeError as error:  # bytes on the command line that its encoding cannot decode
-        raise UsageError("the question holds bytes that are no text in UTF-8: convert it to UTF-8") from error
-    if size > MAX_QUESTION_BYTES:
-        raise UsageError(
-            f"the question is too long: it has {size:,} bytes, and at most {MAX_QUESTION_BYTES:,} are possible; "
-            "ask in fewer words, and index long texts instead"
-        )
-    return question
 
 
 def _warn_of_language(episode: Episode, settings: Settings) -> None:

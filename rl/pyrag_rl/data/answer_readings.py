@@ -21,7 +21,7 @@ from pyrag_rl.data.replies import answer_reply
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[\"'“(]?[A-Z0-9])")
 _WORD = re.compile(r"\w+")
 _PROMPT = 80  # tokens of the prompt without passages and question, and of the reply
-_FOUND = 8  # number of passages searched for, of which some are left out
+_SEARCHED = 8  # number of passages searched for, of which some are left out
 _MIN_TOKENS = 24  # minimum tokens of a passage, because shorter pieces say nothing
 OTHERS = (2, 3, 4)  # numbers of other passages
 WHOLE = 5  # number of passages of a question that is read at once
@@ -70,7 +70,7 @@ async def gold_reading(
     place = draw.random()
     if place >= mix.several + mix.unknown:
         return _made([gold], gold, question, answer, mix)
-    ranked = await retriever.retrieve(question, _FOUND)
+    ranked = await retriever.retrieve(question, _SEARCHED)
     others = [passage for passage in ranked if passage.id != gold.id and passage.text != gold.text]
     if place < mix.unknown:
         unanswered = [passage for passage in others if not any(_holds(passage, spelling) for spelling in answers)]
@@ -94,7 +94,7 @@ async def whole_reading(
         retriever: Retriever that finds other passages, up to `WHOLE` together with the gold ones.
         mix: Mix whose seed and token limit are used.
     """
-    ranked = await retriever.retrieve(question, _FOUND)
+    ranked = await retriever.retrieve(question, _SEARCHED)
     ids = {passage.id for passage in golds}
     passages = [*golds, *(passage for passage in ranked if passage.id not in ids)][: max(WHOLE, len(golds))]
     random.Random(f"{mix.seed}:whole:{key}").shuffle(passages)  # noqa: S311  a draw, no secret
@@ -108,7 +108,7 @@ async def whole_reading(
     return GoldReading(tuple(passages), answer_reply(Answer(_bare(answer)), f"{cited} answer it."), True)
 
 
-def found_reading(answers: Sequence[str], passages: Sequence[Passage]) -> GoldReading:
+def reading_of_matches(answers: Sequence[str], passages: Sequence[Passage]) -> GoldReading:
     """Return a reading of the passages of a search, with the gold answer as reply even if no passage contains it.
 
     Args:
