@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pyrag.cli.main import guarded
+from pyrag.embedded.lexicon.verbs import base_of, is_base
 from pyrag.embedded.planner.goals import goals_of
-from pyrag.embedded.planner.grammar.verbs import base_of, is_base
 from pyrag.embedded.planner.planner import parse
 from pyrag.evaluation.agent_behaviour import depths
 from pyrag.evaluation.reports.tables import depth_table

@@ -14,24 +14,18 @@ from dataclasses import dataclass, replace
 
 from pyrag._io.lines import lines_of
 from pyrag.agents.protocol import MAX_TURN, MAX_TURNS, Standalone
-from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.people import PERSON_NOUNS, PERSON_ROLES
+from pyrag.embedded.lexicon.things import PLACE_KINDS
+from pyrag.embedded.lexicon.word_classes import ARTICLES, BE_FORM, QUESTION_OPENERS
+from pyrag.embedded.words import NAME_RUN
 from pyrag.llm.protocol import Message
 from pyrag.trace.model import UNKNOWN
 
-_WORD = r"[^\W\d_a-z][\w'’.&-]*"  # with a capital
-_NAME = re.compile(rf"{_WORD}(?:\s+(?:(?:of|the|and|de|la|le|du|von|van|der|in|on|for)\s+)*(?:{_WORD}|\d+))*")
-_OPENERS = words("""
-    who whom whose what which when where why how in on at of for from by is are was were do does did has have had can
-    could will would should and the a an to with during after before
-""")
 _ABOUT = re.compile(r"\A(?:and|what about|how about|and what about|and how about)\s+(.+)\Z", re.IGNORECASE)
 _ENDS = "?!. \t\r\n"  # of a question
-_PERSON = re.compile(
-    r"\A(?:\W*who\b|\W*whom\b|.*\bwhich (?:actor|actress|author|director|person|singer|writer)\b)", re.I
-)
-_PLACE = re.compile(
-    r"\A(?:\W*where\b|.*\b(?:what|which) (?:city|country|county|island|place|region|state|town|village)\b)", re.I
-)
+_PERSON = re.compile(rf"\A(?:\W*who\b|\W*whom\b|.*\bwhich {any_of(PERSON_ROLES | PERSON_NOUNS)}\b)", re.I)
+_PLACE = re.compile(rf"\A(?:\W*where\b|.*\b(?:what|which) {any_of(PLACE_KINDS)}\b)", re.I)
 _PRONOUN = re.compile(
     r"\b(?P<owner>his|its|their)\b"
     r"|\b(?P<her>her)\b(?P<rest>\s+(?!in\b|at\b|on\b|to\b|by\b|from\b|with\b|as\b|and\b|when\b|before\b|after\b)[a-z])?"
@@ -41,7 +35,7 @@ _PRONOUN = re.compile(
     r"|\b(?P<that>that|this)\s+(?P<noun>[a-z]+)\b",
     re.IGNORECASE,
 )
-_AT_START = re.compile(r"\A(?:is|are|was|were)\s+there\b", re.IGNORECASE)
+_AT_START = re.compile(rf"\A{BE_FORM}\s+there\b", re.IGNORECASE)
 _MAX_NAME = 200  # characters of a name, since it may replace a pronoun a thousand times
 _NOTE = "the follow-up was asked as it is: nothing before it says what {word!r} stands for"
 
@@ -64,7 +58,7 @@ class _Known:
 
     @property
     def thing(self) -> str:
-        is_name = _NAME.fullmatch(self.answer) is not None
+        is_name = NAME_RUN.fullmatch(self.answer) is not None
         of_thing = is_name and not _PERSON.match(self.question) and not _PLACE.match(self.question)
         return self.answer if of_thing else self.subject
 
@@ -135,14 +129,16 @@ def _referent(match: re.Match[str], known: _Known) -> str:
 def _is_question(text: str) -> bool:
     """Return whether a text is a whole question, such as "when did he die" after "and"."""
     first = text.split()[0].casefold()
-    return first in _OPENERS - {"the", "a", "an"}
+    return first in QUESTION_OPENERS - ARTICLES
 
 
 def _names(question: str) -> Iterator[str]:
     """Yield the names in a question, ignoring the capital letter at its start."""
-    for match in _NAME.finditer(question):
+    for match in NAME_RUN.finditer(question):
         parts = match[0].split()
-        while parts and parts[0].casefold() in _OPENERS and (match.start() == 0 or parts[0].casefold() != "the"):
+        while (
+            parts and parts[0].casefold() in QUESTION_OPENERS and (match.start() == 0 or parts[0].casefold() != "the")
+        ):
             parts = parts[1:]
         if parts:
             yield " ".join(parts)

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 
 from pyrag.agents.goals.goal_types import YES_NO
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.things import PERIODICAL_KINDS, WORK_KINDS
+from pyrag.embedded.lexicon.word_classes import BE, DO, OPENING_AUXILIARY
 from pyrag.embedded.relations.table import RELATIONS
-from pyrag.embedded.words import fold
+from pyrag.embedded.words import fold, without_possessive
 from pyrag.trace.sentences import UPPER_CLASS, tidy
 
 _ASKED = tuple((each.name, each.kind, re.compile(each.asked, re.IGNORECASE)) for each in RELATIONS if each.asked)
-_YESNO = re.compile(r"^(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.I)
+_YESNO = re.compile(rf"^{OPENING_AUXILIARY}\b", re.I)
 _SHAPE = re.compile(
     r"\b(?:who|whom|what|which(?: \w+)?|when|where|why|how(?: many| much| long| old)?(?: \w+)?)\s+(\w+)", re.I
 )
@@ -105,9 +107,9 @@ def _shape(question: str) -> str:
     """Return the shape of a question: "subject", "object", "be" or "other"."""
     match = _SHAPE.search(question)
     word = match.group(1).lower() if match else ""
-    if word in ("do", "does", "did"):
+    if word in DO:
         return "object"
-    if word in ("is", "was", "are", "were"):
+    if word in BE:
         return "be"
     return "subject" if word else "other"
 
@@ -143,16 +145,8 @@ def _head_noun(question: str) -> str:
 
 def _plain_kind(wh: str, head: str, question: str) -> str:
     """Return the kind of answer that the question word or a noun asks for, without regard to relations."""
-    if wh in ("who", "whom", "whose"):
-        return "person"
-    if wh == "when":
-        return "date"
-    if wh == "where":
-        return "place"
-    if wh in ("how many", "how much", "how long", "how old"):
-        return "number"
-    if wh in ("why", "how"):
-        return "clause"
+    if wh in _KIND_OF_WH:
+        return _KIND_OF_WH[wh]
     head_phrase = re.search(
         r"\b(?:what|which) (?:is|was|are|were) the (?:name of the )?((?:[\w-]+ )?[\w-]+)", question, re.I
     )
@@ -193,7 +187,7 @@ def _subject(question: str, match: re.Match[str] | None) -> str:
     stripped = [_TAIL.sub("", _LEAD.sub("", piece)).strip(" ?,.") for piece in pieces]
     longest = max(stripped, key=lambda text: (sum(word[:1].isupper() for word in text.split()), len(text)))
     longest = _CUT.sub("", longest) if _CUT.sub("", longest)[:1].isupper() else longest
-    return re.sub(r"['’]s?$", "", _PLACE_OF.sub("", longest)).strip()
+    return without_possessive(_PLACE_OF.sub("", longest)).strip()
 
 
 # Words that follow a name without being part of it: "X as a student", "X active in Y", "X king of Y".
@@ -223,9 +217,7 @@ _KIND_OF_HEAD: dict[str, str] = {
         distance
     """), "number"),
     **dict.fromkeys(("award", "prize", "medal"), "award"),
-    **dict.fromkeys(words("""
-        film movie song album book novel show series game title play work single magazine newspaper poem
-    """), "work"),
+    **dict.fromkeys(WORK_KINDS | PERIODICAL_KINDS | words("title work"), "work"),
 }  # fmt: skip
 # Words around the subject, in small letters only, since a capital belongs to a name. `_subject` lowers the first letter.
 _LEAD = re.compile(
@@ -262,7 +254,11 @@ _HEAD = re.compile(
 )
 
 
-_KIND_OF_WORD = {"who": "person", "whom": "person", "when": "date", "where": "place", "how many": "number"}
+_KIND_OF_WH = {
+    "who": "person", "whom": "person", "whose": "person", "when": "date", "where": "place", "how many": "number",
+    "how much": "number", "how long": "number", "how old": "number", "why": "clause", "how": "clause",
+}  # fmt: skip
+_NAMED_KINDS = ("who", "whom", "when", "where", "how many")  # question words whose kind of answer has a name
 
 
 def asked_for(question: str) -> str:
@@ -274,7 +270,7 @@ def asked_for(question: str) -> str:
     if analysis.kind == "yesno":
         return YES_NO
     if analysis.wh not in ("what", "which"):
-        return _KIND_OF_WORD.get(analysis.wh, "")
+        return _KIND_OF_WH[analysis.wh] if analysis.wh in _NAMED_KINDS else ""
     is_named = analysis.head and re.search(
         rf"\b{analysis.wh} (?:(?:is|was|are|were) the )?(?:[\w-]+ )?{analysis.head}\b", question, re.IGNORECASE
     )

@@ -7,43 +7,26 @@ tried yet.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Rewritten
 from pyrag.embedded.asking import plain_question
+from pyrag.embedded.lexicon import names_of
 from pyrag.embedded.planner.wording import search_terms
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.relations.relation import Relation
 from pyrag.embedded.relations.table import BY_NAME
-from pyrag.embedded.words import fold
+from pyrag.embedded.words import NAME_OR_NUMBER_RUN, fold
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import Passage
 
-_NAMES = re.compile(r"[A-Z0-9][\w'’.-]*(?:(?: (?:of|the|de|la|von|van|and|in|on|to))* [A-Z0-9][\w'’.-]*)*")
-
-
 # Relations whose words are not used for searching.
-_NOT_SEARCHED = frozenset(
-    (
-        "country of citizenship",
-        "founded by",
-        "student of",
-        "doctoral advisor",
-        "chief executive officer",
-        "owned by",
-        "namesake",
-        "sports team",
-        "political party",
-        "headquarters location",
-        "mouth of the watercourse",
-        "language of work",
-        "position held",
-        "period active",
-        "cast member",
-    )
-)
+_NOT_SEARCHED = names_of("""
+    country of citizenship; founded by; student of; doctoral advisor; chief executive officer; owned by; namesake;
+    sports team; political party; headquarters location; mouth of the watercourse; language of work; position held;
+    period active; cast member
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +61,7 @@ def _words(text: str) -> frozenset[str]:
 def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, tuple[str, ...], str]]:
     """Yield strategy, keywords and query of each rewriting, most promising first."""
     analysis = analyse(query)
-    subject = analysis.subject or " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
+    subject = analysis.subject or " ".join(NAME_OR_NUMBER_RUN.findall(query[:1].lower() + query[1:]))
     has_page = any(fold(subject) in fold(passage.title) for passage in passages)
     relation = BY_NAME.get(analysis.relation)
     if relation is None or not relation.query or relation.name in _NOT_SEARCHED:
@@ -87,7 +70,7 @@ def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, 
     by_words = (("use the words that go with the relation", *_keyworded(subject, relation)),) if relation else ()
     yield from (*by_words, by_title) if has_page else (by_title, *by_words)
     yield "leave out the words that only ask", (), search_terms(query)
-    yield "search for the names alone", (), " ".join(_NAMES.findall(query[:1].lower() + query[1:]))
+    yield "search for the names alone", (), " ".join(NAME_OR_NUMBER_RUN.findall(query[:1].lower() + query[1:]))
 
 
 def _keyworded(subject: str, relation: Relation) -> tuple[tuple[str, ...], str]:

@@ -46,6 +46,19 @@ _IRREGULAR = {
     "created": "create", "creator": "create", "creation": "create", "appeared": "appear", "played": "play",
     "player": "play", "plays": "play", "performed": "perform", "performer": "perform", "performance": "perform",
 }  # fmt: skip
+
+
+def _runs_of(word: str, joiners: str) -> re.Pattern[str]:
+    """Return the pattern of runs of words, with numbers and small words such as "of" between them."""
+    return re.compile(rf"{word}(?:\s+(?:(?:{joiners})\s+)*(?:{word}|\d+))*")
+
+
+_JOINERS = "of|the|de|la|le|du|von|van|der|to"
+_IN_TITLES = f"{_JOINERS}|and|in|on|for"  # between words of titles, and also between two names
+_CAPITALISED = r"[^\W\d_a-z][\w'’.&-]*"
+NAME_RUN = _runs_of(_CAPITALISED, _IN_TITLES)
+SINGLE_NAME_RUN = _runs_of(_CAPITALISED, _JOINERS)
+NAME_OR_NUMBER_RUN = _runs_of(r"[^\W_a-z][\w'’.&-]*", _IN_TITLES)
 _SUFFIXES = (
     "ations", "ation", "ments", "ment", "ingly", "ings", "ing", "edly", "ed", "ies", "ers", "er", "es", "ly", "s", "e",
     "y",
@@ -143,3 +156,52 @@ def fold(text: str) -> str:
     if not text.isascii():
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return " ".join(re.findall(r"\w+", text.lower()))
+
+
+def content_stems(text: str) -> set[str]:
+    """Return the stems of a text's words, without stop words."""
+    return {word_stem for word in fold(text).split() if (word_stem := content_stem(word))}
+
+
+def holds(text: str, part: str) -> bool:
+    """Return whether a text has the words of a part in a row, in any case.
+
+    Args:
+        text: The text.
+        part: Words to look for.
+    """
+    return f" {fold(part)} " in f" {fold(text)} "
+
+
+def without_article(text: str) -> str:
+    """Return a text without an article before it."""
+    return _ARTICLE.sub("", text)
+
+
+def without_possessive(text: str) -> str:
+    """Return a text without a possessive ending: "Alpha" for "Alpha's"."""
+    return _POSSESSIVE.sub("", text)
+
+
+def is_possessive(word: str) -> bool:
+    """Return whether a word is a possessive, such as "Alpha's"."""
+    return bool(re.search(r"(?:['’]s|s['’])$", word))
+
+
+def without_quotations(text: str) -> str:
+    """Return a text with a blank in place of each quotation."""
+    return _QUOTATION.sub(" ", text)
+
+
+def singular(noun: str) -> str:
+    """Return the singular of an English noun or phrase in lower case."""
+    for ending, other in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
+        if noun.endswith(ending) and len(noun) > len(ending) + 1 and not noun.endswith(_INVARIABLE):
+            return noun.removesuffix(ending) + other
+    return noun[:-1] if noun.endswith("s") and not noun.endswith(_INVARIABLE) and len(noun) > 3 else noun
+
+
+_INVARIABLE = ("ss", "us", "is", "series", "species")  # endings of nouns that are no plurals
+_ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’]s?$")
+_QUOTATION = re.compile(r"[\"“][^\"”]*[\"”]")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, STATES
+from pyrag.embedded.lexicon.regions import COUNTRIES, PEOPLES, STATES
 from recipes.reader.layout import Text
 
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"

@@ -43,6 +43,19 @@ def test_two_values_are_looked_up() -> None:
     assert "parse_quantity(heavy_1) > parse_quantity(heavy_2)" in program
 
 
+def test_the_age_of_a_thing_counts_from_its_founding() -> None:
+    question = "Was the Kell Bridge older than the Otter Tower?"
+    program = write_program(question, read_question(question))
+    assert 'answer("When was the Kell Bridge founded?"' in program
+    assert 'answer("When was the Otter Tower founded?"' in program
+    assert "parse_date(founding_date_1) < parse_date(founding_date_2)" in program
+
+
+def test_the_age_of_people_counts_from_their_birth() -> None:
+    question = "Is the painter Ada Lind younger than Ben Ortiz?"
+    assert "When was Ada Lind born?" in write_program(question, read_question(question))
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -95,7 +95,7 @@ CHAINS = {
     ),
     "Ada Quill was born on an island; which language is spoken in the country that island belongs to?": (
         "Ada Quill was born on which island?",
-        "Which country did the island belong to?",
+        "Which country does the island belong to?",
         "Which language is spoken in the country the island belongs to?",
     ),
     "Who is the paternal grandmother of Ada Quill?": (
@@ -133,7 +133,7 @@ CHAINS = {
         "Who led the group that conquered the country where steam trams were built?",
     ),
     "Besides the continent of the river which the Kell turns into, where did Norland fight?": (
-        "Which river did the Kell turn into?",
+        "Which river does the Kell turn into?",
         "On which continent is the river the Kell turns into?",
         "Besides the continent of the river the Kell turns into, where did Norland fight?",
     ),

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag.embedded.lexicon.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
 from pyrag.embedded.planner.grammar.bounds import Bounds
 from pyrag.embedded.planner.grammar.nested import hops, unnest
-from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
 from pyrag.embedded.planner.planner import parse
 from pyrag.embedded.planner.program_text import sub_queries
 from pyrag.embedded.planner.wording import sub_question
@@ -200,7 +200,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
         (
             "Who is the abbot that Quillan Ford fled from's birthplace's mayor married to?",
             (
-                "Quillan Ford fled from which abbot?",
+                "Which abbot did Quillan Ford flee from?",
                 "Where was the abbot Quillan Ford fled from born?",
                 "Who is the head of government of the birthplace of the abbot Quillan Ford fled from?",
             ),
@@ -235,7 +235,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
             "Who wrote the ballad on which the museum the sculptor of Copper Moon led was modelled?",
             (
                 "Who sculpted Copper Moon?",
-                "The sculptor of Copper Moon led which museum?",
+                "Which museum did the sculptor of Copper Moon lead?",
                 "On which ballad was the museum the sculptor of Copper Moon led modelled?",
             ),
         ),
@@ -278,7 +278,7 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
         ),
         (
             "Who is the band that Quillan Ford sang for's founder married to?",
-            ("Quillan Ford sang for which band?", "Who founded the band Quillan Ford sang for?"),
+            ("Which band did Quillan Ford sing for?", "Who founded the band Quillan Ford sang for?"),
         ),
         (
             "Who led the guild that employs a drummer who visited Ashton?",
@@ -307,7 +307,31 @@ def test_what_is_compared_owned_or_unnamed_is_a_step_too(question: str, steps: t
 
 
 @pytest.mark.parametrize(
-    "question", ["Who was the Norland president in 1950?", "Where is the Kell Motors headquarters?"]
+    ("clause", "asked"),
+    [
+        ("the guild of Ashton originated in", "Which country did the guild of Ashton originate in?"),
+        (
+            "where the sculptor of Copper Moon holds office",
+            "In which country does the sculptor of Copper Moon hold office?",
+        ),
+        ("in which Quillan Ford settled", "In which country did Quillan Ford settle?"),
+        ("where Norland and Ashton are both rivers", "In which country are Norland and Ashton both rivers?"),
+    ],
+)
+def test_clauses_are_asked_in_the_order_of_questions(clause: str, asked: str) -> None:
+    question = f"What is the motto of the country {clause}?"
+    assert asked in sub_queries(question, parse(question))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who was the Norland president in 1950?",
+        "Where is the Kell Motors headquarters?",
+        "By whom is the hall Yarrow managed?",
+        "Which god was the planet Norland named after?",
+        "By how many cars does the ferry Clover exceed the ferry Jay?",
+    ],
 )
 def test_what_a_name_already_tells_is_no_step(question: str) -> None:
     assert len(sub_queries(question, parse(question))) == 1

@@ -156,3 +156,28 @@ def test_a_plural_is_the_singular_for_both() -> None:
         Passage("bo", "Bo Harn", "Bo Harn is an Ostrian film and stage director."),
     )
     assert answer("Are Ada Quill and Bo Harn both film directors?", *pages) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "value"),
+    [
+        (
+            "Which award did Ada Lind receive?",
+            "She was inducted into the Rock & Roll Hall of Fame.",
+            "Rock & Roll Hall of Fame",
+        ),
+        ("When was Ada Lind buried?", "She was buried in Velm on 3 May 1990.", "3 May 1990"),
+        ("What was the cause of death of Ada Lind?", "She died of old age in Velm.", "old age"),
+        ("How did Ada Lind die?", "She was stabbed in Velm.", "stabbed"),
+        ("In which county was Ada Lind born?", "She was born in Velm, Kell County, Norland.", "Kell County"),
+    ],
+)
+def test_ends_of_lives_and_honours_are_read(question: str, text: str, value: str) -> None:
+    assert answer(question, Passage("1", "Ada Lind", f"Ada Lind was a singer. {text}")) == value
+
+
+@pytest.mark.parametrize(("province", "verdict"), [("Kell", "yes"), ("Asher", "no")])
+def test_provinces_of_two_towns_are_compared(province: str, verdict: str) -> None:
+    velm = Passage("1", "Velm", "Velm is a village in Kell Province, Norland.")
+    orrin = Passage("2", "Orrin", f"Orrin is a town in {province} Province, Norland.")
+    assert answer("Are Velm and Orrin in the same province?", velm, orrin) == verdict

@@ -15,13 +15,16 @@ from functools import lru_cache
 from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.agents.protocol import Decomposition, Plan
 from pyrag.embedded.asking import plain_question
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.people import MAKER_NOUNS
+from pyrag.embedded.lexicon.word_classes import OPENING_AUXILIARY, RELATIVE_PRONOUNS
 from pyrag.embedded.planner.corpus.program import corpus_program, corpus_queries
 from pyrag.embedded.planner.corpus.reading import asks_for_count, read_corpus_question
+from pyrag.embedded.planner.grammar.common_properties import parse_gathering, parse_same, parse_shared
 from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_difference, parse_verdict
 from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
 from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
-from pyrag.embedded.planner.grammar.shared import parse_gathering, parse_same, parse_shared
 from pyrag.embedded.planner.meaning import Chain, Meaning, RelationStep, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.question_readings import other_readings
@@ -70,12 +73,17 @@ def _needs_steps(question: str, chain: Chain) -> bool:
 
 
 _NAMED = re.compile(r"\w+ (?:.*\{0\}|\{0\} (?:still |really )?[^a-z\s].*)\?", re.DOTALL)  # "Is Ada Lind {0}?"
-_YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE)
+_YES_NO = re.compile(rf"{OPENING_AUXILIARY}\b", re.IGNORECASE)
+_RELATED = any_of(
+    MAKER_NOUNS
+    | words("""
+        father mother wife husband son daughter spouse inventor mayor president ceo capital birthplace publisher owner
+        successor predecessor
+    """)
+)
 _DESCRIBED = re.compile(
-    r"\b(?:that|which|who|whose|where|whom)\b|'s [a-z]+ (?!of\b)"
-    r"|\bthe (?:[a-z]+ )?(?:director|author|writer|composer|performer|singer|founder|father|mother|wife|husband|son"
-    r"|daughter|spouse|producer|creator|inventor|mayor|president|ceo|capital|birthplace|publisher|owner|successor"
-    r"|predecessor) of\b"
+    rf"\b{any_of(RELATIVE_PRONOUNS - {'when'})}\b|'s [a-z]+ (?!of\b)"
+    rf"|\bthe (?:[a-z]+ )?{_RELATED} of\b"
 )
 _READERS = (
     parse_evidence,

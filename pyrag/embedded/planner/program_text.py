@@ -110,14 +110,12 @@ class _Writer:
                 self.lines.append(f"final_answer = {self.value(node)}")
             case Choice():
                 self._choice(meaning)
-            case Verdict():
-                self._verdict(meaning)
+            case Verdict() | Difference() | Same(by="day" | "year") | Shared(by="period"):
+                self._compute(meaning)
             case Same():
                 self._same(meaning)
             case Shared():
                 self._shared(meaning)
-            case Difference():
-                self._difference(meaning)
             case Gather():
                 self._gather(meaning)
             case Chain() | Whole():
@@ -220,29 +218,19 @@ class _Writer:
         options = [self.value(option, branch) for branch, option in enumerate(choice.options, start=1)]
         self._try(computed(choice, values, options), " + ".join(docs))
 
-    def _verdict(self, verdict: Verdict) -> None:
-        first, second, docs = self._pair(verdict.values)
-        self._try(computed(verdict, (first, second)), docs)
+    def _compute(self, meaning: Verdict | Difference | Same | Shared) -> None:
+        first, second, docs = self._pair(meaning.values)
+        self._try(computed(meaning, (first, second)), docs)
 
     def _same(self, same: Same) -> None:
         first, second, docs = self._pair(same.values)
-        if same.by == "entity":
-            self._if_known(first, second, computed(same, (first, second)), docs)
-        else:
-            self._try(computed(same, (first, second)), docs)
+        self._if_known(first, second, computed(same, (first, second)), docs)
 
     def _shared(self, shared: Shared) -> None:
         first, second, docs = self._pair(shared.values)
-        if shared.by == "period":
-            self._try(computed(shared, (first, second)), docs)
-            return
         condition = f"is_known({first}) and is_known({second})"
         self.lines += [f"shared = common({first}, {second}) if {condition} else []", "if shared:"]
         self.lines += ['    final_answer = ", ".join(shared)', "else:", self._else_ask(docs)]
-
-    def _difference(self, difference: Difference) -> None:
-        first, second, docs = self._pair(difference.values)
-        self._try(computed(difference, (first, second)), docs)
 
     def _gather(self, gather: Gather) -> None:
         docs = []

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.meaning import Chain, Entity, Meaning, Node, RelationStep
-from pyrag.embedded.planner.wording import PLACE_KINDS, relation_step
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.things import PLACE_KINDS
+from pyrag.embedded.lexicon.word_classes import QUESTION_WORDS, SUBJECT_PRONOUNS
+from pyrag.embedded.planner.meaning import Chain, Meaning, Node, RelationStep
+from pyrag.embedded.planner.wording import relation_step
 from pyrag.embedded.relations.table import BY_NAME, COMPOSED
 
 _STAND_IN = "⟦0⟧"  # placeholder that the parsers read as a name
@@ -85,12 +87,12 @@ def split_clauses(question: str) -> tuple[str, str] | None:
 
 _IS = words("located situated headquartered based known from in on")
 _NO_KIND = r"(?!(?:that|which|who|whose|in|of|on|for|by|with|was|were|is|are|and|first)\b)"
-_PRESENT = r"located|situated|headquartered|based|known|from"
+_PLACED_VERB = any_of(_IS - words("in on"))
 _TRAILING = re.compile(
     r"(?P<fact>[^a-z\s].*(?<! is)(?<! was)(?<! are)(?<! were))"
     rf" (?:an?|the|another) (?P<kind>(?:{_NO_KIND}[\w'-]+ ){{0,4}}?{_NO_KIND}[a-zU][a-z-]+)"
-    rf",? (?P<link>that|which|who|whose|{_PRESENT}|founded|created|produced|published|developed|born|directed|written"
-    r"|owned|formed|established|named|hosted|built) (?P<ask>.+)",
+    rf",? (?P<link>that|which|who|whose|{_PLACED_VERB}|founded|created|produced|published|developed|born|directed"
+    r"|written|owned|formed|established|named|hosted|built) (?P<ask>.+)",
     re.DOTALL,
 )
 _PLACED = re.compile(
@@ -98,7 +100,7 @@ _PLACED = re.compile(
     re.DOTALL,
 )
 _NO_SUBJECT = re.compile(r"(?:in|on|at|of|for|besides?|if|during|after|before|among|between) (?!\d)", re.IGNORECASE)
-_ASKED = re.compile(r"\b(?:who|whom|what|which|when|where|how)\b", re.IGNORECASE)
+_ASKED = re.compile(rf"\b{any_of(QUESTION_WORDS - words('whose why'))}\b", re.IGNORECASE)
 _TELLS = re.compile(
     r" (?:is|was|are|were|has|had|[a-z]+ed|[a-z]+[^s\W]s|hit|won|led|wrote|sang|made|took|held|set|built|ran"
     r"|beat|lost|met|became)\b"
@@ -117,7 +119,7 @@ def split_trailing(question: str) -> tuple[str, str, str] | None:
     if not _TELLS.search(match["fact"]) or len(match["fact"].split()) < 3 or _NO_SUBJECT.match(match["fact"]):
         return None
     link = match["link"]
-    if link in ("that", "which", "who"):
+    if link in SUBJECT_PRONOUNS:
         ask = f"{_STAND_IN} {match['ask']}"
     elif link == "whose":
         ask = f"{_STAND_IN}'s {match['ask']}"
@@ -145,18 +147,19 @@ def join_apart(question: str) -> tuple[str, str] | None:
     return f"{match['kind']} {match['clause']}", f"{match['lead']} {_STAND_IN} {match['verb']}"
 
 
-def insert(node: Node, value: Node) -> Node:
-    """Return a node with a value in place of the placeholder.
+def insert(step: RelationStep, value: Node) -> RelationStep:
+    """Return a step with a value in place of the placeholder.
 
     Args:
-        node: Reading of a question that holds the placeholder, as a name or in a step's own words.
+        step: Reading of a question that holds the placeholder, as a name or in a step's own words.
         value: Node to insert.
     """
-    if isinstance(node, Entity):
-        return value if node.text == _STAND_IN else node
-    args = tuple(insert(arg, value) for arg in node.args)
-    if _STAND_IN not in node.question:
-        return replace(node, args=args)
+    args = tuple(
+        insert(arg, value) if isinstance(arg, RelationStep) else value if arg.text == _STAND_IN else arg
+        for arg in step.args
+    )
+    if _STAND_IN not in step.question:
+        return replace(step, args=args)
     slot = f"{{{len(args)}}}"
-    question, query, phrase = (text.replace(_STAND_IN, slot) for text in (node.question, node.query, node.phrase))
-    return replace(node, question=question, query=query, phrase=phrase, args=(*args, value))
+    question, query, phrase = (text.replace(_STAND_IN, slot) for text in (step.question, step.query, step.phrase))
+    return replace(step, question=question, query=query, phrase=phrase, args=(*args, value))

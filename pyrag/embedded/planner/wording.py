@@ -8,18 +8,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.things import WORK_KINDS
+from pyrag.embedded.lexicon.word_classes import ARTICLES, BE, DO, QUESTION_WORDS
 from pyrag.embedded.planner.meaning import Entity, Node, RelationStep
 from pyrag.embedded.relations.relation import Relation
 from pyrag_helpers import HELPERS
 
 SLOT = re.compile(r"\{(\d)\}")
-
-
-WORK_KINDS = words("film movie song album novel book single series play poem opera game show story")
-PLACE_KINDS = words(
-    "country state city town village county province district region continent area place location nation island"
-)
 
 
 def fill(template: str, values: Sequence[str]) -> str:
@@ -116,8 +112,7 @@ def free_step(question: str, phrase: str, noun: str, args: tuple[Node, ...]) -> 
 
 
 _ASKING = re.compile(
-    r"\b(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|did|does|do|the|a|an|of|in|on|at|by|to|that|it"
-    r"|name|many|much)\b|[?\"“”,]",
+    rf"\b{any_of(QUESTION_WORDS | BE | DO | ARTICLES | words('of in on at by to that it name many much'))}\b|[?\"“”,]",
     re.IGNORECASE,
 )
 

@@ -9,7 +9,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.objections import names_of_question
 from pyrag.embedded.reader.shortfall import shortfall
-from pyrag.embedded.words import content_stem, fold
+from pyrag.embedded.words import content_stems, fold
 from pyrag.trace.model import Passage
 
 FALLS_SHORT = 0.2
@@ -48,7 +48,7 @@ def unnamed(analysis: QuestionAnalysis, page: Passage) -> str:
         return ""
     there = set(f"{fold(page.title)} {fold(page.text)}".split())
     missing = [name for name in names if not _is_named(name, there)]
-    is_long = len({word for word in map(content_stem, analysis.folded.split()) if word}) >= _LONG
+    is_long = len(content_stems(analysis.question)) >= _LONG
     return f"the passage does not name {missing[0]}" if missing and (is_long or missing == names) else ""
 
 

@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pyrag.embedded.lexicon import words
-from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.measures import GREATER, SMALLER, superlatives
+from pyrag.embedded.lexicon.verbs import FOUNDED
+from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.facts import FACTS
 from pyrag.embedded.reader.patterns import NAME
 from pyrag.embedded.reader.people import PageFact, by_cue
 from pyrag.embedded.reader.view import View, view
-from pyrag.embedded.words import content_stem, fold, sentence
+from pyrag.embedded.words import content_stem, content_stems, fold, sentence
 from pyrag.trace.model import Passage
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.names import same_name
@@ -25,19 +27,13 @@ from pyrag_helpers.numbers import parse_quantity, quantities_in
 
 _EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
 _LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"
-_MORE = (
-    r"\b(?:more|most|larger|largest|bigger|biggest|higher|highest|taller|tallest|greater|greatest|longer|longest"
-    r"|heavier|heaviest|deeper|deepest|wider|widest|faster|fastest|hotter|warmer)\b"
-)
-_LESS = (
-    r"\b(?:fewer|fewest|less|least|smaller|smallest|lower|lowest|shorter|shortest|lighter|lightest|slower|slowest"
-    r"|colder|cooler|cheaper)\b"
-)
+_MORE = rf"\b(?:more|most|{GREATER}|{superlatives(GREATER)})\b"
+_LESS = rf"\b(?:fewer|fewest|less|least|{SMALLER}|{superlatives(SMALLER)})\b"
 _MEASURES = (
     ("date of death", r"\b(?:die|died|death|passed away)\b"),
     ("date of birth", r"\b(?:born|birth|older|younger|oldest|youngest|elder|eldest)\b"),
     ("publication date", r"\b(?:release[ds]?|come out|came out|published|premiered?|aired|debuted)\b"),
-    ("inception", r"\b(?:founded|formed|established|opened|started|created|built|launched|began)\b"),
+    ("inception", rf"\b{any_of(FOUNDED)}\b"),
     ("population", r"\b(?:population|populous|people|inhabitants)\b"),
 )
 _KINDS = (  # kinds of quantities by the word that compares them
@@ -320,7 +316,7 @@ def _same_property(analysis: QuestionAnalysis, things: Sequence[Statement]) -> D
         if named:
             return _same_area(named.group(1), things)
         for relation, pattern in _PROPERTIES:
-            values = [best_fact(relation, analyse(analysis.question), thing.page) for thing in things[:2]]
+            values = [best_fact(relation, analysis, thing.page) for thing in things[:2]]
             if re.search(pattern, text) and all(values):
                 is_same = same_name(*values)
                 because = "; ".join(f"{thing.name}: {value}" for thing, value in zip(things, values, strict=False))
@@ -362,8 +358,7 @@ def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[State
     """
     titles = (thing.page.base, thing.name, *(other.name for other in things))
     names = {stem for title in titles for stem in sentence(title).stems}
-    stems = {stem for word in fold(analysis.question).split()[1:] if (stem := content_stem(word))}
-    question_stems = stems - names - _FILLERS
+    question_stems = content_stems(fold(analysis.question).partition(" ")[2]) - names - _FILLERS
     capitalised = {
         stem for word in analysis.question.split()[1:] if word[:1].isupper() and (stem := content_stem(fold(word)))
     }

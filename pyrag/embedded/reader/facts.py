@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from pyrag.embedded.lexicon import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES, words
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.regions import ADJECTIVES, CONTINENTS, COUNTRIES, PEOPLES, STATES
+from pyrag.embedded.lexicon.times import MONTH_NAMES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.life import burial, cause, first_date, life_date, life_place
 from pyrag.embedded.reader.patterns import (
@@ -21,7 +23,6 @@ from pyrag.embedded.reader.patterns import (
     HEIGHT,
     LANGUAGE,
     LENGTH,
-    MONTH_WORDS,
     NAME,
     POPULATION,
     POSITION,
@@ -34,7 +35,7 @@ from pyrag.embedded.reader.people import PageFact, names_after
 from pyrag.embedded.reader.periods import period
 from pyrag.embedded.reader.spans import names
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import stem
+from pyrag.embedded.words import stem, without_article, without_possessive
 from pyrag_helpers.measures.amounts import whole_amount
 
 
@@ -79,8 +80,7 @@ def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Ite
 def _countries(text: str) -> list[str]:
     """Return the countries of a text in order, also inside of a longer name such as "Republic of Ireland"."""
     names = [
-        re.sub(r"['’]s?$", "", name.rstrip(".")) if name not in COUNTRIES else name
-        for name in re.findall(rf"{NAME}", text)
+        without_possessive(name.rstrip(".")) if name not in COUNTRIES else name for name in re.findall(rf"{NAME}", text)
     ]
     countries: list[str] = []
     for name in names:
@@ -119,7 +119,7 @@ def country(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
 def _named_among(names: frozenset[str], text: str) -> list[str]:
     """Return the names in a text that are in a set, in the order of the text."""
-    candidates = (re.sub(r"['’]s?$", "", name.rstrip(".")) for name in re.findall(NAME, text))
+    candidates = (without_possessive(name.rstrip(".")) for name in re.findall(NAME, text))
     return [name for name in candidates if name in names]
 
 
@@ -137,19 +137,6 @@ def _enclosing(countries: list[str], text: str) -> str:
         )
     ]
     return (inside or countries)[-1]
-
-
-def county(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find "X County" or "County X", once per sentence.
-
-    Args:
-        page: Page of the place.
-        analysis: Unused; all extractors take it.
-    """
-    for sentence in page.sentences:
-        match = re.search(rf"{NAME} County|County {NAME}", sentence.text)
-        if match:
-            yield PageFact(match.group(), 1.0 - 0.1 * sentence.index, sentence.index, "County")
 
 
 _PRAISE = words("""
@@ -231,19 +218,6 @@ def event_date(page: View, analysis: QuestionAnalysis, pattern: re.Pattern[str])
             yield PageFact(text, 0.5, 0, "date")
 
 
-def population(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find numbers of inhabitants, at most one per sentence.
-
-    Args:
-        page: Page of the place.
-        analysis: Unused; all extractors take it.
-    """
-    for sentence in page.sentences:
-        match = POPULATION.search(sentence.text)
-        if match:
-            yield PageFact(match.group(1) or match.group(2), 1.0 - 0.05 * sentence.index, sentence.index, "population")
-
-
 def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find names of prizes of at least two words, stronger in a sentence with "won" or a similar verb.
 
@@ -253,29 +227,30 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
-        for span in names(sentence):
-            joined = span.first > 1 and sentence.lowers[span.first - 1] == "&"  # "Rock & Roll Hall of Fame"
-            text = sentence.span(span.first - 2 if joined else span.first, span.stop)
-            text = re.sub(r"^(?:The|A|An) ", "", text)
+        for first, stop in names(sentence):
+            joined = first > 1 and sentence.lowers[first - 1] == "&"  # "Rock & Roll Hall of Fame"
+            text = sentence.span(first - 2 if joined else first, stop)
+            text = without_article(text)
             if PRIZE.search(text) and len(text.split()) > 1:
                 strength = (0.9 if won else 0.5) - 0.05 * min(sentence.index, 6)
                 yield PageFact(text, strength, sentence.index, won.group() if won else "award")
 
 
-def by_pattern(page: View, pattern: re.Pattern[str], cue: str) -> Iterator[PageFact]:
+def by_pattern(page: View, pattern: re.Pattern[str], cue: str, strength: float = 0.9) -> Iterator[PageFact]:
     """Find the first match of a pattern in each sentence, without a leading article.
 
     Args:
         page: Page to read.
         pattern: Pattern whose first matching group is the answer, or the whole match if no group matches.
         cue: Reason to show in the rationale.
+        strength: Strength of an answer in the first sentence, in [0, 1].
     """
     for sentence in page.sentences:
         match = pattern.search(sentence.text)
         if match:
             text = next((group for group in match.groups() if group), match.group())
             yield PageFact(
-                re.sub(r"^(?:a|an|the|as) ", "", text), 0.9 - 0.05 * min(sentence.index, 8), sentence.index, cue
+                re.sub(r"^(?:a|an|the|as) ", "", text), strength - 0.05 * min(sentence.index, 8), sentence.index, cue
             )
 
 
@@ -351,10 +326,11 @@ def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):
             listed = names_after(sentence, match.end())
-            if listed and listed[0].split()[0] not in MONTH_WORDS and listed[0] != page.base:
+            if listed and listed[0].split()[0] not in MONTH_NAMES and listed[0] != page.base:
                 yield PageFact(listed[0], 0.85 - 0.1 * sentence.index - 0.001 * match.start(), sentence.index, "in")
 
 
+_COUNTY = re.compile(rf"{NAME} County|County {NAME}")
 Extractor = Callable[[View, QuestionAnalysis], Iterator[PageFact]]
 FACTS: dict[str, Extractor] = {
     "date of birth": lambda page, analysis: life_date(page, analysis, death=False),
@@ -368,14 +344,14 @@ FACTS: dict[str, Extractor] = {
     "country of origin": origin,
     "country": country,
     "state": country,
-    "county": county,
+    "county": lambda page, analysis: by_pattern(page, _COUNTY, "County", 1.0),
     "located in": places_in_lead,
     "occupation": occupation,
     "instance of": occupation,
     "publication date": lambda page, analysis: event_date(page, analysis, RELEASE),
     "inception": lambda page, analysis: event_date(page, analysis, FOUNDING),
     "date of marriage": lambda page, analysis: event_date(page, analysis, re.compile(r"\bmarri\w+\b")),
-    "population": population,
+    "population": lambda page, analysis: by_pattern(page, POPULATION, "population", 1.0),
     "position held": lambda page, analysis: by_pattern(page, POSITION, "plays as"),
     "language of work": lambda page, analysis: by_pattern(page, LANGUAGE, "language"),
     "continent": continent,

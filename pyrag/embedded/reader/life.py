@@ -8,20 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from pyrag.embedded.lexicon import CONTINENTS, COUNTRIES, PEOPLES, STATES
+from pyrag.embedded.lexicon.regions import CONTINENTS, COUNTRIES, PEOPLES, STATES
+from pyrag.embedded.lexicon.times import MONTH_NAMES
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.reader.patterns import (
-    ALL_DATES,
-    BORN,
-    CAUSE,
-    DIED,
-    DIED_OF,
-    MONTH_WORDS,
-    NAME,
-    PLACE,
-    SPLIT,
-    VIOLENT,
-)
+from pyrag.embedded.reader.patterns import ALL_DATES, BORN, CAUSE, DIED, DIED_OF, NAME, PLACE, SPLIT, VIOLENT
 from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence
@@ -81,7 +71,7 @@ def _place_in(text: str) -> str:
         if (
             place
             and place.group(1).split(",")[0].strip() not in PEOPLES
-            and place.group(1).split()[0].strip(",") not in MONTH_WORDS
+            and place.group(1).split()[0].strip(",") not in MONTH_NAMES
             and not place.group(1).startswith(("AD ", "BC"))
         ):
             return place.group(1)

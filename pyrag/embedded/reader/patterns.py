@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.lexicon import MONTHS
+from pyrag.embedded.lexicon.times import MONTHS
 from pyrag.embedded.reader.spans import DATE, YEAR
 from pyrag.trace.sentences import UPPER_CLASS
 
@@ -16,9 +16,10 @@ PLACE = re.compile(
     rf"(?:the )?(?:(?:village|town|city|hamlet|parish|suburb|neighbou?rhood|municipality|island|state|province|county|district|port|settlement)s? (?:of|called|named) )?(?:the )?({NAME}(?:, {NAME})*)"
 )
 SPLIT = re.compile(
-    r"\s*[–—]\s*|\s+[-−]\s+|(?<=\w)-(?=(?:January|February|March|April|May|June|July|August|September|October|November|December) \d)|(?<=\d)-(?=\s?\d{1,2} [A-Z]|[A-Z]|\d{4})|\s*[;,]?\s*\b(?:died|d\.|deceased)\s*|\s*†\s*"
+    rf"(?<=\w)-(?=(?:{MONTHS}) \d)|"
+    r"\s*[–—]\s*|\s+[-−]\s+|(?<=\d)-(?=\s?\d{1,2} [A-Z]|[A-Z]|\d{4})|\s*[;,]?\s*\b(?:died|d\.|deceased)\s*|\s*†\s*"
 )
-MONTH_WORDS = frozenset(MONTHS.split("|"))
+
 BORN = re.compile(r"\bborn\b|\bbirthplace\b|\bnative of\b", re.I)
 DIED = re.compile(
     r"\b(?:died|dies|death|killed|murdered|assassinated|executed|passed away|drowned|suicide|perished|found dead)\b",

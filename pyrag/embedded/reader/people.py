@@ -10,11 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import DROPPED_TITLES, FAMILY_FEMALE, HONORIFICS, MONTHS, PEOPLES, ROLES, words
+from pyrag.embedded.lexicon import names_of, words
+from pyrag.embedded.lexicon.people import DROPPED_TITLES, FEMALE, HONORIFICS, RANKS, ROLES
+from pyrag.embedded.lexicon.regions import PEOPLES
+from pyrag.embedded.lexicon.times import MONTH_NAMES
 from pyrag.embedded.reader.spans import is_name_word, name_run, strip_title_words
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.relations.table import RELATIONS
-from pyrag.embedded.words import STOPWORDS, Sentence, fold
+from pyrag.embedded.words import STOPWORDS, Sentence, fold, without_possessive
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,26 +42,11 @@ class PageFact:
 _SKIP_STOPS = words("""
     by and in on at from with for to of who which that is was were are when while after before as
 """) - {"of"}
-_NO_PERSONS = frozenset(  # relations whose answers are not people: a nationality may be part of the name
-    (
-        "publisher",
-        "record label",
-        "educated at",
-        "employer",
-        "sports team",
-        "political party",
-        "owned by",
-        "part of",
-        "manufacturer",
-        "headquarters location",
-        "location",
-        "award received",
-        "place of burial",
-        "religion",
-        "border",
-    )
-)
-_MONTHS = frozenset(MONTHS.split("|"))
+_NO_PERSONS = names_of("""
+    publisher; record label; educated at; employer; sports team; political party; owned by; part of; manufacturer;
+    headquarters location; location; award received; place of burial; religion; border
+""")  # relations whose answers are not people: a nationality may be part of the name
+
 
 _CUES = {
     relation.name: tuple(
@@ -136,7 +124,7 @@ def _name_at(sentence: Sentence, match: re.Match[str], selector: str, relation: 
     if selector == "second":
         return names[1] if len(names) > 1 else ""
     text = names[0] if names else ""
-    return "" if selector == "place" and text.split()[:1] and text.split()[0] in _MONTHS else text
+    return "" if selector == "place" and text.split()[:1] and text.split()[0] in MONTH_NAMES else text
 
 
 def _if_female(sentence: Sentence, position: int, names: list[str]) -> str:
@@ -145,7 +133,7 @@ def _if_female(sentence: Sentence, position: int, names: list[str]) -> str:
         return ""
     words_before = sentence.text[position : position + 80].split(names[0])[0]
     words = set(re.findall(r"\w+", f"{words_before} {names[0].split()[0]}".lower()))
-    return names[0] if words & (FAMILY_FEMALE | {"lady", "duchess", "countess", "empress", "singer-actress"}) else ""
+    return names[0] if words & FEMALE else ""
 
 
 def _token_at(sentence: Sentence, position: int) -> int:
@@ -241,12 +229,6 @@ def _past_brackets(sentence: Sentence, index: int) -> int:
     return index
 
 
-_RANKS = words("""
-    duke duchess count countess earl king queen prince princess lord baron baroness marquess margrave landgrave elector
-    emperor empress viscount
-""")
-
-
 def _with_suffix(sentence: Sentence, stop: int) -> int:
     """Return the end of a name with its suffix: ", Jr.", ", Duke of Normandy", ", 5th Marquess of Lansdowne"."""
     rest = sentence.lowers[stop : stop + 3]
@@ -254,7 +236,7 @@ def _with_suffix(sentence: Sentence, stop: int) -> int:
         return stop + 2
     if len(rest) > 2 and rest[0] == "," and re.fullmatch(r"\d+(?:st|nd|rd|th)", rest[1]):
         return max(name_run(sentence, stop + 2), stop)
-    if len(rest) > 2 and rest[0] == "," and rest[1] in _RANKS and rest[2] == "of":
+    if len(rest) > 2 and rest[0] == "," and rest[1] in RANKS and rest[2] == "of":
         return max(name_run(sentence, stop + 1), stop)
     if len(rest) > 2 and rest[0] == "," and rest[1:] == ("holy", "roman"):
         return name_run(sentence, stop + 1)
@@ -280,7 +262,7 @@ def _name_before(sentence: Sentence, position: int) -> str:
 
 def clean_name(text: str) -> str:
     """Return a name without possessive, dropped titles and punctuation at its ends."""
-    text = re.sub(r"['’]s?$", "", text.strip(' ,;:"“”'))
+    text = without_possessive(text.strip(' ,;:"“”'))
     words = text.split()
     while len(words) > 1 and words[0].lower().rstrip(".") in DROPPED_TITLES:
         words = words[1:]

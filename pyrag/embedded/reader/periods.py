@@ -12,7 +12,7 @@ from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.patterns import ALL_DATES
 from pyrag.embedded.reader.people import PageFact
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import Sentence, content_stem, fold
+from pyrag.embedded.words import Sentence, content_stem, content_stems, fold
 
 _DATE = rf"(?:{ALL_DATES.pattern})"
 _FROM_TO = re.compile(
@@ -40,7 +40,7 @@ def period(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
         page: Page to read.
         analysis: Analysis of the question. A period is stronger if its clause shares an office or activity with it.
     """
-    question_stems = {stem for word in fold(analysis.question).split() if (stem := content_stem(word))}
+    question_stems = content_stems(analysis.question)
     for sentence in page.sentences:
         for pattern, strength in ((_FROM_TO, 1.0), (_DASH, 0.9), (_SINCE, 0.6)):
             for match in pattern.finditer(sentence.text):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from pyrag.agents.protocol import Reading
-from pyrag.embedded.lexicon import ADJECTIVES
+from pyrag.embedded.lexicon.regions import ADJECTIVES
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse, split_aggregation
 from pyrag.embedded.reader.choice import (
     OF_BOTH,
@@ -28,7 +28,7 @@ from pyrag.embedded.reader.claims.lookups import Ask
 from pyrag.embedded.reader.claims.verdict import verdict_on
 from pyrag.embedded.reader.people import in_full
 from pyrag.embedded.reader.view import View, view, views
-from pyrag.embedded.words import STOPWORDS, content_stem, fold
+from pyrag.embedded.words import SINGLE_NAME_RUN, STOPWORDS, content_stems, fold
 from pyrag.trace.model import UNKNOWN, Passage
 
 # Minimum of a pattern's reliability times the page's relevance. It is low because a wrong "unknown" costs a repair and
@@ -175,8 +175,8 @@ def _support(analysis: QuestionAnalysis, option: str, pages: list[View]) -> tupl
 
     The support is the highest share of the question's words in a sentence that names the option or is on its own page.
     """
-    option_stems = {stem for name in analysis.options for stem in _stems(name)}
-    question_stems = _stems(analysis.question) - option_stems
+    option_stems = {stem for name in analysis.options for stem in content_stems(name)}
+    question_stems = content_stems(analysis.question) - option_stems
     best = (0.0, 0)
     for page in pages:
         for sentence in page.sentences:
@@ -184,10 +184,6 @@ def _support(analysis: QuestionAnalysis, option: str, pages: list[View]) -> tupl
                 share = len(question_stems & set(sentence.stems)) / max(len(question_stems), 1)
                 best = max(best, (share, page.position), key=lambda pair: pair[0])
     return best
-
-
-def _stems(text: str) -> set[str]:
-    return {stem for word in fold(text).split() if (stem := content_stem(word))}
 
 
 def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Statement]:
@@ -241,10 +237,7 @@ def _uncited(reading: Reading) -> Reading:
 
 def _capitalised(question: str, facts: str) -> list[str]:
     """Return the capitalised names of a question that the facts also have."""
-    runs = re.findall(
-        r"(?:[^\W\d_a-z][\w'’.-]*)(?:\s+(?:(?:of|the|de|la|von|van|to)\s+)*[^\W\d_a-z][\w'’.-]*)*", question[1:]
-    )
-    names, lowered = dict.fromkeys(run.strip(" .?") for run in runs), facts.lower()
+    names, lowered = dict.fromkeys(run.strip(" .?") for run in SINGLE_NAME_RUN.findall(question[1:])), facts.lower()
     return [name for name in names if name and name.lower() in lowered]
 
 

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import HONORIFICS
+from pyrag.embedded.lexicon.people import HONORIFICS
+from pyrag.embedded.lexicon.word_classes import ARTICLES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.words import STOPWORDS, Sentence, fold, sentences
 from pyrag.trace.model import Passage
@@ -100,12 +101,7 @@ def _coverage(subject: str, folded_title: str) -> float:
 
     It is low for the subject "Long Black Limousine" and the title "Limousine".
     """
-    words = {fold(word) for word in subject.split() if word[:1].isupper() or word[:1].isdigit()} - {
-        "",
-        "the",
-        "a",
-        "an",
-    }
+    words = {fold(word) for word in subject.split() if word[:1].isupper() or word[:1].isdigit()} - {"", *ARTICLES}
     title_words = set(folded_title.split())
     return sum(set(word.split()) <= title_words for word in words) / len(words) if words else 1.0
 

@@ -11,7 +11,7 @@ from pyrag.retrieval.filters.tree import Comparison, Filter, Operator, all_of
 from pyrag_helpers import HELPERS
 
 NAME = r"[\"“']?[A-Z0-9][\w.&’'-]*(?:[ ](?:(?:of|and|the|de|von|van|&)[ ])*[A-Z0-9][\w.&’'-]*)*[\"”']?"
-ARTICLE = re.compile(r"(?:the|a|an|any|its|their)\s+", re.IGNORECASE)
+_DETERMINER = re.compile(r"(?:the|an?|any|its|their)\s+", re.IGNORECASE)
 _BE_IS = r"(?:(?:is|are|was|were)\s+)?"
 _MORE = rf"{_BE_IS}(?:more than|greater than|higher than|larger than|later than|above|over|after|exceeding|>)"
 _LESS = rf"{_BE_IS}(?:less than|fewer than|lower than|smaller than|earlier than|below|under|before|<)"
@@ -53,8 +53,7 @@ def compared(text: str, vocabulary: Vocabulary) -> Filter | MetadataTest | None:
         A filter, or a test of numbers that are texts; None if the words compare no field.
     """
     plain = re.sub(r"^(?:with|whose|where|having|have|has|having|in which|and)\s+", "", text, flags=re.IGNORECASE)
-    plain = ARTICLE.sub("", plain, count=1) if ARTICLE.match(plain) else plain
-    plain = _COUNTED.sub(r"\g<name> \g<sign> \g<number>", plain)
+    plain = _COUNTED.sub(r"\g<name> \g<sign> \g<number>", _undetermined(plain))
     for name, field in sorted(vocabulary.fields.items(), key=lambda pair: -len(pair[0])):
         width = _length_of(plain, name)
         if not width:
@@ -65,10 +64,16 @@ def compared(text: str, vocabulary: Vocabulary) -> Filter | MetadataTest | None:
         for pattern, operator in OPERATORS:
             if match := pattern.match(rest):
                 return _comparison(vocabulary, field.name, operator, rest[match.end() :])
-        value = ARTICLE.sub("", rest, count=1)
+        value = _undetermined(rest)
         unknown = equal(field, value) if _PROPER.fullmatch(value) and not field.is_number else None
         return vocabulary.having(value, field.name) or unknown
     return None
+
+
+def _undetermined(text: str) -> str:
+    """Return a text without an article or a similar word before it."""
+    match = _DETERMINER.match(text)
+    return text[match.end() :] if match else text
 
 
 def without_link(text: str) -> str:
@@ -86,7 +91,7 @@ def _length_of(text: str, name: str) -> int:
 
 def _comparison(vocabulary: Vocabulary, name: str, operator: Operator, text: str) -> Filter | MetadataTest | None:
     field = next(field for field in vocabulary.overview.fields if field.name == name)
-    value = ARTICLE.sub("", text.strip(" \"“”'?.,"), count=1) if ARTICLE.match(text) else text.strip(" \"“”'?.,")
+    value = _undetermined(text).strip(" \"“”'?.,")
     if between := re.fullmatch(r"between (\S+) and (\S+)", value, re.IGNORECASE):
         low, high = number_in(between[1]), number_in(between[2])
         if field.is_number and low is not None and high is not None:

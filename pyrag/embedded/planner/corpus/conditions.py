@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import calendar
 import re
 from collections.abc import Callable, Iterator
 from functools import cache
 
 from pyrag.agents.python_text import literal
-from pyrag.embedded.planner.corpus.comparisons import (
-    NAME,
-    OPERATOR_WORDS,
-    OPERATORS,
-    compared,
-    number_in,
-    without_link,
-)
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.verbs import past_of
+from pyrag.embedded.lexicon.word_classes import DO, MODALS, PREPOSITIONS
+from pyrag.embedded.planner.corpus.comparisons import NAME, OPERATOR_WORDS, OPERATORS, compared, number_in, without_link
 from pyrag.embedded.planner.corpus.meaning import Conditions, MetadataTest, TextFact
 from pyrag.embedded.planner.corpus.roles import role_filter
-from pyrag.embedded.planner.corpus.times import YEAR, time_filter
-from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, plain_words
+from pyrag.embedded.planner.corpus.times import DONE, time_filter
+from pyrag.embedded.planner.corpus.vocabulary import YEAR, Vocabulary, plain_words
+from pyrag.embedded.words import without_article
 from pyrag.retrieval.filters.tree import Comparison, Existence, Filter, Operator, any_of
 
 _JOINED = re.compile(r",?\s+(?:and|but)\s+(?:(?:that|which|who)\s+)?|,\s+(?:(?:that|which|who)\s+)?", re.IGNORECASE)
@@ -64,16 +60,16 @@ _LAW = re.compile(
 )
 _LAW_WORDS = r"(?i)\b(?:the |governing |substantive )*laws?\b(?: of\b)?"
 _WHEN = re.compile(
-    rf"(?:(?:are|is|were|was|have been|has been) )?(?P<verb>[a-z]+(?:ed|en|t|de|ade))\s+"
+    rf"{DONE}\s+"
     rf"(?P<side>in|on|before|after|since|during)\s+(?P<time>(?:\d{{1,2}} )?(?:[A-Z][a-z]+ )?(?:\d{{1,2}},? )?{YEAR})",
 )
 _MONTH = re.compile(rf"([A-Z][a-z]+) ({YEAR})")
-_MONTHS = tuple(calendar.month_name)
+_MONTHS = MONTHS.split("|")
 _ENDS = re.compile(
     rf"(?P<verb>expire|end|start|begin|terminate|lapse|renew)s?\s+(?P<side>in|before|after|since|during)\s+(?P<time>{YEAR})"
 )
 _BY = re.compile(
-    r"(?:(?:are|is|were|was|have been|has been) )?(?P<verb>(?!not\b)[a-z]+(?:ed|en|t|de|ade))\s+(?:by|with)\s+"
+    rf"(?!not\b){DONE}\s+(?:by|with)\s+"
     rf"(?P<who>{NAME}(?: or {NAME})*)"
 )
 _WORD = r"(?!(?:a|an|any|the|no|at)\b)[a-z][a-z-]*(?: (?!(?:and|or|for|in|of|by|with|that)\b)[a-z][a-z-]*)?"
@@ -96,7 +92,7 @@ _NOT = re.compile(
     r"(?:(?:do|does|did)(?: not|n't)|(?P<be>are|is|were|was)(?: not|n't)|not)\s+(?P<what>.+)", re.IGNORECASE
 )
 _UNREAD = re.compile(r"\b(?:or|neither|nor|each|every|per|than one|respectively)\b", re.IGNORECASE)
-_NO_VERB = frozenset(("do", "does", "did", "can", "will", "would", "should", "by", "per", "for", "the", "than", "not"))
+_NO_VERB = DO | MODALS | PREPOSITIONS | {"the", "not"}
 
 
 def conditions_of(text: str, noun: str, vocabulary: Vocabulary) -> Conditions | None:
@@ -168,7 +164,7 @@ def _placed(text: str, vocabulary: Vocabulary) -> Filter | None:
     """Return the filter of a value that is named with or without its field: "of team ops", "from the ops team"."""
     match = _PLACING.match(text)
     plain = plain_words(text[match.end() :] if match else text)
-    plain = re.sub(r"^(?:the|a|an|our)\s+", "", plain).strip(_QUOTES)
+    plain = re.sub(r"^our\s+", "", without_article(plain)).strip(_QUOTES)
     for name, field in vocabulary.fields.items():
         for value in (plain.removesuffix(f" {name}"), plain.removeprefix(f"{name} ")):
             if value != plain and (where := vocabulary.having(value, field.name)) is not None:
@@ -183,7 +179,7 @@ def _placed(text: str, vocabulary: Vocabulary) -> Filter | None:
 def _existing(text: str, vocabulary: Vocabulary) -> Filter | None:
     for pattern, exists in ((_LACK, False), (_HAVE, True)):
         if match := pattern.fullmatch(text):
-            name = plain_words(re.sub(r"^(?:the|a|an|any)\s+", "", match["what"], flags=re.IGNORECASE))
+            name = plain_words(re.sub(r"^any\s+", "", without_article(match["what"]), flags=re.IGNORECASE))
             if name in vocabulary.fields:
                 field = vocabulary.fields[name]
                 where = Existence(field.name)
@@ -228,7 +224,7 @@ def _governed(match: re.Match[str], _: str) -> TextFact:
 def _dated(match: re.Match[str], noun: str) -> TextFact | None:
     month = _MONTH.fullmatch(match["time"])
     if month is not None and match["side"] in ("in", "during") and month[1].title() in _MONTHS:
-        start = f"{month[2]}-{_MONTHS.index(month[1].title()):02}"
+        start = f"{month[2]}-{_MONTHS.index(month[1].title()) + 1:02}"
         return TextFact(f"When was it {match['verb']}?", f"row.value[:7] == {literal(start)}", "date")
     if not re.fullmatch(YEAR, match["time"]):
         return TextFact(f"Was the {noun} {match['verb']} {match['side']} {match['time']}?", returns="bool")
@@ -245,11 +241,7 @@ def _in_year(match: re.Match[str]) -> str:
 
 
 def _done_by(match: re.Match[str], _: str) -> TextFact:
-    asked = _PAST.get(match["verb"], match["verb"])
-    return TextFact(f"Who {asked} it?", _holds(match["who"]))
-
-
-_PAST = {"written": "wrote", "drawn": "drew", "given": "gave", "taken": "took", "chosen": "chose", "begun": "began"}
+    return TextFact(f"Who {past_of(match['verb'])} it?", _holds(match["who"]))
 
 
 def _attribute(match: re.Match[str], _: str) -> TextFact | None:
@@ -282,7 +274,7 @@ def _attribute_fact(name: str, operator: Operator, value: str) -> TextFact | Non
 
 def _holds(value: str) -> str:
     """Return the test that a row's text holds a value as whole words."""
-    value = re.sub(r"^(?:the|a|an)\s+", "", value.strip(_QUOTES), flags=re.IGNORECASE)
+    value = without_article(value.strip(_QUOTES))
     words = "|".join(r"\s+".join(map(re.escape, part.split())) for part in value.split(" or "))
     pattern = rf"(?i)(?<!\w)(?:{words})(?!\w)"
     return f"re.search({literal(pattern)}, str(row.value))"

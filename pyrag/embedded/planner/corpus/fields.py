@@ -9,14 +9,13 @@ from dataclasses import replace
 from pyrag.agents.corpus.overview import FieldOverview, is_number
 from pyrag.agents.python_text import literal
 from pyrag.embedded.planner.corpus.meaning import CorpusQuestion
-from pyrag.embedded.planner.corpus.vocabulary import Vocabulary
+from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, is_time
 from pyrag.retrieval.filters.tree import Comparison, Containment, Membership, comparisons_of
 from pyrag_helpers import HELPERS
 from pyrag_helpers.measures.amounts import read_amounts
 from pyrag_helpers.measures.units import NO_UNIT
 
 _AMOUNT = re.compile(r"(?P<before>[^\w\s]{0,3}|[A-Z]{3})\s?[-+−]?\d[\d.,'’ ]*\s?(?P<after>[^\W\d_]{0,12}|[%$€£¥])")
-_ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
 
 
 def number_expression(field: FieldOverview) -> str:
@@ -48,11 +47,6 @@ def has_unit(field: FieldOverview, text: str) -> bool:
     units = {amount.unit for value, _ in field.values for amount, _ in read_amounts(str(value))} - {NO_UNIT}
     asked = {amount.unit for amount, _ in read_amounts(text)} - {NO_UNIT}
     return not units or asked <= units
-
-
-def is_time(field: FieldOverview) -> bool:
-    """Return True if all values of a field are ISO dates, whose order as texts is their order in time."""
-    return bool(field.values) and all(isinstance(value, str) and _ISO.fullmatch(value) for value, _ in field.values)
 
 
 def with_field(meaning: CorpusQuestion, field: FieldOverview) -> CorpusQuestion:

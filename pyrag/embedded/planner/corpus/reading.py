@@ -9,11 +9,13 @@ from functools import lru_cache
 
 from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.embedded.asking import plain_question
+from pyrag.embedded.lexicon.verbs import participle_of
 from pyrag.embedded.planner.corpus.conditions import conditions_of
-from pyrag.embedded.planner.corpus.fields import is_time, left_out, with_field
+from pyrag.embedded.planner.corpus.fields import left_out, with_field
 from pyrag.embedded.planner.corpus.meaning import Conditions, CorpusQuestion, SelectedDocuments, Use
 from pyrag.embedded.planner.corpus.times import event_field
-from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, is_plural, noun_phrases, plain_words, singular
+from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, is_plural, is_time, noun_phrases, plain_words
+from pyrag.embedded.words import singular
 from pyrag.retrieval.filters.tree import Filter, all_of, any_of
 
 _MAX_CHARACTERS = 500
@@ -154,14 +156,17 @@ def _modifiers(words: list[str], vocabulary: Vocabulary) -> Conditions | None:
 _IDLE = frozenset(("the", "our", "all", "of", "these", "those", "my", "every", "each", "a", "an", "and", "different"))
 
 
-def _count(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
-    selection = select(match["rest"], vocabulary)
-    return None if selection is None else CorpusQuestion("count", selection)
+_Make = Callable[[re.Match[str], Vocabulary], CorpusQuestion | None]
 
 
-def _list(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
-    selection = select(match["rest"], vocabulary)
-    return None if selection is None else CorpusQuestion("list", selection)
+def _selecting(use: Use) -> _Make:
+    """Return a reader of questions that count or list the documents that they select."""
+
+    def read(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
+        selection = select(match["rest"], vocabulary)
+        return None if selection is None else CorpusQuestion(use, selection)
+
+    return read
 
 
 def _each(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
@@ -248,22 +253,14 @@ def _sum(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
 
 def _named_by_did(match: re.Match[str], vocabulary: Vocabulary) -> CorpusQuestion | None:
     """Read "How many memos did Ada Lind write?" and "Which memos did Ada Lind write?"."""
-    verb = match["verb"]
-    past = {
-        "write": "written",
-        "sign": "signed",
-        "draw up": "drawn up",
-        "send": "sent",
-        "receive": "received",
-        "get": "received",
-    }.get(verb) or (f"{verb}d" if verb.endswith("e") else f"{verb}ed")
-    tail = f"{past} by {match['who']} {match['more'] or ''}"
+    first, _, particle = match["verb"].lower().partition(" ")
+    participle = "received" if first == "get" else f"{participle_of(first)} {particle}".strip()
+    tail = f"{participle} by {match['who']} {match['more'] or ''}"
     selection = select(f"{match['rest']} {tail}", vocabulary)
     use: Use = "count" if match["how"].lower().startswith("how") else "list"
     return None if selection is None else CorpusQuestion(use, selection)
 
 
-_Make = Callable[[re.Match[str], Vocabulary], CorpusQuestion | None]
 _SHAPES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE | re.DOTALL), make)
     for pattern, make in (
@@ -272,9 +269,9 @@ _SHAPES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r"(?P<verb>write|sign|draft|approve|draw up|send|issue|prepare|receive|attend)(?P<more> .+)?",
             _named_by_did,
         ),
-        (rf"how many {_ALL}(?:of )?(?P<rest>.+)", _count),
-        (rf"(?:what is |give me )?the (?:total |exact )?(?:number|count) of {_ALL}(?P<rest>.+)", _count),
-        (rf"count {_ALL}(?P<rest>.+)", _count),
+        (rf"how many {_ALL}(?:of )?(?P<rest>.+)", _selecting("count")),
+        (rf"(?:what is |give me )?the (?:total |exact )?(?:number|count) of {_ALL}(?P<rest>.+)", _selecting("count")),
+        (rf"count {_ALL}(?P<rest>.+)", _selecting("count")),
         (
             rf"what (?:is|was) the (?P<value>){_LIMIT} {_NAMED} (?:of|among|across|in|over) {_ALL}(?P<rest>.+)",
             _extreme,
@@ -313,8 +310,11 @@ _SHAPES: tuple[tuple[re.Pattern[str], _Make], ...] = tuple(
             r" (?:the )?(?:(?P<least>first|earliest)|last|latest|most recently)",
             _done_first,
         ),
-        (rf"(?:list|name|show|give|find|enumerate|return|tell|get)(?: me)?(?: us)? {_ALL}(?P<rest>.+)", _list),
-        (rf"what are {_ALL}(?P<rest>.+)", _list),
-        (rf"(?:which|what) (?:of )?{_ALL}(?P<rest>.+)", _list),
+        (
+            rf"(?:list|name|show|give|find|enumerate|return|tell|get)(?: me)?(?: us)? {_ALL}(?P<rest>.+)",
+            _selecting("list"),
+        ),
+        (rf"what are {_ALL}(?P<rest>.+)", _selecting("list")),
+        (rf"(?:which|what) (?:of )?{_ALL}(?P<rest>.+)", _selecting("list")),
     )
 )

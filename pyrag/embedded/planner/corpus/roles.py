@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+from pyrag.embedded.lexicon.word_classes import BE_FORM
+from pyrag.embedded.planner.corpus.comparisons import NAME
 from pyrag.embedded.planner.corpus.vocabulary import Vocabulary, equal, plain_words
+from pyrag.embedded.words import without_article
 from pyrag.retrieval.filters.tree import Filter, any_of
 
 _WRITERS = ("author", "authors", "writer", "written by", "by")
@@ -27,10 +30,9 @@ _ROLES = {
     "attended by": _ATTENDEES,
 }
 _DONE = re.compile(
-    r"(?:(?:are|is|were|was|have been|has been) )?(?:(?P<verb>[a-z]+(?:ed|en|t)) )?(?P<side>from|to|by)\s+(?P<who>.+)",
+    rf"(?:(?:{BE_FORM}|have been|has been) )?(?:(?P<verb>[a-z]+(?:ed|en|t)) )?(?P<side>from|to|by)\s+(?P<who>.+)",
     re.IGNORECASE,
 )
-_NAME = re.compile(r"[\"“']?[A-Z][\w.&’'-]*(?: (?:(?:of|and|de|von|van|&) )*[A-Z][\w.&’'-]*)*[\"”']?")
 
 
 def role_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
@@ -51,8 +53,8 @@ def role_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
             continue
         parts: list[Filter] = []
         for who in re.split(r",? or ", match["who"]):
-            where = vocabulary.having(re.sub(r"^(?:the|a|an) ", "", plain_words(who)), field.name)
-            if where is None and verb and _NAME.fullmatch(who):
+            where = vocabulary.having(without_article(plain_words(who)), field.name)
+            if where is None and verb and re.fullmatch(NAME, who):
                 where = equal(field, who.strip(" \"“”'"))
             if where is not None:
                 parts.append(where)

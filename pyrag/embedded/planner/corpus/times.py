@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import calendar
 import datetime as dt
 import re
 
-from pyrag.embedded.planner.corpus.fields import is_time
-from pyrag.embedded.planner.corpus.vocabulary import Vocabulary
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.word_classes import BE_FORM
+from pyrag.embedded.planner.corpus.vocabulary import YEAR, Vocabulary, is_time
 from pyrag.retrieval.filters.tree import Comparison, Filter, all_of, any_of
 
-YEAR = r"(?:1[5-9]|20|21)\d\d"
 _PERIOD = re.compile(
     rf"(?:(?:are|is|were|was)\s+)?(?:(?:from|in|of|dated|for|during)\s+)?(?:the )?(?:years? )?(?P<year>{YEAR})"
     rf"|(?:(?:are|is|were|was)\s+)?(?:dated\s+|from\s+)?(?P<side>before|after|since|until)\s+(?P<bound>{YEAR})"
@@ -18,10 +17,10 @@ _PERIOD = re.compile(
     re.IGNORECASE,
 )
 _OR = re.compile(rf"(?P<opening>.*?)(?P<first>{YEAR})(?P<more>(?:, {YEAR})*,? or )(?P<last>{YEAR})")
-_MONTHS = "|".join(name for name in calendar.month_name if name)
-_TIME = rf"(?:\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?(?:(?:{_MONTHS}),? )?{YEAR}|(?:{_MONTHS}) \d{{1,2}},? {YEAR})"
+_TIME = rf"(?:\d{{4}}-\d\d(?:-\d\d)?|(?:\d{{1,2}} )?(?:(?:{MONTHS}),? )?{YEAR}|(?:{MONTHS}) \d{{1,2}},? {YEAR})"
+DONE = rf"(?:(?:{BE_FORM}|have been|has been) )?(?P<verb>[a-z]+(?:ed|en|t|de|ade))"  # "were signed"
 _DONE = re.compile(
-    rf"(?:(?:are|is|were|was|have been|has been) )?(?P<verb>[a-z]+(?:ed|en|t|de|ade)|dated|from)\s+"
+    rf"(?:{DONE}|(?P<dated>dated|from))\s+"
     rf"(?P<side>in|on|before|after|since|during|until|by|between)\s+(?P<time>{_TIME})(?: and (?P<end>{_TIME}))?",
     re.IGNORECASE,
 )
@@ -72,7 +71,7 @@ def _of_period(text: str, vocabulary: Vocabulary) -> Filter | None:
 
 def _of_event(text: str, vocabulary: Vocabulary) -> Filter | None:
     match = _DONE.fullmatch(text)
-    name = event_field(match["verb"].lower(), vocabulary) if match else ""
+    name = event_field((match["verb"] or match["dated"]).lower(), vocabulary) if match else ""
     if match is None or not name or (match["side"].lower() == "between") != bool(match["end"]):
         return None
     first, last = _iso(match["time"]), _iso(match["end"] or match["time"])
@@ -95,13 +94,13 @@ def _iso(text: str) -> str:
     if re.fullmatch(r"\d{4}(?:-\d\d){0,2}", text):
         return text
     year = re.search(YEAR, text)
-    month = re.search(_MONTHS, text, re.IGNORECASE)
+    month = re.search(MONTHS, text, re.IGNORECASE)
     day = re.search(r"(?<!\d)\d{1,2}(?!\d)", text)
     if year is None or (day and month is None):
         return ""
     if month is None:
         return year[0]
-    number = [name.lower() for name in calendar.month_name].index(month[0].lower())
+    number = MONTHS.lower().split("|").index(month[0].lower()) + 1
     return f"{year[0]}-{number:02}" + (f"-{int(day[0]):02}" if day else "")
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pyrag.agents.corpus.overview import CorpusOverview, DocumentOverview, FieldOverview, Scalar, overview_of
+from pyrag.embedded.words import singular
 from pyrag.retrieval.filters.tree import Comparison, Containment, Filter, all_of, any_of
 
 GENERIC = frozenset(("document", "doc", "file", "record", "entry", "item"))
@@ -25,7 +26,7 @@ _ALIASES = {
     "contract": ("agreement",),
 }
 _TIMES = frozenset(("year", "date", "dated", "day", "published", "created"))  # fields that date a document
-_YEAR = re.compile(r"(?:1[5-9]|20|21)\d\d")
+YEAR = r"(?:1[5-9]|20|21)\d\d"
 _ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
 
 
@@ -168,13 +169,18 @@ class Vocabulary:
 
 def _within(field: FieldOverview, start: str, end: str) -> Filter | None:
     """Return the filter of documents whose field of years or dates is in a period; None for a field of another kind."""
-    if field.is_number and all(_YEAR.fullmatch(str(value)) for value, _ in field.values):
+    if field.is_number and all(re.fullmatch(YEAR, str(value)) for value, _ in field.values):
         bounds: list[Filter] = [Comparison(field.name, ">=", int(start))] if start else []
         return all_of(*bounds, *([Comparison(field.name, "<=", int(end))] if end else []))
-    if field.values and all(isinstance(value, str) and _ISO.fullmatch(value) for value, _ in field.values):
+    if is_time(field):
         bounds = [Comparison(field.name, ">=", start)] if start else []
         return all_of(*bounds, *([Comparison(field.name, "<", str(int(end) + 1))] if end else []))
     return None
+
+
+def is_time(field: FieldOverview) -> bool:
+    """Return True if all values of a field are ISO dates, whose order as texts is their order in time."""
+    return bool(field.values) and all(isinstance(value, str) and _ISO.fullmatch(value) for value, _ in field.values)
 
 
 def equal(field: FieldOverview, value: Scalar) -> Filter:
@@ -204,14 +210,6 @@ def naming_pattern(word: str) -> str:
 
 def _words(text: str) -> list[str]:
     return [singular(word) for word in re.findall(r"[^\W_]+", plain_words(text))]
-
-
-def singular(noun: str) -> str:
-    """Return the singular of an English noun or phrase in lower case."""
-    for ending, other in (("ies", "y"), ("sses", "ss"), ("ches", "ch"), ("shes", "sh"), ("xes", "x")):
-        if noun.endswith(ending) and len(noun) > len(ending) + 1:
-            return noun.removesuffix(ending) + other
-    return noun[:-1] if noun.endswith("s") and not noun.endswith(("ss", "us", "is")) and len(noun) > 3 else noun
 
 
 def is_plural(phrase: str) -> bool:

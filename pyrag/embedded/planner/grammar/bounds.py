@@ -6,47 +6,48 @@ and "while" have their verbs, so the next verb is the question's. The module kno
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Literal
 
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.verbs import is_base, is_finite, is_participle, is_past, is_present
+from pyrag.embedded.lexicon.word_classes import (
+    ADVERBS,
+    AUXILIARIES,
+    CONJUNCTIONS,
+    DETERMINERS,
+    PHRASAL_PARTICLES,
+    PREPOSITIONS,
+    PRONOUNS,
+    QUESTION_WORDS,
+    RELATIVE_PRONOUNS,
+    SUBJECT_PRONOUNS,
+    SUBORDINATORS,
+)
 from pyrag.embedded.planner.grammar.names import SMALL, starts_name
-from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past, is_present
+from pyrag.embedded.words import is_possessive
 
 Waiting = Literal["base", "participle", "finite", "nothing"]  # form of the question's own verb that is still missing
 
-AUXILIARY = words(
-    "is was are were has have had do does did will would can could may might must shall should isn't wasn't didn't"
-)
-PREPOSITIONS = words(
-    "of in on at by for to from with about against between during after before near under over through into as than"
-    " since until within without among along across around behind beyond despite toward towards via upon onto off"
-    " outside inside per like beside besides beneath below above"
-)
-DETERMINERS = words("the a an his her its their this these those each every all both some any no another")
-PRONOUNS = words("he she it they him them himself herself itself themselves there")
-RELATIVE = words("who whom which that whose where when")
-ASKING = words("who whom whose what which when where how why")
-_OPENERS = words("while because if although though whereas how why what whether")
-_JOINING = words("and or but nor")
-ADVERBS = words(
-    "first also later finally still already once originally initially ever never often now currently eventually then"
-    " last not only just once twice again even together almost nearly about"
-)
-_PARTICLES = words("up out down off away back")
 _NO_ADVERBS = words(
     "early family daily weekly monthly yearly elderly assembly anomaly supply ally rally fly holy monopoly"
 )
 _FUNCTION = (
-    AUXILIARY | PREPOSITIONS | DETERMINERS | PRONOUNS | RELATIVE | _OPENERS | _JOINING | words("be been being not to")
+    AUXILIARIES
+    | PREPOSITIONS
+    | DETERMINERS
+    | PRONOUNS
+    | RELATIVE_PRONOUNS
+    | SUBORDINATORS
+    | CONJUNCTIONS
+    | words("be been being not to")
 )
 _WITH_COMPLEMENT = words(
     "north south east west northeast northwest southeast southwest adjacent close closer closest near nearer nearest"
     " next opposite similar related home native responsible famous known"
 )  # adjectives that follow the noun they describe
 _STATES = words("born located based founded is was")
-_NO_NOUNS = _FUNCTION | SMALL | _PARTICLES
+_NO_NOUNS = _FUNCTION | SMALL | PHRASAL_PARTICLES
 
 
 def plain(word: str) -> str:
@@ -68,11 +69,6 @@ def takes_complement(pair: list[str]) -> bool:
     if len(pair) == 2 and pair[1] == "than":
         return pair[0].endswith("er") or pair[0] == "other"
     return len(pair) == 2 and pair[0] in _WITH_COMPLEMENT and pair[1] in ("of", "to", "for")
-
-
-def owns(word: str) -> bool:
-    """Return whether a word is a possessive, such as "Alpha's"."""
-    return bool(re.search(r"(?:['’]s|s['’])$", word))
 
 
 def _is_adverb(word: str) -> bool:
@@ -120,7 +116,7 @@ class Bounds:
         """
         before = {plain(word) for word in self.tokens[: at - 1]}
         self._has_question_word, self._paired = (
-            not ASKING.isdisjoint(before),
+            not QUESTION_WORDS.isdisjoint(before),
             "between" in before and "and" not in before,
         )
         while at < len(self.tokens):
@@ -142,7 +138,7 @@ class Bounds:
         """
         word, self._head = self._word(at), at
         described = at + _is_adverb(word)  # "directly west of Alpha"
-        if word in RELATIVE | PREPOSITIONS or takes_complement(self.tokens[described : described + 2]):
+        if word in RELATIVE_PRONOUNS | PREPOSITIONS or takes_complement(self.tokens[described : described + 2]):
             return True
         if not self._name(at) and is_participle(word):
             return self._is_modifier(at)
@@ -181,7 +177,7 @@ class Bounds:
 
     def _after_subject(self, at: int) -> int:
         """Return the position after a subject (a name, or what the name owns) and after an adverb that follows."""
-        while (self._name(at) and not owns(self.tokens[at])) or self._is_inside_name(at):
+        while (self._name(at) and not is_possessive(self.tokens[at])) or self._is_inside_name(at):
             at += 1
         if at < len(self.tokens) and self._name(at):
             at += 1
@@ -197,12 +193,12 @@ class Bounds:
     def _is_finite(self, at: int) -> bool:
         """Return whether the word at a position may be a finite verb."""
         word = self._word(at)
-        return not self._name(at) and (word in AUXILIARY or is_past(word) or is_present(word))
+        return not self._name(at) and is_finite(word)
 
     def _finites(self, at: int) -> int:
         """Count the finite verbs from a position on. A verb with its auxiliary, such as "was rescued", counts once."""
         later = range(at, len(self.tokens))
-        return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARY for place in later)
+        return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARIES for place in later)
 
     def _complete(self) -> bool:
         """Return whether every open clause has its verb."""
@@ -227,13 +223,13 @@ class Bounds:
         word = self._word(at)
         if self._name(at) or not self._complete():
             return False
-        if not self._has_question_word and (ASKING - RELATIVE) & {
+        if not self._has_question_word and (QUESTION_WORDS - RELATIVE_PRONOUNS) & {
             word,
             self._word(at + 1) if word in PREPOSITIONS else "",
         }:
             return True  # "… | during what century"
-        if word in AUXILIARY:
-            return self._word(at - 1) not in RELATIVE | _JOINING | {"to"}
+        if word in AUXILIARIES:
+            return self._word(at - 1) not in RELATIVE_PRONOUNS | CONJUNCTIONS | {"to"}
         return self._is_own(at) or (self._paired and word == "and" and self._word(at + 1) in DETERMINERS)
 
     def _is_own(self, at: int) -> bool:
@@ -259,7 +255,7 @@ class Bounds:
         0 means no verb, 1 a verb or a noun ("set up a spy ring in …"), and 2 a verb, because a new phrase follows.
         """
         word, before, after = self._word(at), self._word(at - 1), self._word(at + 1)
-        if not is_base(word) or before in DETERMINERS | AUXILIARY | _JOINING | {"to", "not"}:
+        if not is_base(word) or before in DETERMINERS | AUXILIARIES | CONJUNCTIONS | {"to", "not"}:
             return 0
         if before in PREPOSITIONS:  # "[did] the state that Alpha is part of | join the league"
             return 2 * (after in DETERMINERS or self._name(at + 1))
@@ -290,7 +286,7 @@ class Bounds:
             verb = is_participle(word) and not self._explained(later) and not self._name(later)
             if verb and not owed:
                 return True
-            owed += (word in RELATIVE) - bool(owed and (verb or word in AUXILIARY))
+            owed += (word in RELATIVE_PRONOUNS) - bool(owed and (verb or word in AUXILIARIES))
         return False
 
     def _explained(self, at: int) -> bool:
@@ -301,7 +297,7 @@ class Bounds:
         before, after = self._word(at - 1), self._word(at + 1)
         if _is_adverb(before):
             before = self._word(at - 2)
-        if before in AUXILIARY | RELATIVE | DETERMINERS | _JOINING | PRONOUNS | {"be", "been", "being"}:
+        if before in AUXILIARIES | RELATIVE_PRONOUNS | DETERMINERS | CONJUNCTIONS | PRONOUNS | {"be", "been", "being"}:
             return True
         adjective = is_participle(self._word(at)) and not self._name(at - 1)
         return adjective and bool(after) and is_noun(after) and not self._name(at + 1)
@@ -312,14 +308,14 @@ class Bounds:
         if self._name(at):
             self._read_name(at)
         elif self._opens(at, word):
-            relative = word in ("who", "which", "that")
+            relative = word in SUBJECT_PRONOUNS
             self.clauses.append(_Clause(subject=relative, relative=relative))
         elif self.clauses and not self.clauses[-1].verb:
             if self.clauses[-1].subject and self._opens_bare(at) and self._finites(at) > 1:
                 self.clauses.append(_Clause(subject=False))  # "where the show | the author of Alpha hosted | was made"
             else:
                 self._seek_verb(at, word)
-        elif not self._complete() and self._is_finite(at) and (word in AUXILIARY or not self._explained(at)):
+        elif not self._complete() and self._is_finite(at) and (word in AUXILIARIES or not self._explained(at)):
             self._close(at)
         elif self._opens_bare(at) or (word == "and" and self.clauses and self._conjoins(at + 1)):
             self.clauses.append(_Clause(subject=False))
@@ -338,7 +334,7 @@ class Bounds:
         """Return whether a word opens a clause."""
         if word == "that":
             return not self._name(at + 1) or is_noun(self._word(at - 1)) or self._name(at - 1)
-        return word in RELATIVE or word in _OPENERS
+        return word in RELATIVE_PRONOUNS or word in SUBORDINATORS
 
     def _conjoins(self, at: int) -> bool:
         """Return whether a name begins a second clause after "and": "where Alpha died and Beta was born"."""
@@ -368,15 +364,15 @@ class Bounds:
         """Update the innermost clause, which lacks its verb, with a word."""
         clause = self.clauses[-1]
         before = self._word(at - 1 - _is_adverb(self._word(at - 1)))
-        if word in AUXILIARY:
+        if word in AUXILIARIES:
             clause.verb = True
         elif not clause.subject:
             clause.subject = word in PRONOUNS or is_noun(word)
-        elif before in ("who", "which", "that"):
+        elif before in SUBJECT_PRONOUNS:
             clause.verb = word not in _FUNCTION and not _is_adverb(word)  # any other word is the verb
             clause.relative &= clause.verb or _is_adverb(word)
         elif before not in PREPOSITIONS | DETERMINERS:
-            several = self._word(at - 1).endswith("s") and not owns(self.tokens[at - 1])  # "the Jets call"
+            several = self._word(at - 1).endswith("s") and not is_possessive(self.tokens[at - 1])  # "the Jets call"
             passive = is_participle(word) and self._word(at + 1) == "by"  # "the team owned by Alpha plays"
             clause.verb = not passive and (is_past(word) or is_present(word) or (several and is_base(word)))
         if clause.verb:
@@ -386,4 +382,4 @@ class Bounds:
         """Return whether the comma before a position ends the description: "…, how many", but not "Paris, France"."""
         if not self.tokens[at - 1].endswith((",", ";", ":")) or not self._complete():
             return False
-        return not self._name(at) and self._word(at) not in RELATIVE | _JOINING
+        return not self._name(at) and self._word(at) not in RELATIVE_PRONOUNS | CONJUNCTIONS

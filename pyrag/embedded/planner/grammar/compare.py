@@ -6,13 +6,17 @@ import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pyrag.embedded.lexicon import MONTHS, words
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.people import MAKER_NOUNS
+from pyrag.embedded.lexicon.things import WORK_KINDS
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.verbs import FOUNDED
 from pyrag.embedded.planner.grammar.measures import measured_choice
 from pyrag.embedded.planner.grammar.nested import unnest
 from pyrag.embedded.planner.grammar.pair import Pair, choice_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
 from pyrag.embedded.planner.meaning import Choice, Difference, Entity, Gather, Meaning, Node, RelationStep, Verdict
-from pyrag.embedded.planner.wording import WORK_KINDS, relation_step
+from pyrag.embedded.planner.wording import relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
 
@@ -36,10 +40,7 @@ class Scale:
 _FIRST = r"(?:first|earlier|earliest|before|sooner)"
 _LAST = r"(?:last|later|latest|after|more recently|most recently|recently)"
 _OUT = r"(?:released|come out|came out|published|issued|aired|premiered|made|produced|debuted)"
-_MADE = (
-    r"(?:formed|founded|established|created|started|built|opened|launched|incorporated|constituted"
-    r"|organi[sz]ed|begun|began|completed)"
-)
+_MADE = any_of(FOUNDED)
 
 
 def _scale(
@@ -70,7 +71,7 @@ _SCALES = (
 _CAME_FIRST = _scale("came first|comes first|came earlier", "publication date")
 _LONGER = _scale("longer", "length", "quantity", smaller=False)
 
-MAKERS = r"director|composer|performer|singer|author|writer|producer|screenwriter|lyricist|founder|creator"
+MAKERS = any_of(MAKER_NOUNS)
 MAKER = rf"(?P<maker>{MAKERS})"
 MAKER_OF = re.compile(
     rf"\b(?:has|have|had|whose|with|'s|by)(?: an?| the)? {MAKER}s?\b|^(?:the )?(?P<first>{MAKERS})s? of\b",
@@ -198,6 +199,8 @@ def parse_verdict(question: str) -> Meaning | None:
     nodes = parse_phrase(match["first"]), parse_phrase(second)
     if nodes[0] is None or nodes[1] is None or any(isinstance(node, Entity) and _is_unnamed(node) for node in nodes):
         return None
+    if match["scale"] and match["scale"].lower() in ("older", "younger") and any(map(_is_thing, nodes)):
+        return None  # "the Kell Bridge" was not born: `parse_measured` reads it
     word = (match["scale"] or match["order"]).lower()
     relation = _OF_SCALE.get(word) or _OF_VERB.get((match["verb"] or "").lower(), "inception")
     key: Literal["date", "quantity"] = "quantity" if relation in ("height", "length") else "date"
@@ -207,6 +210,11 @@ def parse_verdict(question: str) -> Meaning | None:
 def _is_unnamed(entity: Entity) -> bool:
     """Return whether a text is a number, a date or plain words, and so not a name that can be looked up."""
     return entity.text.islower() or bool(_ONLY_DATE.fullmatch(entity.text))
+
+
+def _is_thing(node: Node | None) -> bool:
+    """Return whether a node is a name with an article, which people have not."""
+    return isinstance(node, Entity) and node.text.lower().startswith("the ")
 
 
 _ONLY_DATE = re.compile(rf"(?:\d{{1,2}} )?(?:(?:{MONTHS}) )?(?:\d{{1,2}},? )?(?:\d{{1,4}}s?)?", re.IGNORECASE)

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.asked import NEAR, is_ranking, is_role
-from pyrag.embedded.planner.grammar.bounds import (
-    DETERMINERS,
-    PREPOSITIONS,
-    RELATIVE,
-    Waiting,
-    is_noun,
-    owns,
-    plain,
-    takes_complement,
-)
+from pyrag.embedded.lexicon.verbs import is_base, is_participle, present_of
+from pyrag.embedded.lexicon.word_classes import DETERMINERS, NEAR, PREPOSITIONS, RELATIVE_PRONOUNS
+from pyrag.embedded.planner.grammar.bounds import Waiting, is_noun, plain, takes_complement
+from pyrag.embedded.planner.grammar.description_questions import is_ranking, is_role
 from pyrag.embedded.planner.grammar.names import starts_name
 from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
-from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, present_of
+from pyrag.embedded.words import is_possessive, singular
 
 NO_HEADS = words(
     "name names number amount percentage percent type types kind kinds part parts fact way reason time times day date"
@@ -47,9 +40,9 @@ def head_end(tokens: list[str], at: int, waiting: Waiting) -> int | None:
     head = tokens[at - 1]
     if at == start or at >= len(tokens) or not is_noun(head) or not plain(head).isalpha() or is_ranking(head):
         return None
-    if _is_plural(head) and not (tokens[at] == "of" and is_role(head[:-1]) and not _some_of(tokens, start - 1)):
+    if singular(head) != head and not (tokens[at] == "of" and is_role(head[:-1]) and not _some_of(tokens, start - 1)):
         return None
-    is_described = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE
+    is_described = plain(head) in _ONLY_WITH_CLAUSE and plain(tokens[at]) in RELATIVE_PRONOUNS
     return at if is_described or plain(head) not in NO_HEADS else None
 
 
@@ -67,7 +60,7 @@ def _is_in_head(tokens: list[str], at: int, start: int) -> bool:
         return False  # "the state | west of Alpha": the modifier begins
     if at > start and is_noun(tokens[at - 1]) and (starts_name(word) or _is_verbal(tokens, at)):
         return False
-    named = (starts_name(word) and not owns(word)) or word[:1].isdigit()
+    named = (starts_name(word) and not is_possessive(word)) or word[:1].isdigit()
     return named or is_noun(word) or word in ("first", "last", "only")
 
 
@@ -83,12 +76,15 @@ _LIKE_PREPOSITIONS = words("following regarding concerning including according")
 def _is_of_kind(tokens: list[str], at: int) -> bool:
     """Return whether "of" and a second noun belong to the described noun, as in "the body of water near Alpha"."""
     noun, of, kind, after = ([*tokens[at - 1 : at + 3], "", "", ""])[:4]
-    singular = is_noun(noun) and not _is_plural(noun) and noun not in NO_HEADS
-    if not singular or of != "of" or not is_noun(kind):
+    is_singular = is_noun(noun) and singular(noun) == noun and noun not in NO_HEADS
+    if not is_singular or of != "of" or not is_noun(kind):
         return False
     subject = kind == "water" and (starts_name(after) or after == "the")
     return (
-        subject or after in NEAR | RELATIVE | {"of"} or is_participle(after) or takes_complement(tokens[at + 2 :][:2])
+        subject
+        or after in NEAR | RELATIVE_PRONOUNS | {"of"}
+        or is_participle(after)
+        or takes_complement(tokens[at + 2 :][:2])
     )
 
 
@@ -101,8 +97,3 @@ def _is_verbal(tokens: list[str], at: int) -> bool:
         return word not in _LIKE_PREPOSITIONS and (plain(after) in DETERMINERS or starts_name(after))
     passive = re.fullmatch(PAST_PARTICIPLE, word) if word.endswith("ed") else is_participle(word)
     return bool(passive) and not is_noun(after)
-
-
-def _is_plural(noun: str) -> bool:
-    """Return whether a noun is in the plural, judged by its spelling."""
-    return noun.endswith("s") and not noun.endswith(("ss", "us", "is", "series"))

@@ -8,33 +8,20 @@ import re
 from collections.abc import Iterator
 from typing import Literal
 
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.measures import SCALES
+from pyrag.embedded.lexicon.verbs import is_base, is_participle
+from pyrag.embedded.lexicon.word_classes import BE, BE_FORM, DO, HAVE
 from pyrag.embedded.planner.grammar.phrase import parse_phrase
-from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
 from pyrag.embedded.planner.meaning import Choice, Entity, Node, RelationStep, Verdict
 from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.table import BY_NAME
 
-# The adjective to ask with, its comparatives, and the comparatives of its opposite.
-_SCALES = (
-    ("heavy", "heavier", "lighter"),
-    ("high", "higher", "lower"),
-    ("tall", "taller", "shorter"),
-    ("long", "longer", "shorter"),
-    ("deep", "deeper", "shallower"),
-    ("wide", "wider|broader", "narrower"),
-    ("large", "larger|bigger|greater", "smaller"),
-    ("fast", "faster|quicker", "slower"),
-    ("loud", "louder|noisier", "quieter"),
-    ("thick", "thicker", "thinner"),
-    ("hot", "hotter|warmer", "colder|cooler"),
-    ("expensive", "more expensive|dearer|pricier|costlier|more costly", "cheaper|less expensive|less costly"),
-)
-_BE = r"(?:is|are|was|were)"
 _THAN = r"than (?P<second>.+)"
 _DATED = {"older": ("inception", True), "newer": ("inception", False), "younger": ("inception", False)}
-_OLDER = re.compile(rf"{_BE} (?P<first>the .+?) (?P<word>older|newer|younger) {_THAN}", re.IGNORECASE | re.DOTALL)
+_OLDER = re.compile(rf"{BE_FORM} (?P<first>the .+?) (?P<word>older|newer|younger) {_THAN}", re.IGNORECASE | re.DOTALL)
 _PROPERTY = re.compile(
-    rf"(?P<be>{_BE}) the (?P<noun>(?:[a-z-]+ ){{0,2}}[a-z-]+) of (?P<first>.+?)"
+    rf"(?P<be>{BE_FORM}) the (?P<noun>(?:[a-z-]+ ){{0,2}}[a-z-]+) of (?P<first>.+?)"
     r" (?P<word>higher|lower|larger|greater|bigger|smaller|longer|shorter|more|less|later|earlier) than"
     r" (?:that of |the (?P=noun) of |those of )(?P<second>.+)",
     re.IGNORECASE | re.DOTALL,
@@ -53,7 +40,7 @@ _ORDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _LESS = frozenset(("lower", "smaller", "shorter", "less", "fewer", "earlier"))
-_TRAILING = re.compile(r" (?:is|are|was|were|do|does|did|has|have)$")
+_TRAILING = re.compile(rf" {any_of(BE | DO | HAVE)}$")
 
 
 def parse_measured(question: str) -> Verdict | None:
@@ -82,7 +69,7 @@ def measured_choice(stem: str, options: tuple[Node, Node]) -> Choice | None:
         asks, noun = "How long" if verb["verb"].lower() == "last" else "How much", verb["verb"].lower()
         question = f"{asks} {'did' if verb['past'] == 'ed' else (verb['aux'] or 'does').lower()} {{0}} {noun}?"
         return _chosen(question, noun, options, smaller=not verb["more"])
-    for adjective, more, less in _SCALES:
+    for adjective, more, less in SCALES:
         match = re.search(_CHOSEN.format(more, less), stem, re.IGNORECASE)
         if match:
             be = match["be"] or match["was"]
@@ -130,9 +117,11 @@ def _readings(text: str) -> Iterator[Verdict]:
             match, f"How many {match['noun']} {match['aux'].lower()} {{0}} {match['verb']}?", match["noun"]
         )
     yield from _in_order(text)
-    for adjective, more, less in _SCALES:
+    for adjective, more, less in SCALES:
         match = re.fullmatch(
-            rf"(?P<be>{_BE}) (?P<first>.+?) (?P<word>(?P<more>{more})|{less}) {_THAN}", text, re.IGNORECASE | re.DOTALL
+            rf"(?P<be>{BE_FORM}) (?P<first>.+?) (?P<word>(?P<more>{more})|{less}) {_THAN}",
+            text,
+            re.IGNORECASE | re.DOTALL,
         )
         if match:
             asks = f"How much {_did(match['be'])} {{0}} cost?" if adjective == "expensive" else ""

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.people import PARTICLES
+from pyrag.embedded.lexicon.things import ORGANISATION_KINDS, PERIODICAL_KINDS, SCHOOL_KINDS, WORK_KINDS
+from pyrag.embedded.lexicon.word_classes import BE, CLAUSE_WORDS, HAVE
 from pyrag.embedded.planner.meaning import Entity
+from pyrag.embedded.words import without_article
 
-_KINDS = (
-    "film movie song album novel book single band group series show magazine newspaper company village town city river "
-    "school university game play poem opera airport mountain lake singer actor actress rapper footballer politician"
+_KIND_WORDS = (
+    WORK_KINDS
+    | ORGANISATION_KINDS
+    | SCHOOL_KINDS
+    | PERIODICAL_KINDS
+    | words(
+        "village town city river airport mountain lake singer actor actress rapper footballer politician television"
+    )
 )
-_KIND_WORDS = frozenset((*_KINDS.split(), "television"))
+_KIND_WORD = any_of(_KIND_WORDS)
 _DEMONYM = re.compile(
     r"[A-Z][a-z]+(?:ish|ese|nian|lian|sian|xian|dian|gian|rian|can)|French|Dutch|Greek|Swiss|Welsh|German|Czech"
     r"|Roman|Thai"
 )
-_KIND = re.compile(rf"(?:the |The )?(?P<kind>{'|'.join(_KINDS.split())}),? (?P<name>.+)", re.DOTALL)
+_KIND = re.compile(rf"(?:the |The )?(?P<kind>{_KIND_WORD}),? (?P<name>.+)", re.DOTALL)
 _OTHER = r"(?!(?:of|in|on|at|by|for|to|from|with|and|or|that|which|who|whom|whose|where|when|is|was|are|were|as)\b)"
 _DESCRIBED = re.compile(
     rf"[Tt]he (?P<kind>(?:{_OTHER}[a-z][a-z-]* ){{0,2}}?{_OTHER}[a-z][a-z-]*"
@@ -25,18 +34,12 @@ _DESCRIBED = re.compile(
     r" (?P<name>[^a-z\s].*)",
     re.DOTALL,
 )
-_ROLE = re.compile(
-    rf"(?:er|or|ist|ian|man|ess|king|queen|poet|artist|\b(?:{'|'.join(_KINDS.split())})(?: of| called| named)?)$"
-)
-SMALL = words(
-    "of the and a an in on for to at by with from de la le les el los las du des der die das den van von und y e"
-    " di da do "
-    "del al the's or & vs. vs ft. feat. is no et zu zur zum im am och i a' o' bin ibn"
-)
+_ROLE = re.compile(rf"(?:er|or|ist|ian|man|ess|king|queen|poet|artist|\b{_KIND_WORD}(?: of| called| named)?)$")
+SMALL = PARTICLES | words("""
+    & a a' am an and at by das die et feat. for from ft. i im in is las los no o' och on or the's to vs vs. with zum zur
+""")
 _QUOTED = re.compile(r"[\"“][^\"“”]+[\"”]|'[A-Z][^']+'(?=$|\W)")
-_CLAUSE = re.compile(
-    r"\b(?:who|whom|whose|which|that|where|when|while|what|how|why|did|does|has|had|was|were|is|are)\b"
-)
+_CLAUSE = re.compile(rf"\b{any_of(CLAUSE_WORDS | BE | HAVE | {'while'})}\b")
 
 
 _VERB_LAST = re.compile(
@@ -47,7 +50,7 @@ _VERB_LAST = re.compile(
 
 def is_name(text: str) -> bool:
     """Return whether a whole text looks like one name: its first and last words are capitalised, numbers or quoted."""
-    text = re.sub(r"^[Tt]he (?=\S)", "", text.strip())
+    text = without_article(text.strip())
     text = _QUOTED.sub("X", re.sub(r"\s*\([^()]*\)$", "", text))
     words = text.replace(",", " ").split()
     if not words or not starts_name(words[0]) or not starts_name(words[-1]):
@@ -91,7 +94,7 @@ def read_name(text: str, *, strict: bool = False) -> Entity | None:
 
 def _name_like(text: str) -> bool:
     """Return whether a phrase may be a name: it begins with a capital, or is short and has no "of"."""
-    first = re.sub(r"^(?:the|The|a|an) ", "", text)[:1]
+    first = without_article(text)[:1]
     return not first.islower() or (" of " not in text and len(text.split()) <= 3)
 
 

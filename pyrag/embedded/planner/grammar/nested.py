@@ -1,7 +1,8 @@
 """Descriptions inside a question, found by grammar: each one that can be looked up becomes a step.
 
 A description is a noun followed by a clause or a phrase that holds a name, a number or another description. `bounds`
-finds its end, `asked` the question that it answers. If the tables of relations know a description, their step is used.
+finds its end, and `description_questions` the question that it answers. If the tables of relations know a description,
+their step is used.
 """
 
 from __future__ import annotations
@@ -10,26 +11,29 @@ import re
 from dataclasses import dataclass
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.asked import NEAR, has_pronoun, is_ranking, question_of, tells_relation
-from pyrag.embedded.planner.grammar.bounds import (
-    ASKING,
-    AUXILIARY,
+from pyrag.embedded.lexicon.things import PLACE_KINDS
+from pyrag.embedded.lexicon.verbs import is_base, is_finite, is_participle, is_past, is_present
+from pyrag.embedded.lexicon.word_classes import (
+    AUXILIARIES,
+    BE,
     DETERMINERS,
+    DO,
+    MODALS,
+    NEAR,
     PREPOSITIONS,
     PRONOUNS,
-    RELATIVE,
-    Bounds,
-    Waiting,
-    is_noun,
-    owns,
-    plain,
+    QUESTION_WORDS,
+    RELATIVE_PRONOUNS,
+    SUBJECT_PRONOUNS,
 )
+from pyrag.embedded.planner.grammar.bounds import Bounds, Waiting, is_noun, plain
+from pyrag.embedded.planner.grammar.description_questions import has_pronoun, is_ranking, question_of, tells_relation
 from pyrag.embedded.planner.grammar.head import NO_HEADS, head_end
 from pyrag.embedded.planner.grammar.names import read_name, starts_name
 from pyrag.embedded.planner.grammar.phrase import parse_phrase, possession
-from pyrag.embedded.planner.grammar.verbs import is_base, is_participle, is_past, is_present
 from pyrag.embedded.planner.meaning import Node, RelationStep
-from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
+from pyrag.embedded.planner.wording import free_step
+from pyrag.embedded.words import is_possessive, without_possessive
 
 _MAX_WORDS = 80  # of a question
 _MAX_DEPTH = 6
@@ -85,8 +89,8 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Descripti
     """
     word = plain(tokens[at])
     last = plain(tokens[at - 1]) if at else ""
-    starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARY)  # else "that" is a pronoun
-    starts |= word in ("a", "an") and depth > 0 and last not in _BE
+    starts = word == "the" or (word == "that" and last in PREPOSITIONS | AUXILIARIES)  # else "that" is a pronoun
+    starts |= word in ("a", "an") and depth > 0 and last not in BE
     if starts and last not in _NO_START and not (at and _equates(tokens, at)):
         description = _described(tokens, at, _waiting(before, tokens[at:], depth), depth)
         if description:
@@ -130,8 +134,8 @@ def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Desc
 
 def _predicate(before: list[str]) -> str:
     """Return the question's predicate so far, such as "was born in"; empty without a predicate."""
-    verb = next((at for at, word in enumerate(before) if at and _is_finite(plain(word))), None)
-    if verb is None or before[verb] in _DO:
+    verb = next((at for at, word in enumerate(before) if at and is_finite(plain(word))), None)
+    if verb is None or before[verb] in DO:
         return ""
     if any(starts_name(word) or word.startswith("{") for word in before[verb + 1 :]):  # the subject follows the verb
         return f"is {before[-1]}" if before[-1] in PREPOSITIONS else ""
@@ -149,13 +153,6 @@ def _named(tokens: list[str], at: int, depth: int) -> tuple[Node | None, int]:
     return read_name(" ".join(tokens[at:end]).rstrip(",;:"), strict=True), end
 
 
-def _is_finite(word: str) -> bool:
-    """Return whether a word may be a finite verb."""
-    return word in AUXILIARY or is_past(word) or is_present(word)
-
-
-_DO = words("do does did")
-_BE = words("is was are were")
 _NO_START = words("all both as become became considered")
 
 
@@ -166,11 +163,11 @@ def _equates(tokens: list[str], at: int) -> bool:
     """
     before = [plain(word) for word in tokens[:at]]
     if starts_name(tokens[at - 1]):
-        return not _BE.isdisjoint(before)
-    follows_be = before[-1] in _BE and ASKING.isdisjoint(before)
+        return not BE.isdisjoint(before)
+    follows_be = before[-1] in BE and QUESTION_WORDS.isdisjoint(before)
     if at == 2 and _strands_participle(tokens[at:]):
         return False
-    return follows_be or (len(before) > 1 and before[-1] in _BE and before[-2] in PRONOUNS | {"who", "which", "that"})
+    return follows_be or (len(before) > 1 and before[-1] in BE and before[-2] in PRONOUNS | SUBJECT_PRONOUNS)
 
 
 _NAMING = words("called known named considered nicknamed titled married associated related")
@@ -187,16 +184,16 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
     plains = [plain(word) for word in before]
     if depth:
         return "finite" if _lacks_verb(before) else "nothing"
-    place = max((at for at, word in enumerate(plains) if word in AUXILIARY), default=None)
+    place = max((at for at, word in enumerate(plains) if word in AUXILIARIES), default=None)
     if place is None:
         has_verb = any(is_past(word) or is_present(word) or is_base(word) for word in plains[1:])
         return "nothing" if has_verb or plains[:1] in (["who"], ["whose"]) else "finite"
-    if plains[-1] in RELATIVE:
+    if plains[-1] in RELATIVE_PRONOUNS:
         return "finite"
     auxiliary, since = plains[place], plains[place + 1 :]
     if plains[0] == "how" and place == 2 and plains[1] not in ("many", "much"):
         return "nothing"  # "how old was"
-    if auxiliary in ("did", "does", "do", "will", "can", "could", "would", "might", "may", "must", "should"):
+    if auxiliary in DO | MODALS:
         return "nothing" if any(is_base(word) for word in since) else "base"
     if any(is_participle(word) for word in since) or (since and since[0] in PREPOSITIONS):
         return "nothing"
@@ -235,9 +232,9 @@ def _strands_participle(rest: list[str]) -> bool:
 def _lacks_verb(before: list[str]) -> bool:
     """Return whether a description's clause still lacks its verb, as in "the land that Alpha and"."""
     plains = [plain(word) for word in before]
-    opened = max((at for at, word in enumerate(plains) if word in RELATIVE), default=0)
+    opened = max((at for at, word in enumerate(plains) if word in RELATIVE_PRONOUNS), default=0)
     bare = not opened and len(before) > 1 and not (plains[1] in DETERMINERS or starts_name(before[1]))
-    return not bare and not any(map(_is_finite, plains[opened + 1 :]))
+    return not bare and not any(map(is_finite, plains[opened + 1 :]))
 
 
 def _owned(tokens: list[str], at: int) -> _Description | None:
@@ -246,9 +243,9 @@ def _owned(tokens: list[str], at: int) -> _Description | None:
     if not at or name >= len(tokens) or not starts_name(tokens[name]) or starts_name(tokens[at - 1]):
         return None
     end = name
-    while end < len(tokens) and starts_name(tokens[end]) and not owns(tokens[end]):
+    while end < len(tokens) and starts_name(tokens[end]) and not is_possessive(tokens[end]):
         end += 1
-    owner_end = end + (end < len(tokens) and owns(tokens[end]))
+    owner_end = end + (end < len(tokens) and is_possessive(tokens[end]))
     for last in range(min(end + 4, len(tokens)), owner_end, -1):
         step = parse_phrase(" ".join(tokens[at:last]).rstrip(",;:"), strict=True)
         if isinstance(step, RelationStep) and step.relation and step.relation.answer_type not in ("number", "date"):
@@ -265,7 +262,7 @@ def _selected(owner: list[str], noun: list[str]) -> RelationStep | None:
     ranked = len(noun) > 1 and (is_ranking(noun[0]) or noun[0] in _HOME) and all(map(is_noun, noun))
     if not (ranked and tells_relation(kind)) and not re.fullmatch(r"\w+ of (?:birth|death|origin|residence)", kind):
         return None
-    name = read_name(re.sub(r"['’]s?$", "", " ".join(owner)), strict=True)
+    name = read_name(without_possessive(" ".join(owner)), strict=True)
     return free_step(f"What is the {kind} of {{0}}", f"the {kind} of {{0}}", kind, (name,)) if name else None
 
 
@@ -275,10 +272,12 @@ _HOME = words("home birth native lead main founding host chief")
 def _owning(tokens: list[str], description: _Description) -> _Description:
     """Return a description with what it owns, such as "'s founder's birthplace"; unchanged if it owns nothing."""
     ends = (
-        range(min(description.end + 3, len(tokens)), description.end, -1) if owns(tokens[description.end - 1]) else ()
+        range(min(description.end + 3, len(tokens)), description.end, -1)
+        if is_possessive(tokens[description.end - 1])
+        else ()
     )
     for end in ends:
-        noun = " ".join([*tokens[description.end : end - 1], re.sub(r"['’]s$", "", plain(tokens[end - 1]))])
+        noun = " ".join([*tokens[description.end : end - 1], without_possessive(plain(tokens[end - 1]))])
         step = possession(noun, description.step)
         if step:
             return _owning(tokens, _Description(step, end))
@@ -288,8 +287,8 @@ def _owning(tokens: list[str], description: _Description) -> _Description:
 def _is_asked(tokens: list[str], at: int, end: int) -> bool:
     """Return whether a description is what the question asks for, as in "Who was the Alpha drummer in 1990"."""
     after = plain("".join(tokens[end : end + 1]))
-    compound = tokens[at] == "the" and not any(map(owns, tokens[at:end]))
-    return compound and at == 2 and plain(tokens[1]) in _BE and (not after or after in PREPOSITIONS | RELATIVE)
+    compound = tokens[at] == "the" and not any(map(is_possessive, tokens[at:end]))
+    return compound and at == 2 and plain(tokens[1]) in BE and (not after or after in PREPOSITIONS | RELATIVE_PRONOUNS)
 
 
 _IDENTIFYING = words("of in for at from to on with behind") | NEAR  # prepositions of phrases that identify a thing
@@ -317,9 +316,11 @@ def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Des
 def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | None:
     """Return the end of a description that owns something, as in "What was the land that invaded Alpha's currency"."""
     before = [plain(word) for word in tokens[:at]]
-    if not before or not (before[-1] == "of" or (before[-1] in AUXILIARY and len(before) == 2)):
+    if not before or not (before[-1] == "of" or (before[-1] in AUXILIARIES and len(before) == 2)):
         return None
-    owners = [place for place in range(head + 1, len(tokens) - 1) if owns(tokens[place]) and not _of(tokens, place)]
+    owners = [
+        place for place in range(head + 1, len(tokens) - 1) if is_possessive(tokens[place]) and not _of(tokens, place)
+    ]
     for place in reversed(owners):
         inner = Bounds(tokens[: place + 1], "nothing")
         clause = plain(tokens[head]) not in PREPOSITIONS or has_pronoun(tokens[head:])

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.word_classes import BE, DO, HAVE
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -24,29 +27,13 @@ class Pair:
 
 
 _HEAD = re.compile(r"(?:[Bb]etween|[Oo]f|[Oo]ut of) (?P<options>.+?), (?P<stem>(?:who|which|what)\b.+)", re.DOTALL)
-_AUXILIARY = re.compile(r"(?:is|was|are|were|did|does|do|has|have) (?P<options>.+)", re.IGNORECASE | re.DOTALL)
+_AUXILIARY = re.compile(rf"{any_of(BE | DO | HAVE)} (?P<options>.+)", re.IGNORECASE | re.DOTALL)
 _ORDER = (
     r"(?:born|die|died|released|founded|formed|come out|published|established|older|younger|bigger|larger"
     r"|longer|taller|the)\b"
 )
 _KIND = re.compile(r"(?:which|what|whose)(?: of the(?: two| following)?)? (?P<kind>[a-z]+)", re.IGNORECASE)
-_NO_KIND = {
-    "is",
-    "was",
-    "has",
-    "had",
-    "of",
-    "one",
-    "came",
-    "are",
-    "were",
-    "did",
-    "do",
-    "does",
-    "person",
-    "man",
-    "woman",
-}
+_NO_KIND = BE | DO | words("has had of one came person man woman")
 
 
 def choice_pair(question: str) -> Pair | None:

@@ -9,37 +9,33 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.asked import is_kind, is_role, owned_question
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.people import PERSON_NOUNS
+from pyrag.embedded.lexicon.things import NAMED_KINDS, ORGANISATION_KINDS, PLACE_KINDS, SCHOOL_KINDS, WORK_KINDS
+from pyrag.embedded.lexicon.verbs import is_base
+from pyrag.embedded.lexicon.word_classes import CLAUSE_WORDS
+from pyrag.embedded.planner.grammar.description_questions import inverted, is_kind, is_role, owned_question
 from pyrag.embedded.planner.grammar.names import is_name, read_name
 from pyrag.embedded.planner.grammar.predicate import (
     AFTER_VERB,
-    BE,
+    COPULA,
     FINITE,
-    LEMMAS,
+    LAST_PREPOSITION,
+    LAST_PREPOSITIONS,
     PAST_PARTICIPLE,
     PREDICATE,
-    PREPOSITION,
-    PREPOSITIONS,
-    inverted,
     nested,
     one_clause,
     place_question,
 )
 from pyrag.embedded.planner.meaning import Entity, Node, RelationStep
-from pyrag.embedded.planner.wording import PLACE_KINDS, WORK_KINDS, free_step, relation_step
+from pyrag.embedded.planner.wording import free_step, relation_step
 from pyrag.embedded.relations.relation import Relation
 from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, COMPOSED
+from pyrag.embedded.words import without_possessive
 
-_NOT_PERSONS = (
-    PLACE_KINDS
-    | WORK_KINDS
-    | words(
-        "newspaper magazine company band team club university school ship building airline army organization"
-        " organisation stadium museum airport bridge river award language"
-    )
-)
-_NOUNS = "|".join(re.escape(noun) for noun in sorted([*BY_NOUN, *COMPOSED], key=len, reverse=True))
+_NOT_PERSONS = NAMED_KINDS | WORK_KINDS | words("ship airline")
+_NOUNS = any_of((*BY_NOUN, *COMPOSED))
 _OF = re.compile(rf"(?:the |an? )?(?P<noun>{_NOUNS})(?: and (?:{_NOUNS}))? (?:of|for|behind) (?P<rest>.+)", re.DOTALL)
 _POSSESSIVE = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) (?P<noun>{_NOUNS})", re.DOTALL)
 _CLAUSE_OF_NAME = re.compile(r"the [a-z ]+? (?:that|which|who|where) .+ [^a-z\s]\S*['’]s [a-z ]+$", re.DOTALL)
@@ -84,14 +80,13 @@ _OBJECT_CLAUSE = re.compile(
     re.DOTALL,
 )
 
-_PERSONS = {"person", "man", "woman", "individual", "people", "one", "guy", "author", "artist"}
-_OWNERS = PLACE_KINDS | words("planet team club school university company band person man woman player language")
+_PERSONS = PERSON_NOUNS | {"author", "artist"}
+_OWNERS = PLACE_KINDS | ORGANISATION_KINDS | SCHOOL_KINDS | words("planet person man woman player language")
 _PLAIN = re.compile(
-    rf"(?:(?![a-z]+ed\b)[\w'’.-]+ ){{1,8}}?{BE} (?:[a-z]+ly )?{PAST_PARTICIPLE}"
+    rf"(?:(?![a-z]+ed\b)[\w'’.-]+ ){{1,8}}?{COPULA} (?:[a-z]+ly )?{PAST_PARTICIPLE}"
 )  # a subject and its passive verb: "the first case was reported"
 _HAVE_CONTENT = words("claim idea fact belief view notion theory argument statement news rumour rumor evidence opinion")
-_CLAUSE_WORDS = words("who whom whose which that where when how what why did does do")
-_LATER_VERB = re.compile(rf"(?<!^)(?<!\band )(?<!\bor )(?<!\bwho )(?<!\bthat )\b(?:{BE[3:-1]})\b")
+_LATER_VERB = re.compile(rf"(?<!^)(?<!\band )(?<!\bor )(?<!\bwho )(?<!\bthat )\b(?:{COPULA})\b")
 _BESIDE = re.compile(r"\b(?:and|but) (?:who|which|that|whose)\b.*", re.DOTALL)
 _MAX_DEPTH = 6
 
@@ -138,6 +133,12 @@ def is_reduced(text: str) -> bool:
     return bool(_PARTICIPLE.fullmatch(text) or _GERUND.fullmatch(text))
 
 
+def is_bare_clause(text: str) -> bool:
+    """Return whether a phrase may also be a kind, a name and a verb, as in "the hall Alpha led"."""
+    clause = _OBJECT_CLAUSE.fullmatch(text)
+    return clause is not None and clause["pronoun"] is None
+
+
 def fits(relation: Relation | None, node: Node) -> bool:
     """Return whether a relation can be asked of a node's value. For example, a wife has no director.
 
@@ -163,7 +164,9 @@ def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
         if (match := pattern.fullmatch(text)) is None:
             continue
         owned = pattern is _POSSESSIVE
-        of = parse_phrase(_owner(match["rest"]) if owned else match["rest"], strict=strict, depth=depth)
+        of = parse_phrase(
+            without_possessive(match["rest"]).rstrip() if owned else match["rest"], strict=strict, depth=depth
+        )
         is_unnamed = owned and isinstance(of, Entity) and of.text.removeprefix("the ")[:1].islower()
         if of is not None and not is_unnamed:
             readings.append((match["noun"], of))
@@ -175,11 +178,6 @@ def _by_noun(text: str, strict: bool, depth: int) -> Node | None:
     return compose(*sensible) if sensible else None
 
 
-def _owner(text: str) -> str:
-    """Return a text without its possessive ending."""
-    return re.sub(r"\s*['’]s$|(?<=s)['’]$", "", text)
-
-
 def _first_relation(noun: str) -> Relation | None:
     """Return the relation that a noun asks for, or the first of several that it combines."""
     return BY_NAME[COMPOSED[noun][0][0]] if noun in COMPOSED else BY_NOUN[noun]
@@ -188,7 +186,7 @@ def _first_relation(noun: str) -> Relation | None:
 def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
     """Return the reading of "X's state" or "the city of X", which asks where X is located."""
     match = _PLACE_AFTER.fullmatch(text)
-    rest = _owner(match["rest"]) if match else ""
+    rest = without_possessive(match["rest"]).rstrip() if match else ""
     if match is None and (match := _PLACE_OF.fullmatch(text)):
         rest = match["rest"]
         if isinstance(parse_phrase(rest, strict=strict, depth=depth), Entity):
@@ -253,7 +251,7 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
     words = clause.split(" ")
     for at in range(1, len(words)):
         predicate = " ".join(words[at:])
-        if words[at][:1].islower() and (PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(BE, predicate))):
+        if words[at][:1].islower() and (PREDICATE.fullmatch(predicate) or (bare and re.fullmatch(COPULA, predicate))):
             text = " ".join(words[:at])
             subject = parse_phrase(text, strict=True, depth=depth)
             if subject is not None:
@@ -277,9 +275,9 @@ def _place_clause(text: str, strict: bool, depth: int) -> Node | None:
         asked = place_question(how, kind, predicate)
         return free_step(asked, f"the {kind} {match['how']} {{0}} {predicate}", kind, (subject,))
     clause = match["clause"]
-    if nested(clause) or len(re.findall(rf"\b{BE}\b", clause)) > 1 or (strict and not _PLAIN.fullmatch(clause)):
+    if nested(clause) or len(re.findall(rf"\b{COPULA}\b", clause)) > 1 or (strict and not _PLAIN.fullmatch(clause)):
         return None
-    asked = inverted(f"{how.capitalize()} {kind}", clause) or f"{clause} {how} {kind}?"
+    asked = inverted(f"{how} {kind}", clause.split()) or f"{clause} {how} {kind}?"
     return free_step(asked, text, kind, ())
 
 
@@ -334,7 +332,7 @@ def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str,
     """
     words = clause.split(" ")
     for at, word in enumerate(words):
-        if word in _CLAUSE_WORDS:
+        if word in CLAUSE_WORDS:
             break
         rest = " ".join(words[at:])
         if word not in ("the", "that", "a", "an") and not word[:1].isupper() and word[:1] not in '"“':
@@ -359,6 +357,8 @@ def _object_clause(text: str, depth: int) -> Node | None:
     if match is None or parts is None:
         return None
     kind, (subject, predicate) = match["type"], parts
+    if is_base(predicate.partition(" ")[0]) and not match["pronoun"]:
+        return None  # "does the hall Alpha exceed …": the verb is the question's own
     if kind in _HAVE_CONTENT and match["pronoun"] == "that ":
         return None
     if match["pronoun"] is None and (kind.rpartition(" ")[2] in WORK_KINDS or match["clause"][0] in '"“'):
@@ -367,13 +367,16 @@ def _object_clause(text: str, depth: int) -> Node | None:
     if kind.endswith(("year", "date", "month", "decade")):
         return free_step(place_question("in what", kind, predicate), phrase, kind, (subject,))
     verb, _, rest = predicate.partition(" ")
-    if kind.rpartition(" ")[2] in PLACE_KINDS and not re.search(rf"\b{PREPOSITION}$", predicate) and re.match(BE, verb):
+    if (
+        kind.rpartition(" ")[2] in PLACE_KINDS
+        and not re.search(rf"\b{LAST_PREPOSITION}$", predicate)
+        and re.match(COPULA, verb)
+    ):
         return free_step(place_question("in which", kind, predicate), phrase, kind, (subject,))
-    if re.fullmatch(BE, verb) and (rest.split() or [""])[-1] in PREPOSITIONS:
+    if re.fullmatch(COPULA, verb) and (rest.split() or [""])[-1] in LAST_PREPOSITIONS:
         return free_step(f"Which {kind} {verb} {{0}} {rest}?", phrase, kind, (subject,))
-    if verb in LEMMAS:
-        return free_step(f"Which {kind} did {{0}} {LEMMAS[verb]} {rest}?", phrase, kind, (subject,))
-    return free_step(f"{{0}} {predicate} which {kind}?", phrase, kind, (subject,))
+    asked = inverted(f"which {kind}", ["{0}", *predicate.split()]) or f"{{0}} {predicate} which {kind}"
+    return free_step(asked, phrase, kind, (subject,))
 
 
 def _later_verbs(clause: str) -> int:

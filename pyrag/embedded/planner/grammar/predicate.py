@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-BE = r"(?:is|was|are|were|will be)"
-PREPOSITION = r"(?:in|of|from|to|for|at|with|by|on|under|near|into|through)"
-PREPOSITIONS = frozenset(PREPOSITION[3:-1].split("|"))
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.word_classes import BE, CLAUSE_WORDS
+from pyrag.embedded.planner.grammar.description_questions import inverted
+
+COPULA = any_of(BE | {"will be"})
+LAST_PREPOSITIONS = words("in of from to for at with by on under near into through")  # which may end a clause
+LAST_PREPOSITION = any_of(LAST_PREPOSITIONS)
 _VERB = (
     r"(?:[a-z]+ed|wrote|won|made|sang|led|ran|built|held|taught|comes?|came|goes|went|left|gave|sold|fought|got|met"
     r"|spent|plays?|belongs?|lives?|works?|competes?|coaches|represents?|became|took|took place|occurs?|occurred"
@@ -16,10 +20,11 @@ _VERB = (
 _ITS_OWN = r"(?: (?:his|her|its|their)(?: [a-z-]+){1,3})?"  # "got his doctorate"
 _AT_THE_TIME = r"(?: when (?:he|she|it|they) (?:was |were )?[a-z]+)?"
 PREDICATE = re.compile(
-    rf"(?:(?:{BE}|has been|had been) (?:(?:an? |the )?(?:[a-z]+ )?(?:part|citizen|member|native|resident|student"
-    rf"|graduate|alumnus|alumna|professor|subsidiary|capital)(?: of)?|{PREPOSITION}|(?:[a-z]+ )?(?:located|situated"
-    rf"|based|born|buried|found|set|held|known|headquartered|formed|fought|shot|[a-z]+ed)(?: {PREPOSITION})?)"
-    rf"|(?:holds|held) citizenship|{_VERB}{_ITS_OWN}(?: (?:out|up|away|off|part|back))?(?: {PREPOSITION})?)"
+    rf"(?:(?:{COPULA}|has been|had been) (?:(?:an? |the )?(?:[a-z]+ )?(?:part|citizen|member|native|resident|student"
+    rf"|graduate|alumnus|alumna|professor|subsidiary|capital)(?: of)?|{LAST_PREPOSITION}|(?:[a-z]+ )?(?:located"
+    r"|situated|based|born|buried|found|set|held|known|headquartered|formed|fought|shot|[a-z]+ed)"
+    rf"(?: {LAST_PREPOSITION})?)"
+    rf"|(?:holds|held) citizenship|{_VERB}{_ITS_OWN}(?: (?:out|up|away|off|part|back))?(?: {LAST_PREPOSITION})?)"
     rf"{_AT_THE_TIME}"
 )
 AFTER_VERB = r"(?:by|in|for|as|on|at|to|from|of|with|after|under|during|into|around)"
@@ -28,16 +33,6 @@ PAST_PARTICIPLE = (
     rf"(?!{_INTRANSITIVE}\b)(?:[a-z]+ed|born|known|written|sung|won|made|built|led|held|set|shot|found|given|taken|drawn"
     r"|spoken|sold|taught|chosen|driven|worn|run)"
 )
-LEMMAS = {
-    "died": "die", "lived": "live", "studied": "study", "worked": "work", "attended": "attend", "played": "play",
-    "grew up": "grow up", "comes": "come", "came": "come", "belongs": "belong", "plays": "play", "works": "work",
-    "lives": "live", "graduated": "graduate", "founded": "found", "directed": "direct", "took place": "take place",
-    "occurred": "occur", "occurs": "occur", "dropped": "drop", "moved": "move", "wrote": "write",
-    "performed": "perform", "started": "start", "ended": "end", "represents": "represent", "became": "become",
-    "competes": "compete", "taught": "teach", "won": "win", "turns": "turn", "flows": "flow", "runs": "run",
-    "lies": "lie", "empties": "empty", "broadcasts": "broadcast", "applies": "apply", "appears": "appear",
-    "holds": "hold", "held": "hold", "got": "get", "met": "meet", "spent": "spend", "made": "make",
-}  # fmt: skip
 FINITE = {  # participles that open a clause, and their finite forms
     "containing": "contains", "including": "includes", "bordering": "borders", "surrounding": "surrounds",
     "crossing": "crosses", "starring": "stars", "featuring": "features", "hosting": "hosted", "housing": "houses",
@@ -59,38 +54,20 @@ def place_question(how: str, kind: str, predicate: str) -> str:
     verb, _, rest = predicate.partition(" ")
     rest = re.sub(r"\b(?:in|at|on)$", "", rest).strip()
     lead = "where" if kind in ("place", "location", "area") else f"{how} {kind}"
-    if re.fullmatch(BE, verb):
+    if re.fullmatch(COPULA, verb):
         return f"{lead} {verb} {{0}} {rest}?"
-    whole = next((form for form in LEMMAS if predicate == form or predicate.startswith(form + " ")), "")
-    if whole:
-        return f"{lead} did {{0}} {LEMMAS[whole]} {re.sub(r'(?:in|at|on)$', '', predicate[len(whole) :])}?"
-    return f"{{0}} {predicate} {how} {kind}?"
-
-
-def inverted(lead: str, clause: str) -> str:
-    """Return a clause as a question, such as "In which city is the laboratory located?".
-
-    Args:
-        lead: First words of the question, such as "In which city".
-        clause: Subject and predicate, such as "the laboratory is located".
-
-    Returns:
-        The question; empty unless the clause ends in a simple predicate with a form of "be".
-    """
-    match = re.fullmatch(rf"(?P<subject>.+?) (?P<verb>{BE}) (?P<rest>[a-z]+(?: [\w'-]+){{0,3}})", clause)
-    if match and (re.search(rf"\b{BE}\b", match["rest"]) or not one_clause(match["subject"])):
-        return ""
-    return f"{lead} {match['verb']} {match['subject']} {match['rest']}?" if match else ""
+    words = re.sub(r" (?:in|at|on)$", "", predicate).split()
+    return f"{inverted(lead, ['{0}', *words]) or f'{{0}} {predicate} {how} {kind}'}?"
 
 
 def nested(clause: str) -> bool:
     """Return whether a clause holds another clause, apart from a coordinated one ("and who …")."""
     clause = re.sub(r"\b(?:and|or|but) (?:who|whose|which|that|where)\b", "and", clause)
-    return bool(re.search(r"\b(?:who|whom|whose|which|that|where|when|how|what|why|did|does|do)\b", clause))
+    return bool(re.search(rf"\b{any_of(CLAUSE_WORDS)}\b", clause))
 
 
 _JOINS = re.compile(
-    rf"(?:{PREPOSITION[3:-1]}|and|or|as|after|before|during|against|between|when|while|since|until|both|the|an?|his"
+    rf"(?:{LAST_PREPOSITION[3:-1]}|and|or|as|after|before|during|against|between|when|while|since|until|both|the|an?|his"
     rf"|her|its|their|le|la|de|von|van|der|du|del|el|{PAST_PARTICIPLE} {AFTER_VERB})\b"
 )
 

@@ -6,7 +6,9 @@ import re
 from dataclasses import replace
 from functools import cache
 
-from pyrag.embedded.planner.grammar.inside import embed
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.word_classes import BE, DO, QUESTION_WORDS
+from pyrag.embedded.planner.grammar.known_descriptions import embed
 from pyrag.embedded.planner.grammar.nested import hops, unnest
 from pyrag.embedded.planner.grammar.phrase import fits, parse_phrase
 from pyrag.embedded.planner.meaning import Chain, Meaning, Node, RelationStep, Whole
@@ -57,9 +59,7 @@ def _by_clauses(text: str) -> RelationStep | None:
     if first is None:
         return None
     second = _by_form(ask) or _by_lead(ask) or _by_trailing(ask) or _by_description(ask, strict=True)
-    second = second or free_step(ask, ask, "result", ())
-    node = insert(second, first)
-    return node if isinstance(node, RelationStep) else None
+    return insert(second or free_step(ask, ask, "result", ()), first)
 
 
 def _by_joining(text: str) -> RelationStep | None:
@@ -68,8 +68,7 @@ def _by_joining(text: str) -> RelationStep | None:
     first = parse_phrase(parts[0]) if parts else None
     if parts is None or not isinstance(first, RelationStep):
         return None
-    node = insert(_by_form(parts[1]) or free_step(parts[1], parts[1], "result", ()), first)
-    return node if isinstance(node, RelationStep) else None
+    return insert(_by_form(parts[1]) or free_step(parts[1], parts[1], "result", ()), first)
 
 
 def _by_trailing(text: str) -> RelationStep | None:
@@ -81,8 +80,7 @@ def _by_trailing(text: str) -> RelationStep | None:
     first = _by_description(fact, strict=True) or free_step(
         fact, f"the {kind} that {fact.partition(' which ')[0]}", kind, ()
     )
-    node = insert(_by_form(ask) or free_step(ask, ask, "result", ()), first)
-    return node if isinstance(node, RelationStep) else None
+    return insert(_by_form(ask) or free_step(ask, ask, "result", ()), first)
 
 
 def _by_lead(text: str) -> RelationStep | None:
@@ -169,7 +167,7 @@ def _around(template: str, args: tuple[Node, ...]) -> RelationStep | None:
     if _ASKS_NOTHING.match(template):
         return _located(template, first) if isinstance(first, RelationStep) and template.endswith("{0}") else None
     noun = re.match(r"(?:in |at |on |of )?(?:what|which) ([a-z]+)", template, re.I)
-    variable = noun[1] if noun and noun[1] not in ("is", "was", "are", "were", "did", "does", "do") else "result"
+    variable = noun[1] if noun and noun[1] not in BE | DO else "result"
     return free_step(template, template, variable, args)
 
 
@@ -188,9 +186,7 @@ def _located(template: str, description: RelationStep) -> RelationStep | None:
 
 
 _CLAUSE = re.compile(r"\b(?:that|which|who|where|whose)\b")
-_ASKS = re.compile(
-    r"\b(?:who|whom|whose|what|which|when|where|why|how)\b|^(?:is|are|was|were|did|does|do)\b", re.IGNORECASE
-)
+_ASKS = re.compile(rf"\b{any_of(QUESTION_WORDS)}\b|^{any_of(BE | DO)}\b", re.IGNORECASE)
 _ASKS_WHO = re.compile(
     r"(?:[^,{}]+, )?(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
     r" (?:the (?:names?|title|term) (?:of|for) |an example of |one of )?\{0\}(?: called| named)?",

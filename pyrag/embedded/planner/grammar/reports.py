@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from pyrag.embedded.planner.grammar.verbs import is_participle, is_past, is_present
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.verbs import is_participle, is_past, is_present
+from pyrag.embedded.lexicon.word_classes import BE, DO, HAVE, QUESTION_WORDS
 from pyrag.embedded.planner.meaning import Entity, Gather, Meaning
 
-_MONTH = r"(?:January|February|March|April|May|June|July|August|September|October|November|December)\b"
 _NAME = (
-    rf"(?!(?:{_MONTH}|\d|(?:Who|What|Which|When|Where|Does|Did|Was|Is|Has|Have|Do|Are|Between|After|Considering)\b))"
+    rf"(?!(?:(?:{MONTHS})\b|\d|(?:Who|What|Which|When|Where|Does|Did|Was|Is|Has|Have|Do|Are|Between|After|Considering)\b))"
     r"(?:[Tt]he )?[A-Z0-9][\w.'&-]*(?: (?:(?:of|the|for) )?[A-Z0-9&|][\w.'&-]*)*"
 )
 _NAMES = rf"{_NAME}(?:(?:, {_NAME})*,? and {_NAME})?"
@@ -120,6 +122,4 @@ def _claims(text: str, *, asked: bool) -> Iterator[str]:
 
 
 _NEXT = re.compile(r",? (?:and|but|while)(?: (?:also|then))? (?=[a-z])|, (?=[a-z])")
-_ASKS = re.compile(
-    r"(?:who|whose|what|which|that|when|where|is|are|was|were|has|have|had|do|does|did)\b", re.IGNORECASE
-)
+_ASKS = re.compile(rf"{any_of(QUESTION_WORDS - {'whom'} | BE | HAVE | DO | {'that'})}\b", re.IGNORECASE)

@@ -7,30 +7,37 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.verbs import is_base, is_participle
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.verbs import is_base, is_participle
+from pyrag.embedded.lexicon.word_classes import (
+    ARTICLES,
+    BE,
+    DETERMINERS,
+    DO,
+    HAVE,
+    MODALS,
+    OPENING_AUXILIARY,
+    PREPOSITIONS,
+)
 from pyrag.embedded.reader.claims.opposites import DENIALS, has_opposite, plain_verbs
 from pyrag.embedded.reader.claims.values import Amount, Values, When, is_unit, values_of
-from pyrag.embedded.words import STOPWORDS
+from pyrag.embedded.words import STOPWORDS, is_possessive
 from pyrag.trace.sentences import UPPER_CLASS, tidy
 
 _TRUE = re.compile(r"^is it (?:true|correct|right|the case) that (?P<claim>.+)$", re.IGNORECASE)
 _AUXILIARY = re.compile(
-    r"^(?P<aux>is|are|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|must|might)(?P<not>n't)?\s+"
+    rf"^(?P<aux>{any_of(BE | DO | HAVE | MODALS)})(?P<not>n't)?\s+"
     r"(?P<rest>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _MAX_WORDS = 60  # longer questions are not read as a claim
-_BE = frozenset(("is", "are", "was", "were"))
-_INNER_AUXILIARY = re.compile(
-    r"\b(is|are|was|were|does|did|has|have|had|can|could|will|would)\b\s*(not\b)?", re.IGNORECASE
-)
+_INNER_AUXILIARY = re.compile(rf"\b({OPENING_AUXILIARY})\b\s*(not\b)?", re.IGNORECASE)
 _BOUND = re.compile(
     r"\b(?P<op>more than|over|above|at least|no fewer than|less than|fewer than|under|below|at most|up to|no more than"
     r"|older than|younger than|longer than|shorter than|higher than|lower than|before|after|since|later than|earlier than)"
     r" (?=(?:the year |about |\$|€|£)?(?:\d|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|twelve\b"
-    r"|twenty\b|thirty\b|fifty\b|a hundred|a thousand|(?:January|February|March|April|May|June|July|August|September"
-    r"|October|November|December)\b))",
+    rf"|twenty\b|thirty\b|fifty\b|a hundred|a thousand|(?:{MONTHS})\b))",
     re.IGNORECASE,
 )
 _ABOVE = frozenset(
@@ -39,10 +46,7 @@ _ABOVE = frozenset(
 )  # fmt: skip
 _EQUAL_TOO = frozenset(("at least", "no fewer than", "at most", "up to", "no more than", "since"))
 _ADVERBS = words("still ever already yet now currently really actually also indeed today always too even presently any")
-_DETERMINERS = words("a an the his her its their our your my this that these those no any some")
-_PREPOSITIONS = words(
-    "in on at by from to with for of about into through during under over between near off against without"
-)
+_DETERMINERS = DETERMINERS | words("our your my")
 _WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\w.,:%-]*")
 
 
@@ -189,13 +193,11 @@ def _predicate_start(tokens: list[re.Match[str]], lowered: list[str], auxiliary:
     adverb = next((at for at in lower_case if lowered[at] in _ADVERBS - {"any"} and at + 1 < len(tokens)), 0)
     if adverb:
         return adverb
-    if auxiliary not in _BE:
+    if auxiliary not in BE:
         possible = [
-            at
-            for at in lower_case
-            if lowered[at - 1] not in _PREPOSITIONS and not lowered[at - 1].endswith(("'s", "s'"))
+            at for at in lower_case if lowered[at - 1] not in PREPOSITIONS and not is_possessive(lowered[at - 1])
         ]
-        is_verb = is_participle if auxiliary in ("has", "have", "had") else is_base
+        is_verb = is_participle if auxiliary in HAVE else is_base
         verb_at = next((at for at in possible if is_verb(lowered[at]) or lowered[at] == "be"), 0)
         return verb_at or _after_name(tokens, possible) or next((at for at in possible if _ends_subject(tokens, at)), 0)
     return _after_be(tokens, lowered, lower_case)
@@ -204,14 +206,14 @@ def _predicate_start(tokens: list[re.Match[str]], lowered: list[str], auxiliary:
 def _ends_subject(tokens: list[re.Match[str]], at: int) -> bool:
     """Return whether an unknown word is in the place of a verb: before a preposition, an article or a name."""
     after = tokens[at + 1][0] if at + 1 < len(tokens) else ""
-    return not after or not after[0].islower() or after.lower() in _PREPOSITIONS | _DETERMINERS
+    return not after or not after[0].islower() or after.lower() in PREPOSITIONS | _DETERMINERS
 
 
 def _after_be(tokens: list[re.Match[str]], lowered: list[str], lower_case: list[int]) -> int:
     """Return the position of the predicate after "is": its first participle, article, adjective or measure."""
     participles = [at for at in lower_case if _is_participle(lowered[at])]
-    possible = [at for at in lower_case if lowered[at - 1] not in _PREPOSITIONS]
-    article = next((at for at in possible if lowered[at] in ("a", "an", "the") and not _is_joined(lowered, at)), 0)
+    possible = [at for at in lower_case if lowered[at - 1] not in PREPOSITIONS]
+    article = next((at for at in possible if lowered[at] in ARTICLES and not _is_joined(lowered, at)), 0)
     described = next((at for at in possible if has_opposite(lowered[at]) and _describes(lowered, at)), 0)
     measured = next((at for at in range(1, len(tokens) - 1) if _is_measured(tokens, at)), 0)
     starts = [
@@ -219,7 +221,7 @@ def _after_be(tokens: list[re.Match[str]], lowered: list[str], lower_case: list[
     ]
     if starts:
         return min(starts)
-    prepositions = [at for at in lower_case if lowered[at] in _PREPOSITIONS and lowered[at] != "of"]
+    prepositions = [at for at in lower_case if lowered[at] in PREPOSITIONS and lowered[at] != "of"]
     return next(iter(prepositions), 0) or len(tokens) - 1
 
 
@@ -230,14 +232,14 @@ def _is_joined(lowered: list[str], at: int) -> bool:
 
 def _describes(lowered: list[str], at: int) -> bool:
     """Return whether a word is not used as a preposition, as "on" in "on by default" but not in "on the table"."""
-    if lowered[at] not in _PREPOSITIONS | {"on", "off", "inside", "outside", "left", "right"}:
+    if lowered[at] not in PREPOSITIONS | {"on", "off", "inside", "outside", "left", "right"}:
         return True
-    return at + 1 == len(lowered) or lowered[at + 1] in _PREPOSITIONS | {"during", "when", "while", "again"}
+    return at + 1 == len(lowered) or lowered[at + 1] in PREPOSITIONS | {"during", "when", "while", "again"}
 
 
 def _is_measured(tokens: list[re.Match[str]], at: int) -> bool:
     """Return whether a number with a unit starts at a position, as in "88 m deep"."""
-    return tokens[at][0][0].isdigit() and is_unit(tokens[at + 1][0]) and tokens[at - 1][0].lower() not in _PREPOSITIONS
+    return tokens[at][0][0].isdigit() and is_unit(tokens[at + 1][0]) and tokens[at - 1][0].lower() not in PREPOSITIONS
 
 
 def _is_participle(word: str) -> bool:
@@ -252,7 +254,7 @@ def _after_name(tokens: list[re.Match[str]], candidates: list[int]) -> int:
     """
     for at in candidates:
         before, word = tokens[at - 1][0], tokens[at][0].lower()
-        if not before[0].islower() and word not in _PREPOSITIONS | {"and", "or", "who", "that", "which"}:
+        if not before[0].islower() and word not in PREPOSITIONS | {"and", "or", "who", "that", "which"}:
             return at
     if candidates:
         return 0

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.embedded.reader.claims.claim import content_words
-from pyrag.embedded.reader.claims.opposites import DENIALS, are_alike, are_opposite, plain_verbs
+from pyrag.embedded.reader.claims.opposites import DENIALS, are_alike, are_opposite, is_among, plain_verbs
 from pyrag.embedded.reader.claims.values import Values, values_of
 
 _SPLIT = re.compile(
@@ -69,7 +69,7 @@ class Clause:
         denials = [word for word in words if word in DENIALS or word.endswith(("n't", "n’t"))]
         if "neither" in denials:
             denials = [word for word in denials if word != "nor"]
-        return [word for word in denials if not any(are_alike(word, claim_word) for claim_word in claimed)]
+        return [word for word in denials if not is_among(word, claimed)]
 
 
 def _are_related(first: str, second: str) -> bool:

@@ -9,21 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Reading
-from pyrag.embedded.lexicon import COUNTRIES, PEOPLES
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.measures import MEASURED
+from pyrag.embedded.lexicon.regions import COUNTRIES, PEOPLES
+from pyrag.embedded.lexicon.word_classes import BE, DO, MODALS, VALUE_PREPOSITION
 from pyrag.embedded.reader.claims.claim import Bound, Claim
-from pyrag.embedded.reader.claims.values import Amount, Values, When, same_name, values_of
-from pyrag.embedded.words import fold
+from pyrag.embedded.reader.claims.values import Amount, Values, When, is_named_among, same_name, values_of
+from pyrag.embedded.words import fold, holds
 
 Ask = Callable[[str], Reading]
-_DO = frozenset(("do", "does", "did", "can", "could", "will", "would", "must", "may", "should"))
 _MEASURED = {
     "weigh": "How much {aux} {subject} weigh?",
     "cost": "How much {aux} {subject} cost?",
     "last": "How long {aux} {subject} last?",
 }
-_ADJECTIVE = re.compile(
-    r"(?P<unit>[\w%]+)? ?(?P<adjective>high|tall|deep|long|wide|old|heavy|thick|large|fast|expensive)\b"
-)
+_ADJECTIVE = re.compile(rf"(?P<unit>[\w%]+)? ?(?P<adjective>{any_of(MEASURED)})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def _by_amount(claim: Claim) -> Lookup | None:
     noun = after.split()[0] if after and after[0].isalpha() else ""
     if noun and before:
         return Lookup(f"How many {after} {claim.auxiliary} {claim.subject} {before}?", value)
-    if not before and claim.auxiliary in ("is", "was", "are", "were"):
+    if not before and claim.auxiliary in BE:
         return Lookup(f"What {claim.auxiliary} {claim.subject}?", value)
     return None
 
@@ -106,7 +106,7 @@ def _by_name(claim: Claim) -> Lookup | None:
     before = re.sub(r"\b(?:the|a|an)$", "", before).rstrip()
     if after and not after[0].islower():
         return None
-    preposition = re.search(r"\b(in|at|on|by|from|to|into|under|with|for|as)$", before)
+    preposition = re.search(rf"\b({VALUE_PREPOSITION})$", before)
     if name in PEOPLES and not before:
         return Lookup(f"What is the nationality of {claim.subject}?", name)
     if preposition is None:
@@ -123,7 +123,7 @@ def _by_name(claim: Claim) -> Lookup | None:
 
 def _by_object(claim: Claim, name: str, before: str, after: str) -> Lookup | None:
     """Return a question for the object of a claim: "What did X found?"."""
-    if claim.auxiliary not in _DO or not before or after:
+    if claim.auxiliary not in DO | MODALS or not before or after:
         return None
     return Lookup(f"What {claim.auxiliary} {claim.subject} {before}?", name)
 
@@ -163,22 +163,10 @@ def _within(bound: Bound, claimed: Values, answered: Values) -> bool | None:
     """Return whether an answer is within the bound of a claim, or None if it cannot be compared."""
     if claimed.amounts and answered.amounts:
         limit, amount = claimed.amounts[0], answered.amounts[0]
-        return bound.holds(amount.number - limit.number) if _comparable(limit, amount) else None
+        return bound.holds(amount.number - limit.number) if amount.may_compare(limit) else None
     if claimed.dates and answered.dates and answered.dates[0].year and claimed.dates[0].year:
-        return _date_within(bound, answered.dates[0], claimed.dates[0])
+        return bound.holds(answered.dates[0].order(claimed.dates[0]))
     return None
-
-
-def _date_within(bound: Bound, date: When, limit: When) -> bool:
-    """Return whether a date is within a bound, by year or, if both dates are in the same year, by month and day."""
-    if date.year != limit.year or not (date.month and limit.month):
-        return bound.holds(date.year - limit.year)
-    return bound.holds((date.sort_key() > limit.sort_key()) - (date.sort_key() < limit.sort_key()))
-
-
-def _comparable(first: Amount, second: Amount) -> bool:
-    """Return whether two amounts may have the same unit."""
-    return first.unit == second.unit or not first.unit or not second.unit
 
 
 def _same_date(claimed: When, answered: Values) -> bool | None:
@@ -190,20 +178,16 @@ def _same_date(claimed: When, answered: Values) -> bool | None:
 
 def _same_amount(claimed: Amount, answered: Values) -> bool | None:
     """Return whether an answer has the claimed amount, or None if its amounts cannot be compared."""
-    if any(amount.equals(claimed) and _comparable(claimed, amount) for amount in answered.amounts):
+    if any(amount.equals(claimed) and amount.may_compare(claimed) for amount in answered.amounts):
         return True
-    return False if any(_comparable(claimed, amount) for amount in answered.amounts) else None
+    return False if any(amount.may_compare(claimed) for amount in answered.amounts) else None
 
 
 def _same_text(claimed: str, answer: str, answered: Values) -> bool | None:
     """Return whether an answer is the claimed name, or None if the two cannot be compared."""
-    if (
-        same_name(claimed, answer)
-        or same_name(answer, claimed)
-        or any(same_name(claimed, name) for name in answered.names)
-    ):
+    if same_name(claimed, answer) or same_name(answer, claimed) or is_named_among(claimed, answered.names):
         return True
-    if f" {fold(claimed)} " in f" {fold(answer)} ":
+    if holds(answer, claimed):
         return True
     if answered.dates or answered.amounts or not answered.names:
         return None

@@ -5,10 +5,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.verbs import base_of, is_base, present_of
+from pyrag.embedded.lexicon.measures import ORDINALS
+from pyrag.embedded.lexicon.times import MONTHS, SEASONS
+from pyrag.embedded.lexicon.verbs import base_of, is_base, present_of
 from pyrag.embedded.words import stem
 
 # A pair of groups per line: each word on the left is an opposite of each word on the right.
@@ -187,11 +190,11 @@ OVER = words("""
 _EXCLUSIVE = (
     words("monday mondays tuesday tuesdays wednesday wednesdays thursday thursdays friday fridays saturday saturdays sunday"
           " sundays weekend weekends"),
-    words("january february march april may june july august september october november december"),
+    words(MONTHS.lower().replace("|", " ")),
     words("red green blue yellow black white grey gray orange purple brown pink silver golden"),
-    words("spring summer autumn winter"),
+    SEASONS,
     words("morning afternoon evening night noon midnight"),
-    words("first second third fourth fifth sixth seventh eighth ninth tenth"),
+    frozenset(ORDINALS),
     words("gold silver bronze"),
     words("steel aluminium aluminum wood wooden plastic carbon titanium copper iron glass concrete leather cotton wool"),
     words("daily weekly monthly quarterly yearly annual annually hourly"),
@@ -302,6 +305,16 @@ def are_alike(first: str, second: str) -> bool:
         or second_root in _synonyms().get(first_root, ())
         or (len(stem(first)) > 3 and stem(first) == stem(second))
     )
+
+
+def is_among(word: str, others: Iterable[str]) -> bool:
+    """Return whether a word is like any of some words; see `are_alike`.
+
+    Args:
+        word: Word in lower case.
+        others: Words in lower case.
+    """
+    return any(are_alike(word, other) for other in others)
 
 
 def are_alternatives(first: str, second: str) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.word_classes import BE
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.reader.claims.values import same_name
-from pyrag.embedded.words import content_stem, fold
+from pyrag.embedded.words import content_stems
 
 _DIRECTIONS = words("north south east west northeast northwest southeast southwest left right ahead")
-_BE = frozenset(("is", "are", "was", "were"))
 _BY = re.compile(r"[\w'’-]+(?: [^,;]{0,40})? by\b")
 _MUTUAL = words("marry married meet met merge merged border play played with and against")
 
@@ -30,11 +30,11 @@ def swapped(claim: Claim, clause: Clause) -> int:
     verb = next(iter(content_words(claim.values.rest)), "")
     if not subjects or not objects or verb in _MUTUAL:
         return 0
-    if claim.auxiliary in _BE and not _is_directed(claim, verb):
+    if claim.auxiliary in BE and not _is_directed(claim, verb):
         return 0
     first, second = _position_of_name(subjects[0], clause), _position_of_name(objects[0], clause)
     verb_at = _position_of_word(verb, clause)
-    was_passive = claim.auxiliary in _BE and " by " in f" {claim.predicate} "
+    was_passive = claim.auxiliary in BE and " by " in f" {claim.predicate} "
     is_passive = verb_at >= 0 and bool(_BY.match(clause.text[verb_at:]))
     if first >= 0 and second >= 0:
         return int((first < second) == (was_passive != is_passive))
@@ -75,8 +75,4 @@ def _is_reversed(claim: Claim, clause: Clause) -> int:
 def _both_sides(text: str) -> tuple[set[str], set[str]] | None:
     """Return the stems before and after "than", or None if the text has no "than"."""
     before, than, after = text.partition(" than ")
-    return (_stems(before), _stems(after)) if than else None
-
-
-def _stems(text: str) -> set[str]:
-    return {word_stem for word in fold(text).split() if (word_stem := content_stem(word))}
+    return (content_stems(before), content_stems(after)) if than else None

@@ -7,17 +7,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from pyrag.embedded.lexicon import PEOPLES
-from pyrag.embedded.planner.grammar.verbs import is_participle
+from pyrag.embedded.lexicon.regions import PEOPLES
+from pyrag.embedded.lexicon.verbs import is_participle
+from pyrag.embedded.lexicon.word_classes import BE, VALUE_PREPOSITION
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause, clauses
-from pyrag.embedded.reader.claims.opposites import OVER, are_alike, are_alternatives, are_opposite, has_opposite
+from pyrag.embedded.reader.claims.opposites import (
+    OVER,
+    are_alike,
+    are_alternatives,
+    are_opposite,
+    has_opposite,
+    is_among,
+)
 from pyrag.embedded.reader.claims.roles import swapped
 from pyrag.embedded.reader.claims.subjects import SubjectMatch, match_subject, subject_traces
-from pyrag.embedded.reader.claims.values import Amount, When, same_name, unit_of
+from pyrag.embedded.reader.claims.values import Amount, When, is_named_among, same_name, unit_of
 from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import Sentence, content_stem, fold
+from pyrag.embedded.words import Sentence, content_stems
 
 # Strengths of rulings. Below 0.5 an answer is weak.
 _STATED = 0.8  # the claim itself is stated or denied
@@ -27,9 +35,8 @@ _OVER = 0.7  # the state of the claim has ended
 _NO_MORE = 0.85  # the same, if the question asks whether it "still" holds
 _UNDECIDED = 0.4  # two equally strong sentences disagree
 _MAX_SENTENCES = 40  # sentences per page that are compared with a claim
-_PREPOSITION = re.compile(r"\b(in|at|by|from|to|into|with|under|on|for|as)\s+(?:the |a |an )?$")
+_PREPOSITION = re.compile(rf"\b({VALUE_PREPOSITION})\s+(?:the |a |an )?$")
 _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
-_BE = frozenset(("is", "are", "was", "were"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +94,7 @@ def _relevant(claim: Claim, page: View) -> Sequence[Sentence]:
     """Return the sentences of a page; of a long page, those that share the most words with the claim."""
     if len(page.sentences) <= _MAX_SENTENCES:
         return page.sentences
-    claim_stems = {stem for word in fold(claim.question).split() if (stem := content_stem(word))}
+    claim_stems = content_stems(claim.question)
     ranked = sorted(page.sentences, key=lambda line: (-len(claim_stems & set(line.stems)), line.index))
     return sorted(ranked[:_MAX_SENTENCES], key=lambda line: line.index)
 
@@ -136,7 +143,7 @@ def _predicate_words(claim: Claim) -> list[str]:
 
 def _words(claim: Claim) -> list[str]:
     """Return the words of the predicate and of the subject."""
-    return [*re.findall(r"[\w'’-]+", claim.predicate.lower()), *re.findall(r"[\w'’-]+", claim.subject.lower())]
+    return [*_predicate_words(claim), *re.findall(r"[\w'’-]+", claim.subject.lower())]
 
 
 def _is_exclusive(claim: Claim) -> bool:
@@ -148,7 +155,7 @@ def _is_exclusive(claim: Claim) -> bool:
 
 def _is_value(claim: Claim) -> bool:
     """Return whether a claim can be refuted by another value, as "is Danish" and "is 88 m deep" can."""
-    return claim.auxiliary in _BE
+    return claim.auxiliary in BE
 
 
 def _states_of_words(claim: Claim, clause: Clause, match: SubjectMatch) -> Iterator[str]:
@@ -157,7 +164,7 @@ def _states_of_words(claim: Claim, clause: Clause, match: SubjectMatch) -> Itera
     units = {amount.unit for amount in values.amounts}
     clause_words = clause.words
     for word in content_words(values.rest):
-        if any(are_alike(word, other) for other in clause_words):
+        if is_among(word, clause_words):
             yield "same"
         elif any(are_opposite(word, other) for other in clause_words):
             yield "opposite"
@@ -165,7 +172,7 @@ def _states_of_words(claim: Claim, clause: Clause, match: SubjectMatch) -> Itera
             yield "other"
         elif unit_of(word) in units or word in ("year", "time"):
             continue
-        elif any(are_alike(word, other) for other in match.title_words) and not has_opposite(word):
+        elif is_among(word, match.title_words) and not has_opposite(word):
             yield "context"
         else:
             yield "missing"
@@ -196,10 +203,7 @@ def _state_of_amount(claimed: Amount, stated: Sequence[Amount], bounded: Claim |
         if not values:
             return "missing"
         return "same" if bounded.bound.holds(values[0].number - claimed.number) else "opposite"
-    if any(
-        amount.equals(claimed) and (amount.is_comparable(claimed) or not amount.unit or not claimed.unit)
-        for amount in stated
-    ):
+    if any(amount.equals(claimed) and amount.may_compare(claimed) for amount in stated):
         return "same"
     comparable = [
         amount for amount in stated if amount.is_comparable(claimed) or (not claimed.unit and not amount.unit)
@@ -220,14 +224,10 @@ def _state_of_date(claimed: When, clause: Clause, claim: Claim, is_limit: bool) 
     if is_limit and claim.bound is not None:
         if len(stated) != 1 or bool(stated[0].year) != bool(claimed.year):
             return "missing"
-        date = stated[0]
-        difference = date.year - claimed.year
-        if claimed.month and date.month:
-            difference = (date.sort_key() > claimed.sort_key()) - (date.sort_key() < claimed.sort_key())
-        return "same" if claim.bound.holds(difference) else "opposite"
+        return "same" if claim.bound.holds(stated[0].order(claimed)) else "opposite"
     if any(date.may_equal(claimed) for date in stated):
         return "same"
-    is_event = claim.auxiliary not in _BE or any(map(is_participle, claim.predicate.split()))
+    is_event = claim.auxiliary not in BE or any(map(is_participle, claim.predicate.split()))
     if not is_event and len(stated) == 2 and _UNTIL.search(clause.text) and claimed.year:
         start, end = sorted(date.year for date in stated)
         if start:
@@ -245,13 +245,13 @@ def _state_of_name(claimed: str, claim: Claim, clause: Clause, match: SubjectMat
         return "same"
     if any(are_alternatives(claimed.lower(), name.lower()) for name in stated):
         return "other"
-    if any(same_name(claimed, name) for name in match.title_names):
+    if is_named_among(claimed, match.title_names):
         return "context"
     if claimed in PEOPLES:
         return "other" if any(word in PEOPLES for word in re.findall(r"[A-Z][a-z]+", clause.text)) else "missing"
     preposition = _PREPOSITION.search(claim.predicate[: claim.predicate.find(claimed)])
     if preposition is None:
-        is_whole = claim.auxiliary in _BE and claim.predicate in (claimed, f"the {claimed}")
+        is_whole = claim.auxiliary in BE and claim.predicate in (claimed, f"the {claimed}")
         return "other" if is_whole and stated else "missing"
     before_name = rf"\b{preposition[1]}\s+(?:[a-z]+ ){{0,3}}"
     rivals = [name for name in stated if re.search(f"{before_name}{re.escape(name)}", clause.text)]
@@ -267,12 +267,12 @@ def _state_of_name(claimed: str, claim: Claim, clause: Clause, match: SubjectMat
 def _ended(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
     """Return the answer and its strength if a clause says that the claimed state has ended, as "used to" does."""
     words = {word.lower() for word in re.findall(r"[\w'’-]+", clause.text)}
-    endings = {word for word in words & OVER if not any(are_alike(word, other) for other in _words(claim))}
+    endings = {word for word in words & OVER if not is_among(word, _words(claim))}
     if not endings and not re.search(r"\bused to\b|\bno longer\b", clause.text):
         return None
     claim_words = content_words(claim.values.rest)
     has_words = not claim_words or any(
         are_alike(word, other) or are_opposite(word, other) for word in claim_words for other in clause.words
     )
-    has_name = any(same_name(name, other) for name in claim.values.names for other in clause.values.names)
+    has_name = any(is_named_among(name, clause.values.names) for name in claim.values.names)
     return (claim.denied, _NO_MORE if claim.still else _OVER) if has_words or has_name else None

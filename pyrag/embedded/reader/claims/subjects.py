@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from pyrag.embedded.reader.claims.claim import Claim, content_words
 from pyrag.embedded.reader.claims.clauses import Clause
-from pyrag.embedded.reader.claims.opposites import are_alike
-from pyrag.embedded.reader.claims.values import same_name, values_of
+from pyrag.embedded.reader.claims.opposites import is_among
+from pyrag.embedded.reader.claims.values import is_named_among, same_name, values_of
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, Sentence
 from pyrag.trace.sentences import UPPER_CLASS
@@ -90,8 +90,8 @@ def subject_traces(claim: Claim, page: View) -> SubjectTraces:
         title_words,
         title_names,
         frozenset(name for name in subject.names if _is_titled(name, title_names, names)),
-        frozenset(name for name in subject.names if any(same_name(name, other) for other in names)),
-        frozenset(word for word in content_words(subject.rest) if any(are_alike(word, other) for other in page_words)),
+        frozenset(name for name in subject.names if is_named_among(name, names)),
+        frozenset(word for word in content_words(subject.rest) if is_among(word, page_words)),
     )
 
 
@@ -105,7 +105,7 @@ def match_subject(claim: Claim, clause: Clause, traces: SubjectTraces, sentence:
         sentence: Sentence of the page.
     """
     page, subject = traces.page, claim.subject_values
-    missing = [name for name in subject.names if not any(same_name(name, other) for other in clause.values.names)]
+    missing = [name for name in subject.names if not is_named_among(name, clause.values.names)]
     is_named, has_strangers = not missing, False
     for name in missing:
         if name not in traces.names_in_title and not _refers(name, clause, page, sentence):
@@ -117,9 +117,7 @@ def match_subject(claim: Claim, clause: Clause, traces: SubjectTraces, sentence:
     if weight is None or not _has_numbers(claim, clause, page, sentence):
         return None
     words = content_words(subject.rest)
-    has_words = claim.subject.lower() == "there" or any(
-        are_alike(word, other) for word in words for other in clause.words
-    )
+    has_words = claim.subject.lower() == "there" or any(is_among(word, clause.words) for word in words)
     if not is_other and not is_named and not has_words and _foreign_noun(claim, clause, traces.title_words, page):
         return None
     if not subject.names:
@@ -137,13 +135,11 @@ def _is_titled(name: str, title_names: tuple[str, ...], names: set[str]) -> bool
     It has the name itself, or the name without its number: "Zephyr fan" stands for "Zephyr 200" if the page has no
     other Zephyr.
     """
-    if any(same_name(name, title) for title in title_names):
+    if is_named_among(name, title_names):
         return True
     without_number = re.sub(r"\s+\S*\d\S*$", "", name)
     numbered = {other for other in names if other.startswith(f"{without_number} ")}
-    return (
-        without_number != name and numbered == {name} and any(same_name(without_number, title) for title in title_names)
-    )
+    return without_number != name and numbered == {name} and is_named_among(without_number, title_names)
 
 
 def _about_other(claim: Claim, clause: Clause, sentence: Sentence, title_names: tuple[str, ...]) -> bool:
@@ -199,7 +195,7 @@ def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
         while at and _OPENS_WITH_PRONOUN.match(page.sentences[at].text):
             at -= 1
         before = f"{page.sentences[at].text} {before}"
-    return any(same_name(name, other) for other in values_of(before).names)
+    return is_named_among(name, values_of(before).names)
 
 
 def _has_numbers(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> bool:
@@ -232,10 +228,10 @@ def _nearness(claim: Claim, clause: Clause, traces: SubjectTraces, sentence: Sen
     weight = 1.0
     before = sentence.text[: max(sentence.text.find(clause.text), 0)].lower()
     for word in content_words(claim.subject_values.rest):
-        if any(are_alike(word, other) for other in (*clause.words, *traces.title_words)):
+        if is_among(word, (*clause.words, *traces.title_words)):
             continue
-        if any(are_alike(word, other) for other in sentence.lowers):
-            if _has_subject(clause.text) or not any(are_alike(word, other) for other in content_words(before)):
+        if is_among(word, sentence.lowers):
+            if _has_subject(clause.text) or not is_among(word, content_words(before)):
                 return None  # a run of clauses will have the word
             weight = min(weight, _SAME_SENTENCE)
         elif word in traces.words_on_page:
@@ -264,4 +260,4 @@ def _foreign_noun(claim: Claim, clause: Clause, title_words: tuple[str, ...], pa
     lead = page.lead.lowers if page.lead else ()
     claimed = content_words(f"{claim.subject} {claim.predicate}".lower())
     known_words = (*claimed, *title_words, *lead[:14])
-    return not any(are_alike(noun, word) for word in known_words)
+    return not is_among(noun, known_words)

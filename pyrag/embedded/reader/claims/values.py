@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pyrag.embedded.lexicon import MONTHS, NUMBER_WORDS, words
+from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.measures import NUMBER_WORDS
+from pyrag.embedded.lexicon.times import MONTHS
 from pyrag.embedded.reader.spans import DATE, YEAR
-from pyrag.embedded.words import STOPWORDS, fold, stem
+from pyrag.embedded.words import STOPWORDS, fold, stem, without_possessive
 from pyrag.trace.sentences import UPPER_CLASS
 from pyrag_helpers.numbers import parse_number
 
@@ -68,9 +71,12 @@ class When:
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
         return any(own and others for own, others in pairs)
 
-    def sort_key(self) -> tuple[int, int, int]:
-        """Return the date as a tuple that sorts by time."""
-        return self.year, self.month, self.day
+    def order(self, other: When) -> int:
+        """Return a positive number if this date is after another, a negative one if before, and 0 if neither is known."""
+        if not (self.month and other.month):
+            return self.year - other.year
+        own, others = (self.year, self.month, self.day), (other.year, other.month, other.day)
+        return (own > others) - (own < others)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,10 @@ class Amount:
     def is_comparable(self, other: Amount) -> bool:
         """Return whether both amounts have the same unit or count the same noun."""
         return bool(self.unit) and self.unit == other.unit
+
+    def may_compare(self, other: Amount) -> bool:
+        """Return whether both amounts may have the same unit, which one of them may leave out."""
+        return self.unit == other.unit or not self.unit or not other.unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +134,7 @@ def values_of(text: str) -> Values:
             rest = _blank(rest, match)
     names = []
     for match in _NAME.finditer(rest):
-        words = re.sub(r"['’]s?$", "", match[0]).split()
+        words = without_possessive(match[0]).split()
         while words and words[0].lower() in STOPWORDS:
             words.pop(0)
         if words:
@@ -195,6 +205,16 @@ def same_name(claimed: str, stated: str) -> bool:
         stated_words[-1] == claimed_words[-1] or stated_words[0] == claimed_words[0]
     )
     return is_short_form and {word for word in claimed_words if _DIGIT.search(word)} <= set(stated_words)
+
+
+def is_named_among(claimed: str, names: Iterable[str]) -> bool:
+    """Return whether any of some names may mean a claimed name; see `same_name`.
+
+    Args:
+        claimed: Name in the question.
+        names: Names in the text.
+    """
+    return any(same_name(claimed, name) for name in names)
 
 
 _DIGIT = re.compile(r"\d")

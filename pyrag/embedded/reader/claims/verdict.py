@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.reader.claims.claim import Claim, content_words, read_claim
 from pyrag.embedded.reader.claims.lookups import Ask, by_value
-from pyrag.embedded.reader.claims.opposites import are_alike
+from pyrag.embedded.reader.claims.opposites import is_among
 from pyrag.embedded.reader.claims.statements import Ruling, by_statement
 from pyrag.embedded.reader.claims.values import same_name
 from pyrag.embedded.reader.patterns import COPULA
@@ -61,6 +61,6 @@ def _of_other_kind(claim: Claim, pages: Sequence[View]) -> Ruling | None:
         if lead is None or not same_name(names[0], page.base) or not COPULA.search(lead.text):
             continue
         words = [word for sentence in page.sentences for word in content_words(sentence.text.lower())]
-        if not any(are_alike(match["noun"], word) for word in words):
+        if not is_among(match["noun"], words):
             return Ruling(claim.denied, _OTHER_KIND, page.position, lead.text)
     return None

@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pyrag.embedded.lexicon import COUNTRIES, PEOPLES, ROLES
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.measures import MEASURED
+from pyrag.embedded.lexicon.people import ROLES
+from pyrag.embedded.lexicon.regions import COUNTRIES, PEOPLES
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.windows import Window
 from pyrag.embedded.reader.spans import DATE
@@ -105,9 +108,7 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
     return answer
 
 
-_HOW = re.compile(
-    r"How (?:fast|heavy|hot|cold|warm|deep|wide|tall|high|long|thick|far|large|big|loud)\b", re.IGNORECASE
-)
+_HOW = re.compile(rf"How {any_of(MEASURED)}\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"(?<=[a-z\d]{3})[.!?]\s+(?=[A-Z])|(?<=\.\d)\.\s+(?=[A-Z])|\n\s*\n")
 _DATED_PLACE = re.compile(r"\bin \d{4}\b.*\b(?:in|at) (?P<place>[^a-z\s].*)$")  # "Ida Lind in 2019 as a trial in Ghent"
 _AT = re.compile(r"^(?:in|at|on) (?=the |an? |[^a-z\s])")

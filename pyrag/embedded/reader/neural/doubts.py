@@ -10,13 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.measures import MEASURED
+from pyrag.embedded.lexicon.verbs import base_of, is_base, is_participle, is_past, is_present
+from pyrag.embedded.lexicon.word_classes import DO
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.reader.claims.opposites import are_alike
+from pyrag.embedded.reader.claims.opposites import is_among
 from pyrag.embedded.reader.neural.times import other_year
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import STOPWORDS, Sentence, content_stem, fold
+from pyrag.embedded.words import STOPWORDS, Sentence, content_stem, holds, without_quotations
 
 WEAK = 0.45  # maximum confidence of a doubtful answer
 _ASKING = re.compile(
@@ -36,7 +38,7 @@ def doubt(analysis: QuestionAnalysis, page: View, answer: str, *, by_pattern: bo
         answer: Answer as it is on the page.
         by_pattern: True if a pattern for the question's relation matched the sentence, which then is to the point.
     """
-    sentences = [sentence for sentence in page.sentences if f" {fold(answer)} " in f" {fold(sentence.text)} "]
+    sentences = [sentence for sentence in page.sentences if holds(sentence.text, answer)]
     if not sentences:
         return ""
     years = [other_year(analysis.question, page, sentence) for sentence in sentences]
@@ -59,12 +61,8 @@ def _off_topic(analysis: QuestionAnalysis, page: View, sentences: Sequence[Sente
     for sentence in sentences:
         before = page.sentences[sentence.index - 1].lowers if sentence.index else ()
         nearby_words = (*sentence.lowers, *before)
-        if not verb or any(are_alike(verb, word) for word in nearby_words) or _is_by(verb, sentence, answer):
-            is_supported = (
-                is_supported
-                or any(are_alike(word, other) for word in question_words for other in nearby_words)
-                or bool(verb)
-            )
+        if not verb or is_among(verb, nearby_words) or _is_by(verb, sentence, answer):
+            is_supported = bool(verb) or is_supported or any(is_among(word, nearby_words) for word in question_words)
     return "" if is_supported else f"its sentence says nothing of {verb or question_words[0]!r}"
 
 
@@ -79,10 +77,10 @@ def _verb(question: str) -> str:
         word = match["verb"].lower()
         return word if (is_past(word) or is_present(word)) and base_of(word) not in _PLAIN_VERBS else ""
     match = _AUXILIARY.search(question)
-    if match is None or (match["aux"].lower() not in ("did", "does", "do") and not _WHEN_OR_WHERE.match(question)):
+    if match is None or (match["aux"].lower() not in DO and not _WHEN_OR_WHERE.match(question)):
         return ""
     words = [word.strip(",?.") for word in match["rest"].split()]
-    is_form = is_base if match["aux"].lower() in ("did", "does", "do") else is_participle
+    is_form = is_base if match["aux"].lower() in DO else is_participle
     positions = [
         at for at in range(1, len(words)) if words[at].islower() and words[at - 1].lower() not in _BEFORE_NOUNS
     ]
@@ -111,14 +109,13 @@ _MADE = words(
     "author invent sculpt illustrate translate arrange release"
 )
 _MEASURED = re.compile(
-    r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|much)\b|\b(?:weight|height|length|price|cost)\b",
+    rf"\bhow (?:much|{any_of(MEASURED)})\b|\b(?:weight|height|length|price|cost)\b",
     re.IGNORECASE,
 )
 
 
 def _asked_words(analysis: QuestionAnalysis) -> list[str]:
     """Return the words of the question that are neither names nor question words."""
-    without_quotes = re.sub(r"[\"“][^\"”]*[\"”]", " ", analysis.question)
-    words = [word.strip("'’\",?.") for word in _ASKING.sub(" ", without_quotes).split()]
+    words = [word.strip("'’\",?.") for word in _ASKING.sub(" ", without_quotations(analysis.question)).split()]
     lower_case = [word for word in words if word and word.islower() and word.isalpha() and word not in STOPWORDS]
     return [word for word in lower_case if content_stem(word)]

@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.lexicon import CONTINENTS, COUNTRIES, HONORIFICS, MONTHS, NUMBER_WORDS, ROLES, STATES, words
+from pyrag.embedded.lexicon import any_of
+from pyrag.embedded.lexicon.measures import MEASURED, NUMBER_WORDS
+from pyrag.embedded.lexicon.people import HONORIFICS, PERSON_ROLES
+from pyrag.embedded.lexicon.regions import CONTINENTS, COUNTRIES, STATES
+from pyrag.embedded.lexicon.times import MONTHS
+from pyrag.embedded.lexicon.word_classes import OPENING_AUXILIARY
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import Sentence, fold
@@ -30,25 +35,21 @@ _COUNTED = re.compile(
 _IS_NUMBER = re.compile(
     r"[\d.,:/%€$£–-]+(?: ?(?:%|[a-zµ]{1,3}|euros?|dollars?|people|years?|months?|days?|hours?|minutes?))?"
 )
-_ASKS_WHEN = re.compile(r"when (?:is|was|were|are|did|does|do|will|has|have|had|can)\b")
+_ASKS_WHEN = re.compile(rf"when {OPENING_AUXILIARY}\b")
 _IN_PLACE = re.compile(r"\b(?:in|near|at|from|to|into|around|outside)\s+(?:the )?$")
 _DOES = re.compile(
     r"\s+(?:was|is|has|had|who|founded|wrote|led|joined|started|created|won|said|became|made|and|[a-z]+ed)\b"
 )
-_ALSO_PERSON = re.compile(r"\b(?:by|and|with|son|daughter|wife|husband|mr|ms|mrs|dr)\s+$", re.IGNORECASE)
 _FULL_NAME = re.compile(
     rf"(?:[{UPPER_CLASS}][\w'’-]+|[{UPPER_CLASS}]\.)(?: (?:de|van|von|der|la|al|bin)| [{UPPER_CLASS}][\w'’.-]*)+"
 )
 _MAKER = re.compile(
     r"\b(?:by|author|writer|novelist|poet|director|composer|singer|artist|playwright|editor|engineer)\s+(?:[A-Z][\w.]+ )?$"
 )
-_ROLE = "|".join(sorted(ROLES - words("band duo group team side")))
+_ROLE = any_of(PERSON_ROLES)
 _TITLED = re.compile(r"\b(?:title|name) of (?:the |his |her |its )?(?:[\w-]+ )?(?:film|movie|song|album|book|novel|show|play|poem|paper|report|talk)\b"
                      r"|\btitle of\b|\bcalled\b|\bentitled\b", re.IGNORECASE)  # fmt: skip
-_MEASURED = re.compile(
-    r"\bhow (?:long|tall|high|deep|wide|heavy|old|far|fast|large|big|loud|thick|hot|cold|often|expensive)\b",
-    re.IGNORECASE,
-)
+_MEASURED = re.compile(rf"\bhow (?:often|{any_of(MEASURED)})\b", re.IGNORECASE)
 _UNITS = {
     "heavy": ("mass", "weigh", "how heavy"),
     "length": ("how tall", "how high", "how deep", "how wide", "how thick", "how far"),
@@ -126,7 +127,7 @@ def _is_maker(page: View, sentence: Sentence, answer: str) -> bool:
     if _MAKER.search(_before(sentence, answer)):
         return True
     is_role = re.compile(
-        rf"{re.escape(answer)}(?: \([^)]*\))? (?:is|was) (?:an?|the) (?:[\w-]+ ){{0,4}}?(?:{_ROLE})\b", re.IGNORECASE
+        rf"{re.escape(answer)}(?: \([^)]*\))? (?:is|was) (?:an?|the) (?:[\w-]+ ){{0,4}}?{_ROLE}\b", re.IGNORECASE
     )
     return any(is_role.search(line.text) for line in page.sentences) or _wrote(page, answer)
 

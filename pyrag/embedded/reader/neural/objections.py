@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.measures import ORDINALS
+from pyrag.embedded.lexicon.times import SEASONS
+from pyrag.embedded.lexicon.word_classes import QUESTION_OPENERS
 from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.kinds import other_kind
 from pyrag.embedded.reader.neural.times import other_number
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import Sentence, fold
+from pyrag.embedded.words import Sentence, fold, holds
 from pyrag.trace.sentences import UPPER_CLASS
 
-_NUMBERS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _NUMBERED = ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th")
 # Words of the same class exclude each other: a sentence about the north tower is not about the south tower.
 _CLASSES = (
-    {*_NUMBERS, *_NUMBERED, "last", "final"},
+    {*ORDINALS, *_NUMBERED, "last", "final"},
     words("north south northern southern"),
     words("east west eastern western"),
     words("eldest oldest youngest"),
@@ -29,22 +31,18 @@ _CLASSES = (
     words("former current previous present"),
     words("upper lower"),
     words("left right"),
-    words("summer winter spring autumn"),
+    SEASONS,
     words("largest smallest biggest"),
     words("highest lowest"),
     words("longest shortest"),
     words("maternal paternal"),
 )
-_SYNONYMS = dict(zip(_NUMBERED, _NUMBERS, strict=True))
+_SYNONYMS = dict(zip(_NUMBERED, ORDINALS, strict=True))
 _SYNONYMS |= {"northern": "north", "southern": "south", "eastern": "east", "western": "west", "oldest": "eldest"}
 _SYNONYMS |= {"older": "elder", "biggest": "largest", "present": "current", "previous": "former", "final": "last"}
 # Letters and digits in one word, as in "TW-7" and "B52". Numbers without letters are years and amounts.
 _IDENTIFIER = re.compile(r"(?<![\w-])(?=[\w-]*\d)([^\W\d_][^\W_]*-?)(\d[\w-]*)(?![\w-])")
 _NAME = re.compile(rf"[{UPPER_CLASS}][\w'’.-]*(?:\s+(?:(?:of|de|von|van|du|la|the)\s+)?[{UPPER_CLASS}][\w'’.-]*)*")
-# In "the successor of Ann", the question is about another person than Ann.
-_RELATIVE = re.compile(
-    r"\bthe (successor|predecessor|father|mother|brother|sister|son|daughter|wife|husband)s? (?:of|to) (?=[^a-z\s])"
-)
 _WORDS_OF_RELATIVES = {
     "successor": ("succe", "follow", "replac", "took over"),
     "predecessor": ("predecess", "preced", "succe", "replac", "before"),
@@ -57,14 +55,13 @@ _WORDS_OF_RELATIVES = {
     "wife": ("wife", "married", "husband", "spouse", "widow"),
     "husband": ("husband", "married", "wife", "spouse", "widow"),
 }
+# In "the successor of Ann", the question is about another person than Ann.
+_RELATIVE = re.compile(rf"\bthe ({'|'.join(_WORDS_OF_RELATIVES)})s? (?:of|to) (?=[^a-z\s])")
 # Relations of questions that ask for the relative itself, not for a fact about the relative.
 _KIN = frozenset({"father", "mother", "parents", "child", "sibling", "spouse"})
 _ASKS_FACT = re.compile(r"\b(?:born|die[ds]?|buried|study|studied|live[ds]?|nationality|birth|death|work(?:s|ed)?)\b")
 _ROUTE = re.compile(rf"\b(?:from|between) ({_NAME.pattern}) (?:to|and) ({_NAME.pattern})")
-_OPENING = words("""
-    in on at to for from by with under who whom whose what which when where why how is are was were do does did has have
-    had can could the a an and of name list during both it its his her their he she they
-""")
+_OPENING = QUESTION_OPENERS | words("name list both it its his her their he she they")
 _PRONOUN = re.compile(r"(?:He|She|They|His|Her|Their)\b")
 _ABOUT = 0.6  # from this match on, the pronouns of a page refer to the question's subject
 
@@ -79,7 +76,7 @@ def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
         page: Page of the answer.
         answer: Answer as it is on the page.
     """
-    sentences = [sentence for sentence in page.sentences if _holds(sentence, answer)]
+    sentences = [sentence for sentence in page.sentences if holds(sentence.text, answer)]
     if not sentences:
         return ""
     objections = [_objection(analysis, page, sentence, answer) for sentence in sentences]
@@ -97,10 +94,6 @@ def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answe
         or _other_journey(analysis, page)
         or _other_subject(analysis, page, sentence, answer)
     )
-
-
-def _holds(sentence: Sentence, answer: str) -> bool:
-    return f" {fold(answer)} " in f" {fold(sentence.text)} "
 
 
 def _other_identifier(analysis: QuestionAnalysis, page: View, sentence: Sentence) -> str:

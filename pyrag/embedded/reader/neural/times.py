@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from pyrag.embedded.lexicon.times import MONTHS
 from pyrag.embedded.reader.view import View
-from pyrag.embedded.words import Sentence, fold
+from pyrag.embedded.words import Sentence, fold, without_quotations
 from pyrag.trace.sentences import UPPER_CLASS
 
 _YEAR = re.compile(r"(?<![\d.,/-])(?:1[5-9]|20)\d{2}(?![\d]|[.,]\d)(?!s\b)")
@@ -26,7 +27,7 @@ _NUMBERED = re.compile(
     re.IGNORECASE,
 )
 _MONTH = re.compile(
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|in|on|of|the|by|from)",
+    rf"(?:{MONTHS}|in|on|of|the|by|from)",
     re.I,
 )
 
@@ -73,10 +74,8 @@ def other_year(question: str, page: View, sentence: Sentence) -> str:
         page: Page of the sentence.
         sentence: Sentence of the answer.
     """
-    without_quotes = re.sub(r"[\"“][^\"”]*[\"”]", " ", question)
-    asked_years = {
-        match[0] for match in _YEAR.finditer(without_quotes) if not _LIMITED.search(without_quotes[: match.start()])
-    }
+    unquoted = without_quotations(question)
+    asked_years = {match[0] for match in _YEAR.finditer(unquoted) if not _LIMITED.search(unquoted[: match.start()])}
     if not asked_years:
         return ""
     stated = set(_YEAR.findall(sentence.text)) or set(_YEAR.findall(page.title))

@@ -8,28 +8,24 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.bounds import (
+from pyrag.embedded.lexicon.people import PERSON_NOUNS
+from pyrag.embedded.lexicon.things import NAMED_KINDS
+from pyrag.embedded.lexicon.verbs import base_of, is_base, is_finite, is_participle, is_past, is_present, present_of
+from pyrag.embedded.lexicon.word_classes import (
     ADVERBS,
-    AUXILIARY,
+    AUXILIARIES,
     DETERMINERS,
+    NEAR,
     PREPOSITIONS,
     PRONOUNS,
-    RELATIVE,
-    owns,
-    plain,
-    takes_complement,
+    RELATIVE_PRONOUNS,
+    SUBJECT_PRONOUNS,
 )
+from pyrag.embedded.planner.grammar.bounds import plain, takes_complement
 from pyrag.embedded.planner.grammar.names import starts_name
-from pyrag.embedded.planner.grammar.verbs import base_of, is_base, is_participle, is_past, is_present, present_of
 from pyrag.embedded.relations.table import BY_NOUN, COMPOSED
+from pyrag.embedded.words import is_possessive
 
-_PERSONS = words("person man woman individual people one guy figure someone somebody boy girl")
-_KINDS = words(
-    "country state city town village county province district region continent place location nation island area"
-    " language religion company team club band group party university school river lake sea ocean mountain newspaper"
-    " film movie song album book novel show series airport stadium museum church building bridge empire kingdom dynasty"
-    " organization organisation planet species army tribe network station label award league house nation port channel"
-)
 _RANKING = re.compile(
     r"(?:[a-z]{3,}est|most|least|best|worst|first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last"
     r"|only|main|dominant|predominant|official|current|former|legal|national|original|next|previous)$"
@@ -39,7 +35,6 @@ _NO_RANKING = words(
 )
 _TRADE = re.compile(r"[a-z]{3,}(?:ist|ian)$")
 _ROLES = words("head voice star host subject namesake patron actress")
-NEAR = words("near by along off beside outside")
 
 
 def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
@@ -50,12 +45,12 @@ def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
         clause: Words after the noun, at least one. Descriptions among them are slots.
         nested: True if the clause has slots.
     """
-    which = "who" if kind in _PERSONS else f"which {kind}"
+    which = "who" if kind in PERSON_NOUNS else f"which {kind}"
     first, rest = plain(clause[0]), clause[1:]
     if first == "to":
         return f"which {kind.rpartition(' ')[2]} was the {kind} {' '.join(clause)}" if _is_first_to(kind, rest) else ""
     if has_pronoun(clause):
-        return _inverted(f"{first} {which}", rest[1:])
+        return inverted(f"{first} {which}", rest[1:])
     if any(takes_complement(clause[at : at + 2]) for at in (0, 1)):
         return f"{which} is {' '.join(clause)}"
     if first in PREPOSITIONS:
@@ -74,17 +69,17 @@ def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
     """
     rest, later = clause[1:], " ".join(clause[1:])
     if first in ("where", "when"):
-        return _inverted(f"in which {kind}", rest)
+        return inverted(f"in which {kind}", rest)
     if first == "whose":
         return owned_question(f"{which}'s", rest)
-    if first in ("who", "that", "which", "whom"):
+    if first in SUBJECT_PRONOUNS | {"whom"}:
         own = bool(rest) and (plain(rest[0]) in DETERMINERS | PRONOUNS or starts_name(rest[0]) or rest[0][:1] == "{")
-        return _inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {later}"
+        return inverted(which, rest) if own or first == "whom" else f"{which}{clause[0][len(first) :]} {later}"
     if is_participle(first):
         return f"{which} was {' '.join(clause)}"
     if first.endswith("ing"):
         return f"{which} {present_of(first) or f'is {first}'} {later}"
-    return _inverted(which, clause)
+    return inverted(which, clause)
 
 
 def owned_question(whose: str, clause: list[str]) -> str:
@@ -100,7 +95,7 @@ def owned_question(whose: str, clause: list[str]) -> str:
     is_object = name and verb and is_past(clause[verb]) and not is_past(plain(clause[name - 1]))
     if not is_object or plain("".join(clause[verb + 1 : verb + 2])) not in PREPOSITIONS | {""}:
         return question
-    if plain(clause[name - 1]) in PREPOSITIONS | DETERMINERS | AUXILIARY or is_present(plain(clause[name - 1])):
+    if plain(clause[name - 1]) in PREPOSITIONS | DETERMINERS | AUXILIARIES or is_present(plain(clause[name - 1])):
         return question
     thing, subject = " ".join(clause[:name]), " ".join(clause[name:verb])
     return " ".join([whose, thing, "did", subject, base_of(clause[verb]), *clause[verb + 1 :]])
@@ -118,15 +113,15 @@ def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str
     prep, rest, last = clause[0], " ".join(clause[1:]), kind.rpartition(" ")[2]
     whole = f"what is the {kind} {' '.join(clause)}"
     if prep in NEAR:
-        return f"{which} is {prep} {rest}" if " of " in kind or last in _KINDS else ""
+        return f"{which} is {prep} {rest}" if " of " in kind or last in NAMED_KINDS else ""
     if prep == "with":
-        owner = last in _KINDS or " as its " in f" {rest} " or rest.startswith(("the ", "a ", "an "))
+        owner = last in NAMED_KINDS or " as its " in f" {rest} " or rest.startswith(("the ", "a ", "an "))
         return f"{which} has {rest}" if owner else ""
-    if " of " in kind or any(plain(word) in RELATIVE for word in clause):
+    if " of " in kind or any(plain(word) in RELATIVE_PRONOUNS for word in clause):
         return whole
     if not nested and not any(re.match(r"[\"“(]*[A-Z]", word) for word in clause):
         return ""
-    if last in _PERSONS and (prep == "behind" or rest.startswith("charge of ")):
+    if last in PERSON_NOUNS and (prep == "behind" or rest.startswith("charge of ")):
         return f"who is {' '.join(clause)}"
     if is_role(kind) and (prep != "in" or any(map(is_ranking, kind.split()))):
         return whole.replace("what", "who", 1)
@@ -135,7 +130,7 @@ def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str
 
 def is_person(kind: str) -> bool:
     """Return whether a noun means a person."""
-    return kind in _PERSONS or is_role(kind)
+    return kind in PERSON_NOUNS or is_role(kind)
 
 
 def is_role(kind: str) -> bool:
@@ -161,7 +156,7 @@ def _known(kind: str) -> str:
 
 def is_kind(kind: str) -> bool:
     """Return whether a noun names a kind of thing that has a proper name, such as a place, a group or a work."""
-    return kind.rpartition(" ")[2] in _KINDS
+    return kind.rpartition(" ")[2] in NAMED_KINDS
 
 
 def tells_relation(kind: str) -> bool:
@@ -198,7 +193,7 @@ def _is_reduced(clause: list[str], at: int) -> bool:
     )
 
 
-def _inverted(lead: str, clause: list[str]) -> str:
+def inverted(lead: str, clause: list[str]) -> str:
     """Return a clause as a question; empty if the clause's verb is not recognised.
 
     For example, "in which city" and "Alpha worked until 1900" give "in which city did Alpha work until 1900".
@@ -207,20 +202,29 @@ def _inverted(lead: str, clause: list[str]) -> str:
         lead: Beginning of the question.
         clause: Words of the clause, its subject first.
     """
+    if _is_coordinated(clause):
+        return ""
     for at in range(1, len(clause)):
         word, before = plain(clause[at]), plain(clause[at - 1])
-        if starts_name(clause[at]) or before in PREPOSITIONS | DETERMINERS | RELATIVE or word in ADVERBS:
+        if starts_name(clause[at]) or before in PREPOSITIONS | DETERMINERS | RELATIVE_PRONOUNS or word in ADVERBS:
             continue
         subject, rest = " ".join(clause[:at]), " ".join(clause[at + 1 :])
         if is_participle(word) and _is_reduced(clause, at):
             continue  # "the team owned by Alpha | plays": the verb follows
-        if word in AUXILIARY:
+        if word in AUXILIARIES:
             return f"{lead} {word} {subject} {rest}"
         if is_past(word) or is_present(word):
             return f"{lead} {'did' if is_past(word) else 'does'} {subject} {base_of(word)} {rest}"
-        if is_base(word) and before.endswith("s") and not owns(clause[at - 1]):
+        if is_base(word) and before.endswith("s") and not is_possessive(clause[at - 1]):
             return f"{lead} do {subject} {word} {rest}"
     return ""
+
+
+def _is_coordinated(clause: list[str]) -> bool:
+    """Return whether a clause is two clauses with subjects of their own: "Alpha died and Beta was born"."""
+    joint = clause.index("and") if "and" in clause[1:-2] else 0
+    finite = [is_finite(plain(word)) for word in clause]
+    return starts_name(clause[joint + 1]) and any(finite[:joint]) and any(finite[joint + 2 :]) if joint else False
 
 
 def has_pronoun(clause: list[str]) -> bool:

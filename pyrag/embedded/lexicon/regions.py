@@ -1,20 +1,8 @@
-"""Closed word lists of the embedded engine: countries and their adjectives, states, months, numbers, roles.
-
-The lists hold facts about the English language. No list answers a question by itself.
-"""
+"""Names of regions: countries with their adjectives, states and continents."""
 
 from __future__ import annotations
 
-
-def words(text: str) -> frozenset[str]:
-    """Return the set of words in a text."""
-    return frozenset(text.split())
-
-
-def names_of(text: str) -> frozenset[str]:
-    """Return the set of names in a text that separates them by "; "."""
-    return frozenset(" ".join(text.split()).split("; "))
-
+from pyrag.embedded.lexicon import names_of
 
 _COUNTRIES = """
 Afghanistan:Afghan;Albania:Albanian;Algeria:Algerian;Andorra:Andorran;Angola:Angolan;Argentina:Argentine|Argentinian;
@@ -87,35 +75,3 @@ STATES = names_of("""
     Gerais; Bahia; Paraná
 """)
 CONTINENTS = names_of("Africa; Antarctica; Asia; Europe; North America; South America; Oceania; Central America")
-MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-SHORT_MONTHS = r"Jan\.?|Feb\.?|Mar\.?|Apr\.?|Jun\.?|Jul\.?|Aug\.?|Sept?\.?|Oct\.?|Nov\.?|Dec\.?"
-NUMBER_WORDS = words("""
-    zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-    eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion
-    trillion dozen half once twice
-""")
-PARTICLES = words("""
-    of the de la le les du des da do dos di del della van von der den ter ten und y e al el bin ibn ben af av zu à
-    and
-""")
-HONORIFICS = words("""
-    hon mr mrs ms dr sir lord lady dame prof professor saint st king queen prince princess president emperor pope
-    duke count countess captain general colonel reverend rev baron baroness
-""")
-ROLES = words("""
-    director directors filmmaker filmmakers producer producers actor actors actress actresses singer singers
-    songwriter composer composers musician musicians rapper band duo group author authors writer writers novelist
-    poet playwright artist artists painter architect screenwriter dj entertainer star politician businessman
-    businesswoman entrepreneur lawyer journalist footballer player coach designer model dancer choreographer
-    comedian guitarist drummer pianist conductor theologian philosopher scientist historian pastor bishop officer
-    general admiral engineer professor brother brothers sisters sister wife husband son daughter father mother ruler
-    emperor king queen president minister executive manager critic explorer soldier teacher physician doctor
-    inventor industrialist financier banker merchant millionaire billionaire stockbroker rappers bands musicians
-    photographer broadcaster presenter activist philanthropist socialite aristocrat nobleman prophet sultan shah
-    noble magnate cricketer wrestler boxer heiress prince princess team side
-""")
-DROPPED_TITLES = words("""
-    hon sultan lady sir dame margravine president senator captain general dr mr mrs ms rev colonel major first film
-    supreme leader lieutenant prof professor
-""")
-FAMILY_FEMALE = frozenset(("wife", "daughter", "mother", "sister", "niece", "aunt", "queen", "actress", "princess"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon.word_classes import AUXILIARIES
 
 # base, past, participle (where it differs from the past)
 _IRREGULAR = """
@@ -25,6 +26,8 @@ win won;withdraw withdrew withdrawn;write wrote written
 """
 _ROWS = [row.split() for row in " ".join(_IRREGULAR.split()).split(";")]
 _BASE_OF = {form: row[0] for row in _ROWS for form in row[1:]}
+_PAST_OF = {row[-1]: row[1] for row in _ROWS}
+_PARTICIPLE_OF = {row[0]: row[-1] for row in _ROWS}
 _PASTS = frozenset(row[1] for row in _ROWS)
 _PARTICIPLES = frozenset(row[-1] for row in _ROWS)
 # Verbs whose base form may follow a description: "did [the firm that …] merge with"
@@ -71,8 +74,14 @@ _REGULAR = words(
     " narrate script skate front anchor pen direct edit manufacture inspire employ educate headline film star chronicle"
 )
 _BASES = _REGULAR | frozenset(row[0] for row in _ROWS) | {"do"}
+FOUNDED = words("""
+    formed founded established created started built opened launched incorporated constituted organised organized begun
+    began completed
+""")  # forms of verbs that begin the life of an organisation or building
 # Words in "-ed" that are not past forms
-_NO_PASTS = words("red bed shed seed speed need breed bleed hundred sacred kindred creed reed deed embed indeed")
+_NO_PASTS = _BASES | words(
+    "red bed shed seed speed breed bleed hundred sacred kindred creed reed deed embed indeed proceed"
+)
 
 
 def is_past(word: str) -> bool:
@@ -97,6 +106,11 @@ def is_present(word: str) -> bool:
     )
 
 
+def is_finite(word: str) -> bool:
+    """Return whether a word may be a finite verb: an auxiliary, a past form or the third person of a known verb."""
+    return word in AUXILIARIES or is_past(word) or is_present(word)
+
+
 def base_of(verb: str) -> str:
     """Return the base form of a verb, as "did" needs it; empty if the spelling does not show it."""
     if verb in _BASE_OF:
@@ -115,6 +129,16 @@ def base_of(verb: str) -> str:
     if doubled and stem[-1] not in "slfz":
         return doubled
     return verb[:-1] if re.search(r"(?:[vcgsuz]|[^aeiou][au]t|[aeiou]r)$", stem) else stem
+
+
+def past_of(participle: str) -> str:
+    """Return the past form of a verb: "wrote" for "written", and "signed" for "signed"."""
+    return _PAST_OF.get(participle, participle)
+
+
+def participle_of(base: str) -> str:
+    """Return the past participle of a verb by its base form: "written" for "write", and "signed" for "sign"."""
+    return _PARTICIPLE_OF.get(base) or (f"{base}d" if base.endswith("e") else f"{base}ed")
 
 
 def present_of(gerund: str) -> str:

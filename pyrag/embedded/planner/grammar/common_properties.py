@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 
-from pyrag.embedded.lexicon import words
+from pyrag.embedded.lexicon import any_of, words
+from pyrag.embedded.lexicon.things import PERFORMER_KINDS, PLACE_KINDS, WORK_KINDS
+from pyrag.embedded.lexicon.word_classes import BE, DO, HAVE, OPENING_AUXILIARY
 from pyrag.embedded.planner.grammar.compare import MAKER, MAKERS, each, option, with_kind
 from pyrag.embedded.planner.grammar.pair import split_pair
 from pyrag.embedded.planner.grammar.phrase import compose, parse_phrase
 from pyrag.embedded.planner.meaning import Entity, Gather, Meaning, Node, RelationStep, Same, Shared
-from pyrag.embedded.planner.wording import PLACE_KINDS, free_step
+from pyrag.embedded.planner.wording import free_step
 from pyrag.embedded.relations.table import BY_NAME, BY_NOUN, RELATIONS
+from pyrag.embedded.words import singular
 
-_YES_NO = re.compile(r"(?P<verb>are|is|was|were|do|does|did|have|has) (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
-_LINKS = "|".join(
-    sorted(
-        words(
-            "are is were was have has had share shares shared hold holding come came comes die died born originate"
-            " originated "
-            "located situated released made produced published founded formed buried work worked play played graduate "
-            "graduated from of in on at by with a native based to belong both also hail attend attended study"
-            " studied go goes "
-            "went first directed written composed performed sung created designed set filmed"
-        ),
-        key=len,
-        reverse=True,
-    )
+_YES_NO = re.compile(rf"(?P<verb>{any_of(BE | DO | HAVE)}) (?P<rest>.+)", re.IGNORECASE | re.DOTALL)
+_LINKS = any_of(
+    BE
+    | HAVE
+    | words("""
+        share shares shared hold holding come came comes die died born originate originated located situated released
+        made produced published founded formed buried work worked play played graduate graduated from of in on at by
+        with a native based to belong both also hail attend attended study studied go goes went first directed written
+        composed performed sung created designed set filmed
+    """)
 )
 _SAME = re.compile(  # the words from two names to "the same NOUN"
     rf"(?:,? |^)(?:both |each )?(?:(?:who |that )?(?:{_LINKS}|(?!{MAKERS}|film|movie|song|album|band)[a-z]{{4,}}s) )*"
@@ -47,7 +46,7 @@ _PROPERTIES = {
     "birthplace": "place of birth", "profession": "occupation", "occupation": "occupation", "job": "occupation",
     "day": "day", "year": "year", "date": "day", "age": "year", "decade": "year",
 }  # fmt: skip
-_WORKS = {"film", "movie", "song", "album", "show", "series", "single", "band", "group"}
+_WORKS = WORK_KINDS | PERFORMER_KINDS
 
 
 def parse_same(question: str) -> Meaning | None:
@@ -80,15 +79,10 @@ def _subjects(text: str) -> tuple[str, str, str]:
             maker, kind, text = both["maker"], both["kind"] or "", rest
     text = re.sub(r"^(?:both|the two)\b:? ?", "", text.strip())
     if plural := re.match(r"(?:the |both )*(?P<kind>[a-z]+(?: [a-z]+)?)s[:,]? (?=[^a-z\s]|the )", text):
-        kind, text = _singular(plural["kind"] + "s"), text[plural.end() :]
+        kind, text = singular(plural["kind"] + "s"), text[plural.end() :]
     elif after := re.search(r" (?P<kind>film|movie|song|album|band)s$", text):
         kind, text = after["kind"], text[: after.start()]
     return text.strip(" ,:"), maker, kind
-
-
-def _singular(plural: str) -> str:
-    """Return a noun in the singular."""
-    return plural[:-3] + "y" if plural.endswith("ies") and plural != "series" else plural.removesuffix("s")
 
 
 def _nodes(pair: tuple[str, str], kind: str, maker: str) -> tuple[Node, Node] | None:
@@ -228,7 +222,7 @@ _ALIKE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ARE_BOTH = re.compile(
-    r"(?:are|were|is|was|do|did|does|have|has|can) (?:(?P<first>.+?),? (?:both|all|each) .+"
+    rf"{OPENING_AUXILIARY} (?:(?P<first>.+?),? (?:both|all|each) .+"
     r"|(?:both|the two) (?:[a-z]+ )*[a-z]+s?, (?P<second>.+), .+)",
     re.IGNORECASE | re.DOTALL,
 )

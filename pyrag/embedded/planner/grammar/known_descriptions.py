@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 
 from pyrag.embedded.lexicon import words
-from pyrag.embedded.planner.grammar.asked import is_kind, is_person
+from pyrag.embedded.lexicon.verbs import is_participle
+from pyrag.embedded.lexicon.word_classes import ARTICLES, BE, BE_FORM, DO, DO_FORM, OPENING_AUXILIARIES, QUESTION_WORDS
+from pyrag.embedded.planner.grammar.description_questions import is_kind, is_person
 from pyrag.embedded.planner.grammar.names import is_name, starts_name
-from pyrag.embedded.planner.grammar.phrase import is_reduced, parse_phrase
+from pyrag.embedded.planner.grammar.phrase import is_bare_clause, is_reduced, parse_phrase
 from pyrag.embedded.planner.grammar.predicate import PAST_PARTICIPLE
 from pyrag.embedded.planner.meaning import Node, RelationStep
 from pyrag.embedded.relations.table import RELATIONS
+from pyrag.embedded.words import is_possessive
 
 _MAX_WORDS = 60  # of a question
 
@@ -40,7 +43,7 @@ def embed(text: str, *, strict: bool = True) -> tuple[str, tuple[Node, ...]]:
             continue
         node, end = description
         tail = re.search(r"[,;:]+$", words[end - 1])
-        asks = end < len(words) and words[end] in _QUESTION_WORDS
+        asks = end < len(words) and words[end] in QUESTION_WORDS
         keep = tail and (tail[0] != "," or "," in " ".join(words[:at]) or asks)  # else it separates subject and verb
         parts.append(f"{{{len(args)}}}{tail[0] if tail and keep else ''}")
         args.append(node)
@@ -65,14 +68,11 @@ def _may_start(words: list[str], at: int) -> bool:
     return at > 0 and not word[:1].islower()
 
 
-_QUESTION_WORDS = words("who whom what which when where why how")
 _FIRST_WORDS = frozenset(noun.split()[0] for relation in RELATIONS for noun in relation.nouns)
 _BEFORE_NOUN = words("is was are were did does do of in by for to at with from on and has had")
 _BEFORE_INDEFINITE = words("by of from featuring starring did does do")
-_IDENTITY = re.compile(r"(?:who|what) (?:is|was|are|were)", re.IGNORECASE)
+_IDENTITY = re.compile(rf"(?:who|what) {BE_FORM}", re.IGNORECASE)
 _SOME_OF = ("one of", "some of", "which of", "two of", "many of", "any of")
-_DO = words("did does do")
-_AUXILIARY = words("did does do is was are were has have had will can could would should")
 
 
 def _longest_at(words: list[str], at: int, strict: bool) -> tuple[RelationStep, int] | None:
@@ -106,7 +106,7 @@ def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
     """
     before = words[at - 1].lower() if at else ""
     if end == len(words):  # unless the question's own verb is still missing
-        return at > 0 and before not in _DO and not (before in _AUXILIARY and not strict)
+        return at > 0 and before not in DO and not (before in OPENING_AUXILIARIES and not strict)
     goes_on = words[end] == "of" or _inside_name(words, end) or _has_object(words, end) or _goes_on(words, at, end)
     return not goes_on and _may_end(words[end - 1], words[end])
 
@@ -124,7 +124,8 @@ def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
     if phrase.startswith(("a ", "an ")) and not re.search(r" [^a-z\s]", phrase):
         return False  # "a man who sings" is nobody in particular
     # In "Where is the stone found in Alpha", the verb is the question's own.
-    return _VERB_LIKE.match(" ".join(after)) is not None or not is_reduced(phrase) or not _lacks_verb(before)
+    is_verbal = is_reduced(phrase) or ("".join(before[-1:]) in BE and is_bare_clause(phrase))
+    return is_participle("".join(after[:1])) or not is_verbal or not _lacks_verb(before)
 
 
 def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
@@ -137,7 +138,7 @@ def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> b
         return not strict or _ends_in_noun(words, before)
     if _BETWEEN_COMMAS.fullmatch(phrase):
         return True
-    return words[end] in _FINITE and before not in _AUXILIARY and _CLAUSE.match(phrase) is not None
+    return words[end] in OPENING_AUXILIARIES and before not in OPENING_AUXILIARIES and _CLAUSE.match(phrase) is not None
 
 
 _BETWEEN_COMMAS = re.compile(r"[^,]+, (?:who|which|whose) [^,]+,")
@@ -147,12 +148,12 @@ _CLAUSE = re.compile(r"(?:the|that|an?) (?:[\w.'-]+ ){1,5}?(?:(?:who|that|which)
 def _ends_in_noun(words: list[str], before: str) -> bool:
     """Return whether the last word belongs to the name before it, as in "by the truce that ended the Iran-Iraq war"."""
     return (
-        before not in _AUXILIARY
+        before not in OPENING_AUXILIARIES
         and len(words) > 1
         and words[-2][:1].isupper()
-        and words[-2][-2:] not in ("'s", "s'")
+        and not is_possessive(words[-2])
         and words[-1].islower()
-        and not _VERB_LIKE.match(words[-1])
+        and not is_participle(words[-1])
     )
 
 
@@ -163,16 +164,14 @@ def _lacks_verb(before: list[str]) -> bool:
     return waiting is not None and (not waiting["subject"] or not _COPULA.match(start))
 
 
-_COPULA = re.compile(r"how [a-z]+ (?:is|was|are|were)|(?:who|what) (?:is|was|are|were) .+", re.IGNORECASE)
-_WAITING = re.compile(
-    rf"\b(?:is|was|are|were)(?P<subject>(?: (?!(?:did|does|do|is|was|are|were|{PAST_PARTICIPLE})\b)[^\s,]+)*)$"
-)
+_COPULA = re.compile(rf"how [a-z]+ {BE_FORM}|(?:who|what) {BE_FORM} .+", re.IGNORECASE)
+_WAITING = re.compile(rf"\b{BE_FORM}(?P<subject>(?: (?!(?:{DO_FORM}|{BE_FORM}|{PAST_PARTICIPLE})\b)[^\s,]+)*)$")
 
 
 def _has_object(words: list[str], end: int) -> bool:
     """Return whether the word before a position is a preposition whose object follows: "is located in | the city"."""
     return words[end - 1] in ("in", "on", "at", "to", "by", "for") and (
-        words[end] in ("the", "a", "an") or not words[end][:1].islower()
+        words[end] in ARTICLES or not words[end][:1].islower()
     )
 
 
@@ -187,7 +186,7 @@ def _goes_on(words: list[str], at: int, end: int) -> bool:
     if not (word.isalpha() and word.islower()) or word in _JOINING:
         return False
     if (
-        last.endswith(("'s", "’s"))
+        is_possessive(last)
         or (last.isdigit() and words[end - 2] == "the")
         or word in _FIRST_WORDS
         or re.search(r"(?:er|or|ist|ian)$", word)
@@ -196,7 +195,7 @@ def _goes_on(words: list[str], at: int, end: int) -> bool:
     if end + 1 == len(words) and _ends_in_noun(words, words[at - 1].lower()):
         return True
     followed = end + 1 < len(words) and words[end + 1][:1].isupper()
-    return followed and words[at - 1].lower() not in _AUXILIARY and not re.search(r"(?:ed|s|ing|en)$", word)
+    return followed and words[at - 1].lower() not in OPENING_AUXILIARIES and not re.search(r"(?:ed|s|ing|en)$", word)
 
 
 _JOINING = words(
@@ -214,15 +213,13 @@ def _may_end(word: str, after: str) -> bool:
     """
     return (
         word.endswith(",")
-        or after in _FINITE
+        or after in OPENING_AUXILIARIES
         or is_name(word.strip(",;:"))
         or word.rstrip(",;:") in _ENDS
         or bool(re.search(r"(?:ed|[)\"”'])[;:]?$", word))
     )
 
 
-_VERB_LIKE = re.compile(r"(?:[a-z]+ed|born|made|built|held|set|shot|found|sold|won)\b")
-_FINITE = words("is was are were has had have did does do will can could would")
 _ENDS = words(
     "from in of for at by on born died is was located birth death father mother wife husband spouse son daughter"
     " child brother "
