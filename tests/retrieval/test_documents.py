@@ -127,7 +127,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     assert "does not exist: check the path" in complaint(tmp_path / "no.txt")
     assert "of a kind that pyrag does not read: convert" in complaint(write(tmp_path / "x.exe", "x"))
     assert "neither a file nor a folder" in complaint(tmp_path / "pipe.txt")
-    assert "holds no file to read" in complaint(tmp_path / "empty")
+    assert "holds no file to read: name" in complaint(tmp_path / "empty")
     assert "no passage was found" in complaint(write(tmp_path / "blank.txt", "\n \n"))
     assert "no files were given" in complaint()
 

@@ -133,6 +133,16 @@ def test_a_build_killed_at_the_switch_leaves_no_obstacle(tmp_path: Path) -> None
     assert [one.name for one in tmp_path.iterdir()].count(".ix.building") == 0
 
 
+def test_an_update_removes_what_a_killed_first_build_left(tmp_path: Path) -> None:
+    folder, index = records(tmp_path / "n", 2, 5), tmp_path / "ix"
+    update_index([folder], index)
+    stale = tmp_path / ".ix.building"
+    (stale / "done-3").mkdir(parents=True)
+    (stale / "lock").touch()
+    update_index([folder], index)
+    assert not stale.exists()
+
+
 def test_an_interrupted_build_keeps_its_checkpoint(tmp_path: Path) -> None:
     folder, index = big_corpus(tmp_path / "n", 1), tmp_path / "ix"
     seen: list[int] = []

@@ -11,11 +11,15 @@ import pytest
 
 from pyrag.retrieval.documents.encodings import detected_encoding
 from pyrag.retrieval.documents.find import find_documents
+from pyrag.retrieval.documents.formats.headings import headed
 from pyrag.retrieval.documents.formats.html import html_markdown
+from pyrag.retrieval.documents.formats.office import left_out
 from pyrag.retrieval.documents.model import OFFICE
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
 from pyrag.retrieval.documents.unpack import opened
 from pyrag.trace.model import Passage
+
+LONG = "the disk of the second worker in the hall is full to the last block"
 
 
 def read(path: Path, content: str | bytes, encoding: str = "") -> tuple[list[Passage], list[str]]:
@@ -80,6 +84,13 @@ def test_entities_and_places(tmp_path: Path) -> None:
         ("a) soup\nb) pie", 2),
         ("· soup\n· pie", 2),
         ("One line\nand its rest.", 1),
+        (f"2025-05-01 12:01:00,123 ERROR {LONG}\n2025-05-01 12:02:00,7 INFO {LONG}\n2025-05-02 {LONG}", 3),
+        (f"[12.03.24, 14:05:11] Ann: {LONG}\n[12.03.24, 14:06:40] Bo: {LONG}", 2),
+        (f"May  3 12:03:00 host sshd: {LONG}\nMay 13 12:03:07 host cron: {LONG}", 2),
+        (f"10.0.0.7 - - [10/Oct/2024] {LONG}\n10.0.0.8 - - [10/Oct/2024] {LONG}", 2),
+        (f"[w1] {LONG}\n[w2] {LONG}", 2),
+        (f"① {LONG}\n② {LONG}\n三、{LONG}", 3),
+        (f"ERROR {LONG}\n    at line 3\nWARNING {LONG}", 3),
         ("The lantern of the pier was lit in\n1871 by the keeper Ola Lien, and\nit has burned since.", 1),
     ],
 )
@@ -227,6 +238,92 @@ def test_office_files_are_read(tmp_path: Path) -> None:
     (one,), _ = read(tmp_path / "a.eml", "From: Ada <a@x.example>\nSubject: The key\n\nIt lies under the mat.\n")
     assert "The key" in one.text
     assert "It lies under the mat." in one.text
+    (tmp_path / "a.eml").unlink()
+    (one,), remarks = read(tmp_path / "a.rtf", r"{\rtf1 The key\super 1{\*\footnote Of brass} lies here!\par}")
+    assert (one.text.endswith("lies here!"), remarks) == (True, ["left out: footnotes"])
+
+
+PAGE_TABLE = """<table border=0 align=left>
+<tr><td colspan=5 height=20>Sales of Brek</td></tr>
+<tr><td rowspan=2 align=left>Region</td><td colspan=2 align=left>2024</td><td colspan=2>2025</td></tr>
+<tr><td align=left>Units</td><td>Euro</td><td>Units</td><td>Euro</td></tr>
+<tr><td align=left><a href=x>Nor\n  vik</a></td><td align=right>310</td><td></td><td>287</td><td>3990</td></tr>
+<tr><td align=left><p>Sulby\nBay</p></td><td align=right>95</td><td>12</td><td></td><td>17</td></tr></table>"""
+
+
+def test_tables_of_pages_keep_columns_and_headings() -> None:
+    _, text, _ = html_markdown(PAGE_TABLE.encode(), "a.html")
+    assert [line for line in text.splitlines() if line] == [
+        "Sales of Brek",
+        "| Region | 2024 Units | 2024 Euro | 2025 Units | 2025 Euro |",
+        "| --- | --- | --- | --- | --- |",
+        "| Nor vik | 310 |  | 287 | 3990 |",
+        "| Sulby Bay | 95 | 12 |  | 17 |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "titles", "heading"),
+    [
+        (["T||", "||", "a|b|c", "x|1|2"], ["T"], "a|b|c"),
+        (["||", "a|2024|", "|u|v", "x|1|2"], [], "a|2024 u|2024 v"),
+        (["a|M|", "a|u|v", "x|1|2"], [], "a|M u|M v"),  # merged cells of Word repeat
+        (["|M||N|", "a|u|v|u|v", "x|1|2|3|4"], [], "a|M u|M v|N u|N v"),
+        (["Fruits||", "pear|3|4", "fig|5|6"], [], "Fruits||"),
+        (["Name||Town", "Ann|Smith|Ystad", "Bo|Lie|Moss"], [], "Name||Town"),
+        (["|Mon|Tue", "Art|Math|Art", "Gym|Art|Gym"], [], "|Mon|Tue"),
+        (["only"], [], "only"),
+    ],
+)
+def test_headings_stand_below_titles(rows: list[str], titles: list[str], heading: str) -> None:
+    above, remaining = headed([row.split("|") for row in rows])
+    assert (above, "|".join(remaining[0])) == (titles, heading)
+
+
+def test_a_title_row_of_a_word_table_is_text(tmp_path: Path) -> None:
+    rows = [["Staff of Vik", "", ""], ["Name", "Role", "Wage"], ["Ann", "", "31.50"]]
+    cells = "".join(
+        f"<w:tr>{''.join(f'<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>' for cell in row)}</w:tr>"
+        for row in rows
+    )
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        name = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+        body = f"<w:document xmlns:w='{name}'><w:body><w:tbl>{cells}</w:tbl></w:body></w:document>"
+        archive.writestr("word/document.xml", body)
+    (one,), _ = read(tmp_path / "a.docx", buffer.getvalue())
+    assert one.text.splitlines()[:2] == ["Staff of Vik", "| Name | Role | Wage |"]
+
+
+SHEET = """<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>
+<row r="1"><c r="A1" t="inlineStr"><is><t>Part</t></is></c><c r="B1" t="inlineStr"><is><t>Mass</t></is></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><t>Nut</t></is></c><c r="B2"><f>1+1</f><v></v></c></row>
+<row r="3"><c r="A3" t="inlineStr"><is><t>Cog</t></is></c><c r="B3"><f>1+2</f><v>3</v></c></row>
+</sheetData></worksheet>"""
+
+
+def omissions(tmp_path: Path, name: str, parts: dict[str, str]) -> set[str]:
+    """Return what the reader of office files leaves out of a packed document."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for part, text in parts.items():
+            archive.writestr(part, text)
+    (tmp_path / name).write_bytes(buffer.getvalue())
+    (document,) = find_documents([tmp_path / name])
+    with opened(document) as file:
+        return left_out(file, buffer.getvalue())
+
+
+def test_what_office_files_leave_out_is_named(tmp_path: Path) -> None:
+    header = "<style:header><text:p>Head</text:p></style:header>"
+    deletion = "<text:tracked-changes><text:deletion><text:p>x</text:p></text:deletion></text:tracked-changes>"
+    assert omissions(tmp_path, "a.odt", {"styles.xml": header, "content.xml": deletion}) == {
+        "page headers and footers",
+        "text that was deleted with changes tracked",
+    }
+    assert omissions(tmp_path, "b.odt", {"styles.xml": "<style:header><text:p/></style:header>"}) == set()
+    (remark,) = omissions(tmp_path, "a.xlsx", {"xl/worksheets/sheet1.xml": SHEET})
+    assert remark.startswith("1 formulas without a stored result")
 
 
 @pytest.mark.parametrize("suffix", OFFICE)

@@ -24,10 +24,15 @@ _WORD = re.compile(r"\S+")
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});|\\[#>*_+\-`~=<]")
 _MARKED = re.compile(
     r"\s*(?:[-*+•|>–—·‣▪▫◦●○■□☐☑☒✓✔✗➢➤►→]|\d+(?:\.\d+)*[.)]|\(?[A-Za-z][.)]|\(?[ivxIVX]{1,5}[.)]|\(\d+\)|§\s?\d+)\s"
-    r"|\s{4}|\||[-=+|:]{3,}$"
+    r"|\s{4}|\||[-=+|:]{3,}$|\s*(?:[①-⑳]|(?:\d+|[一二三四五六七八九十]+)、|[（(][一二三四五六七八九十\d]+[）)])"
 )
 _COLUMNS = re.compile(r"\S(?:\s{2,}|\t)\S|\s\|\s")
 _RECORD = re.compile(r"\s*[^\W\d_][^:.!?]{0,40}:(?:\s|$)")
+_STAMPED = re.compile(  # lines of logs and chats, which begin with a date, a time, an address or a level
+    r"\s*[\[(<]?(?:\d{4}[-/.]\d{1,2}[-/.]\d|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b|\d{1,2}:\d{2}\b"
+    r"|[A-Z][a-z]{2},?\s+(?:[A-Z][a-z]{2}\s+)?\d{1,2}\s|(?:\d{1,3}\.){3}\d{1,3}\b"
+    r"|[^\[\]()<>]{1,40}\]\s|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b)"
+)
 _CONTINUES = re.compile(rf"\s*(?:[a-zß-öø-ÿа-яα-ω]|[{UNSPACED}]|[,;)\]])")
 _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
@@ -125,7 +130,8 @@ def _text(lines: Sequence[SourceLine]) -> str:
     others = [line.text.strip() for line, own in zip(lines, keeps, strict=True) if not own]
     is_record = sum(map(bool, map(_RECORD.match, others))) >= max(2, len(others) / 2)
     is_columns = sum(map(bool, map(_COLUMNS.search, others))) >= max(2, len(others) / 2)
-    is_prose = not is_record and not is_columns and _is_prose(others)
+    is_log = sum(map(bool, map(_STAMPED.match, others))) >= max(2, len(others) / 2)
+    is_prose = not is_record and not is_columns and not is_log and _is_prose(others)
     width = max(map(len, others), default=0)
     text = lines[0].decoded.rstrip().strip("\n")
     for before, line, own in zip(lines, lines[1:], keeps[1:], strict=False):

@@ -16,11 +16,15 @@ MAX_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
 TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-PROSE = (".txt", ".text", ".log", ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx")
+PLAIN = (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex")
+PROSE = (*PLAIN, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx")
 SUFFIXES = TABLES + PROSE
 OFFICE = {  # read by the extra `office`
     ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".xls": "application/vnd.ms-excel",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".ipynb": "application/x-ipynb+json",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",

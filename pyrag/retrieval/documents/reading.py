@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyrag._io import plugins
-from pyrag.errors import ConfigError, DataError
+from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.retrieval.documents import prose, records, tables
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats.office import office_markdown
@@ -25,6 +26,7 @@ from pyrag.retrieval.documents.model import (
     MARK,
     MAX_LINE,
     OFFICE,
+    PLAIN,
     TABLES,
     Columns,
     Document,
@@ -37,14 +39,13 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 4  # of the passages made from files; increase it to have unchanged files read again
+VERSION = 5  # of the passages made from files; increase it to have unchanged files read again
+_SHOWN = 10  # kinds in a message
 _READERS = {
     ".jsonl": records.json_lines,
     ".ndjson": records.json_lines,
     ".json": records.json_file,
-    ".txt": prose.plain_text,
-    ".text": prose.plain_text,
-    ".log": prose.plain_text,
+    **dict.fromkeys(PLAIN, prose.plain_text),
     ".md": prose.markdown,
     ".markdown": prose.markdown,
     ".html": prose.html,
@@ -146,8 +147,18 @@ def nothing_found(paths: Iterable[str | Path]) -> DataError:
     return DataError(f"no passage was found in {', '.join(map(str, paths))}: the files are empty, add some text")
 
 
-def no_documents(paths: Iterable[str | Path]) -> DataError:
-    return DataError(f"{next(iter(paths))} holds no file to read: name a folder with files of {KNOWN}")
+def no_documents(paths: Iterable[str | Path], unread: Mapping[str, int] = MappingProxyType({})) -> DataError:
+    """Return the error for folders without a file that is read.
+
+    Args:
+        paths: Files, folders and globs.
+        unread: Numbers of files of other kinds, by kind.
+    """
+    counts = ", ".join(f"{name} {count}" for name, count in sorted(unread.items())[:_SHOWN])
+    others = f", only {counts}" if counts else ""
+    more = f" and {len(unread) - _SHOWN} more kinds" if len(unread) > _SHOWN else ""
+    cure = install_extra("office") if any(kind in OFFICE for kind in unread) else f"name a folder with files of {KNOWN}"
+    return DataError(f"{next(iter(paths))} holds no file to read{others}{more}: {cure}")
 
 
 def _read_all(paths: list[Path], columns: Columns, follow_links: bool) -> Iterator[Placed]:

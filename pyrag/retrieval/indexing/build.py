@@ -41,7 +41,7 @@ class BuildOptions:
     rebuild: bool = False
     check_contents: bool = False
     follow_links: bool = False
-    checkpoint: float = 30.0
+    checkpoint: float = 10.0
     resume: bool = True
 
     def settings(self) -> bytes:

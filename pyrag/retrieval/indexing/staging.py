@@ -96,6 +96,8 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
             lock(descriptor, on_wait)
             if not _is(folder / "lock", descriptor) or folder != _place(target):
                 continue
+            if folder.parent == target:
+                _remove_first(target, on_wait)
             work = StagingDir(folder)
             is_finished = False
             try:
@@ -121,7 +123,26 @@ def _fork(source: Path, target: Path) -> None:
 
 
 def _place(target: Path) -> Path:
-    return target / ".building" if target.is_dir() else target.with_name(f".{target.name}.building")
+    return target / ".building" if target.is_dir() else _first_place(target)
+
+
+def _first_place(target: Path) -> Path:
+    return target.with_name(f".{target.name}.building")
+
+
+def _remove_first(target: Path, on_wait: Callable[[], None]) -> None:
+    """Remove the staging folder of a first build that was killed after it had published the index."""
+    folder = _first_place(target)
+    try:
+        descriptor = os.open(folder / "lock", os.O_RDWR)
+    except OSError:
+        return
+    try:
+        lock(descriptor, on_wait)
+        if _is(folder / "lock", descriptor):
+            _remove(folder)
+    finally:
+        os.close(descriptor)
 
 
 def _link(source: Path, target: Path) -> None:

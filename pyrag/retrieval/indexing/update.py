@@ -147,7 +147,7 @@ class IndexUpdate:
         self._records.notes.put("unread", ((kind, str(count)) for kind, count in unread.items()))
         self._keep_unread(problems, unread, wanted)
         if not has_documents and not wanted.may_be_empty:
-            raise self._nothing(wanted.paths) if problems else no_documents(wanted.paths)
+            raise self._nothing(wanted.paths) if problems else no_documents(wanted.paths, unread)
 
     def _keep_unread(
         self, problems: Sequence[tuple[str, str]], unread: Mapping[str, int], wanted: WantedSources
@@ -253,6 +253,8 @@ class IndexUpdate:
                 raise DataError(self._bad.reasons[0])
             if batch:
                 yield batch
+            if not read:
+                self._source.remarks.append("without any text")
             self._digest = self._source.digest()
             read_as = [f"read as {self._source.encoding}"] if self._source.encoding else []
             self._remark(document.name, [*self._source.remarks, *read_as])

@@ -107,11 +107,20 @@ class PgvectorStore(Store):
         Args:
             passages: Passages to write.
             vectors: Array of float32 of shape (passages, dimension).
+
+        Raises:
+            ConfigError: An earlier version of pyrag made the table, and `create` has not upgraded it.
         """
         rows = [_row(passage, vector) for passage, vector in zip(passages, vectors.tolist(), strict=True)]
         with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
-            for start in range(0, len(rows), _BATCH):
-                cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
+            try:
+                for start in range(0, len(rows), _BATCH):
+                    cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
+            except self._driver.errors.UndefinedColumn as error:
+                raise ConfigError(
+                    f"{self._spec} was made by an earlier version of pyrag: call create() of the store once, which "
+                    "upgrades the table and keeps its passages, then add the passages again"
+                ) from error
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete passages; unknown ids are ignored."""

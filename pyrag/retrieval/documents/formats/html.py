@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
+from pyrag.retrieval.documents.formats.headings import with_headings
 
 _SILENT = frozenset(
     {"title", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"}
@@ -29,6 +30,7 @@ _UNSEEN_INPUTS = frozenset({"hidden", "password", "submit", "reset", "button", "
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _ICONS = {True: "☒", False: "☐"}
 _BLOCKS = ("p", "div", "li", "br", "dd", "dt", "tr", "h1", "h2", "h3", "h4", "h5", "h6")
+_SPACE = re.compile(r"\s+")
 _LINK = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*(?:\([^()]*\))?[^()\s]*)(?: \"[^\"]*\")?\)")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*)(?: \"[^\"]*\")?\)")
 
@@ -69,7 +71,7 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
             f"{name} is no HTML that can be read ({error}): open it in a browser and save it again, or save it as text"
         ) from error
     text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", result.content or ""))
-    return title, text, remarks
+    return title, with_headings(text), remarks
 
 
 def _decoded(data: bytes) -> str:
@@ -109,6 +111,8 @@ def _simplified(tree: Any) -> list[str]:
     for element in list(tree.iter()):
         element.tag = _RENAMED.get(element.tag, element.tag)
         _write_form(element)
+    for table in list(tree.iter("table")):
+        _mark_as_data(table)
     for cell in list(tree.iter("td", "th")):
         _flatten(cell)
     _write_terms(tree)
@@ -159,6 +163,16 @@ def _become_text(element: Any, text: str) -> None:
     element.tag, element.text, element.tail = "span", f" {text} " if text else "", tail
 
 
+def _mark_as_data(table: Any) -> None:
+    """Remove what makes the library take a table for layout, which it writes as a list without columns."""
+    if table.find(".//th") is None and (row := table.find(".//tr")) is not None:
+        for cell in row.findall("td"):
+            cell.tag = "th"
+    for part in table.iter("table", "tr", "td", "th"):
+        for name in set(part.attrib) - {"colspan", "rowspan"}:
+            del part.attrib[name]
+
+
 def _flatten(cell: Any) -> None:
     """Turn a cell into one line: its blocks, and nested tables, become text separated by semicolons."""
     if not any(isinstance(child.tag, str) and child.tag in _BLOCKS for child in cell.iter() if child is not cell):
@@ -170,13 +184,13 @@ def _flatten(cell: Any) -> None:
 
 
 def _pieces(element: Any) -> Iterator[str]:
-    yield element.text or ""
+    yield _SPACE.sub(" ", element.text or "")
     for child in element:
         is_block = child.tag in _BLOCKS
         yield "\n" if is_block else ""
         yield from _pieces(child)
         yield "\n" if is_block else " " if child.tag in ("td", "th") else ""
-        yield child.tail or ""
+        yield _SPACE.sub(" ", child.tail or "")
 
 
 def _write_terms(tree: Any) -> None:

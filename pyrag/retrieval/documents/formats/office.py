@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import zipfile
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
+from pyrag.retrieval.documents.formats.headings import with_headings
 from pyrag.retrieval.documents.model import OFFICE
 from pyrag.retrieval.documents.unpack import Opened
 
@@ -18,6 +21,23 @@ _DROPPED = {
     "xl/comments": "comments",
     "xl/charts/": "charts",
 }
+_SHEETS = (".xlsx", ".xls", ".ods")
+_FORMULA = re.compile(rb"<c\b[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_OPEN_PARTS = (  # of OpenDocument files
+    ("content.xml", re.compile(rb"<text:deletion\b"), "text that was deleted with changes tracked"),
+    (
+        "styles.xml",
+        re.compile(rb"<style:(header|footer)\b[^>]*>(?:(?!</style:\1>).)*?<text:p[^>]*>[^<]", re.DOTALL),
+        "page headers and footers",
+    ),
+)
+_RTF_PARTS = {b"\\shptxt": "text boxes", b"{\\*\\footnote": "footnotes", b"\\annotation": "comments"}
+_RTF_REMARKS = {
+    b"\\nestcell": "tables within tables were joined, so cells may stand in other columns: save it as .docx",
+    b"\\deleted": "text that was deleted with changes tracked may be included: accept the changes",
+}
+_NOTE = re.compile(r"\[\^([^\]\s]+)\](:)?")
+_ESCAPED = re.compile(r"\\([!.()\[\]{}&%$@\"'])")
 _MAX_MEMBERS = 10_000
 _MAX_UNPACKED = 512 << 20  # bytes of all parts of a packed document
 
@@ -38,7 +58,7 @@ def office_markdown(file: Opened) -> str:
     except ImportError:
         missing = f"{document.name} needs a converter that is not installed: {install_extra('office')}"
         raise DataError(missing) from None
-    _check_parts(file, data)
+    omissions = left_out(file, data)
     source = xberg.ExtractInput(
         kind="bytes", bytes=data, filename=f"document{document.kind}", mime_type=OFFICE[document.kind]
     )
@@ -55,20 +75,54 @@ def office_markdown(file: Opened) -> str:
         raise DataError(f"{document.name} cannot be read ({error}): open it and save it again") from error
     if not text.strip():
         raise DataError(f"{document.name} holds no text that can be read: save it as .txt, .docx or .csv")
-    return text
+    marks = list(_NOTE.finditer(text))
+    if {mark[1] for mark in marks if not mark[2]} - {mark[1] for mark in marks if mark[2]}:
+        omissions.add("footnotes")
+    if omissions:
+        file.remarks.append(f"left out: {', '.join(sorted(omissions))}")
+    return with_headings(text) if document.kind in _SHEETS else _unescaped(text)
 
 
-def _check_parts(file: Opened, data: bytes) -> None:
-    """Refuse a packed document that unpacks to too much; add a remark on parts that are left out."""
+def _unescaped(text: str) -> str:
+    """Remove the backslashes that the converter writes before marks which need none, outside of code."""
+    parts = re.split(r"(^```.*?^```|`[^`\n]*`)", text, flags=re.DOTALL | re.MULTILINE)
+    return "".join(part if place % 2 else _ESCAPED.sub(r"\1", part) for place, part in enumerate(parts))
+
+
+def left_out(file: Opened, data: bytes) -> set[str]:
+    """Return the parts of a document that are left out.
+
+    Args:
+        file: The open document.
+        data: Its content.
+
+    Raises:
+        DataError: The document is broken, or unpacks to too much.
+    """
+    if data.startswith(b"{\\rtf"):
+        file.remarks += [remark for mark, remark in _RTF_REMARKS.items() if mark in data]
+        return {words for mark, words in _RTF_PARTS.items() if mark in data}
     if not data.startswith(b"PK"):
-        return
+        return set()
     name = file.document.name
     try:
-        members = zipfile.ZipFile(io.BytesIO(data)).infolist()
+        archive = zipfile.ZipFile(io.BytesIO(data))
+        members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise DataError(f"{name} is broken ({error}): copy or save it again") from error
     if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_UNPACKED:
         raise DataError(f"{name} unpacks to more than {_MAX_UNPACKED >> 20} MiB: split it")
     omissions = {words for member in members for start, words in _DROPPED.items() if member.filename.startswith(start)}
-    if omissions:
-        file.remarks.append(f"left out: {', '.join(sorted(omissions))}")
+    try:
+        return omissions | _inner_omissions(archive, {member.filename for member in members})
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        raise DataError(f"{name} is broken ({error}): copy or save it again") from error
+
+
+def _inner_omissions(archive: zipfile.ZipFile, names: set[str]) -> set[str]:
+    """Return what is left out of the parts of a packed document."""
+    omissions = {words for part, pattern, words in _OPEN_PARTS if part in names and pattern.search(archive.read(part))}
+    sheets = (name for name in names if name.startswith("xl/worksheets/") and name.endswith(".xml"))
+    if formulas := sum(len(_FORMULA.findall(archive.read(sheet))) for sheet in sheets):
+        omissions.add(f"{formulas} formulas without a stored result (open and save it in a spreadsheet program)")
+    return omissions

@@ -14,6 +14,7 @@ from typing import IO
 from xml.etree import ElementTree as ET
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.formats.headings import headed
 from pyrag.retrieval.documents.formats.word_styles import WORD, Numbering, Styles, value_of
 from pyrag.retrieval.documents.unpack import Unpacked
 
@@ -179,6 +180,8 @@ class _WordDocument:
         for element in _found(table, "tr"):
             cells = self._cells(element, rows[-1] if rows else [], "; " if rows else " ", depth)
             rows += [cells] if any(cells) else []
+        titles, rows = headed(rows)
+        yield from (f"{_escaped(title)}\n\n" for title in titles)
         width = max(map(len, rows), default=0)
         for number, row in enumerate(rows):
             yield f"| {' | '.join([*row, *[''] * (width - len(row))])} |\n"
