@@ -59,6 +59,7 @@ def problems(kind: Kind) -> list[str]:
     return _found(kind)[1]
 
 
+@cache
 def load(kind: Kind, name: str) -> Any:
     """Import and return the part that a package adds under a name.
 
@@ -69,11 +70,6 @@ def load(kind: Kind, name: str) -> Any:
     Raises:
         ConfigError: The name is not registered, or the part cannot be loaded, whatever the package's code raised.
     """
-    return _loaded(kind, name)
-
-
-@cache
-def _loaded(kind: Kind, name: str) -> Any:
     entry = _found(kind)[0].get(name)
     if entry is None:
         raise ConfigError(
@@ -142,7 +138,7 @@ def package_of(entry: EntryPoint) -> str:
 
 def forget() -> None:
     """Look for packages again, for tests that install some."""
-    for cached_function in (_loaded, _found, _installed):
+    for cached_function in (load, _found, _installed):
         cached_function.cache_clear()
 
 

@@ -339,9 +339,7 @@ def _reading(parsed: ParsedAnswer, talk: Conversation, note: str = "") -> Readin
 
 
 def make_llm_agents(
-    answer_model: ChatModel,
-    plan_model: ChatModel | None = None,
-    decompose_model: ChatModel | None = None,
+    model: ChatModel,
     *,
     prompts: Prompts | None = None,
     prompts_dir: str | Path | None = None,
@@ -350,16 +348,14 @@ def make_llm_agents(
     count_tokens: CountTokens = about_tokens,
     retries: int = RETRIES,
 ) -> Agents:
-    """Return all agents over language models.
+    """Return all agents over a language model.
 
     Args:
-        answer_model: Model of every role that has no model of its own.
-        plan_model: Model of the Plan agent.
-        decompose_model: Model of the Decompose agent.
+        model: Model of every role.
         prompts: Prompts to use in place of a folder's.
         prompts_dir: Folder of prompts; None for the package's.
         sampling: Parameters of all replies.
-        context_tokens: Context window of `answer_model` in tokens, if known.
+        context_tokens: Context window of the model in tokens, if known.
         count_tokens: Returns the number of tokens of a text.
         retries: Maximum number of further replies after a bad list of sub-queries or a syntax error.
 
@@ -367,34 +363,22 @@ def make_llm_agents(
         ConfigError: The prompts folder lacks a file or a placeholder.
     """
     prompts = prompts or load_prompts(prompts_dir)
-    distinct = {id(model): model for model in (answer_model, plan_model, decompose_model) if model is not None}
-    models = {key: counted(model) for key, model in distinct.items()}  # roles that share a model share its wrapper
-    answer_model = models[id(answer_model)]
-    plan_model = None if plan_model is None else models[id(plan_model)]
-    decompose_model = None if decompose_model is None else models[id(decompose_model)]
-    engine = PromptedEngine(answer_model, prompts, sampling or Sampling(), context_tokens, count_tokens)
-    planner = replace(engine, model=plan_model or answer_model)
-    decomposer = replace(engine, model=decompose_model or answer_model)
+    model = counted(model)
+    engine = PromptedEngine(model, prompts, sampling or Sampling(), context_tokens, count_tokens)
 
     @cache
     def evidence() -> str:
         return prompts.render("answer.evidence.system") + prompts.render("answer.evidence.user")
 
-    answerer = LLMAnswerer(answer_model, prompts, engine.sampling)
-    rewriter = LLMRewriter(answer_model, prompts, engine.sampling)
+    answerer = LLMAnswerer(model, prompts, engine.sampling)
+    rewriter = LLMRewriter(model, prompts, engine.sampling)
     return Agents(
-        name=_name(answer_model, planner.model, decomposer.model),
-        decomposer=LLMDecomposer(decomposer.model, prompts, engine.sampling, retries),
-        planner=LLMPlanner(planner.model, prompts, engine.sampling, retries=retries),
+        name=model.name,
+        decomposer=LLMDecomposer(model, prompts, engine.sampling, retries),
+        planner=LLMPlanner(model, prompts, engine.sampling, retries=retries),
         answerer=WindowedAnswerer(answerer, engine.context_window("Answer", evidence)),
-        writer=LLMWriter(answer_model, prompts, engine.sampling),
+        writer=LLMWriter(model, prompts, engine.sampling),
         rewriter=WindowedRewriter(rewriter, engine.context_window_of("Rewrite", rewriter.template, rewriter.template)),
-        engines=RoleEngines(engine, planner, decomposer, engine),
-        follow_up=LLMFollowUp(answer_model, prompts, engine.sampling, context_tokens, count_tokens),
+        engines=RoleEngines(engine, engine, engine, engine),
+        follow_up=LLMFollowUp(model, prompts, engine.sampling, context_tokens, count_tokens),
     )
-
-
-def _name(answerer: ChatModel, planner: ChatModel, decomposer: ChatModel) -> str:
-    roles = {"plan": planner.name, "decompose": decomposer.name}
-    others = [f"{role}: {name}" for role, name in roles.items() if name != answerer.name]
-    return answerer.name + (f" ({', '.join(others)})" if others else "")

@@ -144,7 +144,7 @@ class Prompts:
         Args:
             template: Name of the template, such as "rewrite".
             values: Texts for its placeholders.
-            optional: Names among `values` that the template may leave out, as folders of earlier versions do.
+            optional: Names among `values` that the template may leave out, as `hera.documents` does.
 
         Raises:
             ConfigError: A file is missing, or its placeholders differ from the names in `values`.

@@ -127,41 +127,6 @@ class Planner(Protocol):
         ...
 
 
-class DraftingPlanner(Planner, Protocol):
-    """Planner that can report a program while it writes it."""
-
-    def drafting(self, on_draft: Callable[[str], None], on_text: Callable[[str], None]) -> Planner:
-        """Return this planner, reporting its programs while it writes them.
-
-        Args:
-            on_draft: Called with the beginning of a program whenever more statements that call primitives are
-                finished.
-            on_text: Called with the lines of a program whenever there are more of them, finished or not.
-        """
-        ...
-
-
-class ToolPlanner(Planner, Protocol):
-    """Planner whose programs may call the caller's own functions."""
-
-    def with_tools(self, tools: str) -> Planner:
-        """Return this planner with the signatures and descriptions of these functions, as text for a prompt."""
-
-
-class TypedPlanner(Planner, Protocol):
-    """Planner whose programs set values of a type."""
-
-    def with_returns(self, wanted: str) -> Planner:
-        """Return this planner with a description of the type of the final value, as text for a prompt."""
-
-
-class SizedPlanner(Planner, Protocol):
-    """Planner that writes the number of passages into its programs."""
-
-    def with_topk(self, topk: int) -> Planner:
-        """Return this planner with another number of passages per search, 1 to 100."""
-
-
 class Answerer(Protocol):
     """Agent that answers queries."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections import UserDict
+from collections.abc import Mapping
 from copy import copy
 from typing import Any
 
@@ -21,32 +22,18 @@ class CommandGroup(TyperGroup):
         self.commands = PackageCommands(self.commands)
 
 
-class PackageCommands(MutableMapping[str, Any]):
+class PackageCommands(UserDict[str, Any]):
     """Commands by name. The command of a package is loaded at its first use."""
 
-    def __init__(self, own: MutableMapping[str, Any]) -> None:
-        names = (*plugins.OWN["commands"], *plugins.names("commands"))
-        self._commands: dict[str, Any] = {**own, **{name: None for name in names if name not in own}}
+    def __init__(self, own: Mapping[str, Any]) -> None:
+        super().__init__(own)
+        for name in (*plugins.OWN["commands"], *plugins.names("commands")):
+            self.data.setdefault(name, None)
 
     def __getitem__(self, name: str) -> Any:
-        if self._commands[name] is None:
-            self._commands[name] = _load(name)
-        return self._commands[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._commands
+        if self.data[name] is None:
+            self.data[name] = _load(name)
+        return self.data[name]
 
 
 def _load(name: str) -> Any:

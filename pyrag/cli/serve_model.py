@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -31,12 +32,12 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
         UsageError: vLLM is not installed.
     """
     from pyrag.llm.clients.local_spec import model_folder
-    from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, serve_line, shown
+    from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, serve_line
 
     serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
     line = serve_line(serving)
     if dry_run:
-        print_json({"line": line, "llm": _specs(serving)}) if as_json else print(shown(line))
+        print_json({"line": line, "llm": _specs(serving)}) if as_json else print(shlex.join(line))
         return
     program = shutil.which(line[0], path=str(Path(sys.executable).parent)) or shutil.which(line[0])
     if program is None:
@@ -46,7 +47,7 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     key = _key(os.environ)
     if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
         tell(f"who can reach {serving.host} can use this model: set PYRAG_API_KEY to a key that it asks for")
-    tell(shown(line))
+    tell(shlex.join(line))
     tell(f"use it with --llm {' or --llm '.join(_specs(serving))}")
     environment = {"VLLM_NO_USAGE_STATS": "1", **os.environ, **({KEY_VARIABLE: key} if key else {})}
     # Replace this process, so that signals and exit codes are vLLM's own.

@@ -13,8 +13,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pyrag.trace.model import Trace
-
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 HOTPOT_WORDS = frozenset({"yes", "no", "noanswer"})
@@ -139,13 +137,6 @@ def contains_gold(prediction: str, golds: Iterable[str]) -> float:
     return float(any(f" {normalise(gold)} " in text for gold in golds if normalise(gold)))
 
 
-def retrieved(trace: Trace) -> list[str]:
-    """Return the ids of all passages that a trace retrieved, in order of first appearance."""
-    ids = [passage for step in trace.steps if step.primitive == "retrieve" for passage in step.passages]
-    ids += [passage for step in trace.steps for attempt in step.attempts for passage in attempt.passages]
-    return list(dict.fromkeys(ids))
-
-
 def support_recall(
     ids: Collection[str], supporting: Sequence[str], alternatives: Mapping[str, Sequence[str]] | None = None
 ) -> float:
@@ -163,26 +154,22 @@ def support_recall(
     return hits / len(supporting)
 
 
-def ndcg(
-    ranked: Sequence[str], supporting: Sequence[str], k: int, alternatives: Mapping[str, Sequence[str]] | None = None
-) -> float:
+def ndcg(ranked: Sequence[str], supporting: Sequence[str], k: int) -> float:
     """Return NDCG@k from 0 to 1; the first hit of each gold passage has relevance 1. 0 without gold passages.
 
     Args:
         ranked: Ids of passages, best first.
         supporting: Ids of the gold passages.
         k: Rank to cut at.
-        alternatives: Ids that also count as a gold passage.
     """
     if not supporting or k <= 0:
         return 0.0
-    remaining = [{gold, *(alternatives or {}).get(gold, ())} for gold in dict.fromkeys(supporting)]
+    remaining = set(supporting)
     ideal = sum(_discount(rank) for rank in range(1, min(k, len(remaining)) + 1))
     gained = 0.0
     for rank, passage in enumerate(ranked[:k], start=1):
-        hit = next((accepted for accepted in remaining if passage in accepted), None)
-        if hit is not None:
-            remaining.remove(hit)
+        if passage in remaining:
+            remaining.remove(passage)
             gained += _discount(rank)
     return min(gained / ideal, 1.0)  # sums in another order may differ in their last bit
 

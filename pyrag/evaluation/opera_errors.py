@@ -31,7 +31,6 @@ SOURCES = {
     "retrieval": (DESPITE_REWRITE, WITHOUT_REWRITE),
     "reasoning": (YES, MISEXTRACTION, NO),
 }
-SOURCE_OF = {line: source for source, lines in SOURCES.items() for line in lines}
 
 
 def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> str:

@@ -21,7 +21,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypeVar
@@ -31,10 +31,9 @@ from pyrag._io.threads import PerLoop
 from pyrag.errors import DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.spending import spending
-from pyrag.llm.wrappers import WrappedChat
+from pyrag.llm.wrappers import Send, WrappedChat
 
 T = TypeVar("T")
-DEFAULT_SAMPLING = Sampling()
 VERSION = 1  # version of the file's form
 BUSY_SECONDS = 10.0  # time to wait for another process that is writing
 _TOUCH_SECONDS = 60  # precision of the time of last use, since a write per read would be expensive
@@ -103,14 +102,10 @@ class ReplyStore:
             row = db.execute("SELECT reply, used FROM replies WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return None
-            reply = _reply(row[0])
-            if reply.cut_off:  # an older version stored those
-                db.execute("DELETE FROM replies WHERE key = ?", (key,))
-                return None
             now = int(time.time())
             if now - row[1] >= _TOUCH_SECONDS:
                 db.execute("UPDATE replies SET used = ? WHERE key = ?", (now, key))
-            return reply
+            return Reply(**{**json.loads(row[0]), "cached": True})
 
         return self._tried(read, None)
 
@@ -267,11 +262,6 @@ def _is_transient(error: sqlite3.OperationalError) -> bool:
     return any(word in str(error) for word in ("locked", "busy", "full", "readonly"))
 
 
-def _reply(text: str) -> Reply:
-    known = json.loads(text)
-    return Reply(**{**known, "cached": True})
-
-
 class CachedChat(WrappedChat):
     """Chat model whose replies are stored. The store works in a thread, so that a slow disk blocks no event loop.
 
@@ -285,15 +275,6 @@ class CachedChat(WrappedChat):
         self.store = store
         self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return the stored reply, or the model's.
-
-        Args:
-            messages: The conversation.
-            sampling: Parameters of the reply.
-        """
-        return await self._stored_or(lambda: self.model.complete(messages, sampling), messages, sampling)
-
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         """Return a reply like `complete`; a stored reply, or one of a model that cannot stream, is shown in one piece.
 
@@ -302,18 +283,14 @@ class CachedChat(WrappedChat):
             sampling: Parameters of the reply.
             on_text: Called with each piece of the text.
         """
-        write = getattr(self.model, "stream", None)
-        if write is not None:
-            reply = await self._stored_or(lambda: write(messages, sampling, on_text), messages, sampling)
-        else:
-            reply = await self.complete(messages, sampling)
-        if reply.cached or write is None:
+        streams = hasattr(self.model, "stream")
+        reply = await (self._stream(messages, sampling, on_text) if streams else self.complete(messages, sampling))
+        if reply.cached or not streams:
             on_text(reply.text)
         return reply
 
-    async def _stored_or(
-        self, ask: Callable[[], Awaitable[Reply]], messages: Sequence[Message], sampling: Sampling
-    ) -> Reply:
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Return the stored reply, or the model's."""
         resolve = getattr(self.model, "resolve", None)
         if resolve:
             await resolve()  # "the first model on offer" may be another one tomorrow
@@ -325,7 +302,7 @@ class CachedChat(WrappedChat):
                 if (spent := spending.get()) is not None:
                     spent.add_cached(stored)
                 return stored
-            reply = await ask()
+            reply = await send(messages, sampling)
             if not reply.cut_off:
                 await asyncio.to_thread(self.store.put, key, replace(reply, note=""))
         return reply

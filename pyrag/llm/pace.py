@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
 
 from pyrag.errors import RetryableServiceError
 from pyrag.llm.context import about_tokens
-from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
-from pyrag.llm.wrappers import WrappedChat
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.wrappers import Send, WrappedChat
 
-DEFAULT_SAMPLING = Sampling()
 _MIN_SECONDS = 0.001
 _SAMPLES = 256  # calls that are kept
 _SLOW = 20.0  # tokens per second; below it, shorter replies help
@@ -53,28 +51,12 @@ class PacedChat(WrappedChat):
         self.samples: deque[CallSample] = deque(maxlen=_SAMPLES)
         self._max_tokens = 0  # maximum reply tokens of the last request
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and time it.
-
-        Args:
-            messages: The conversation.
-            sampling: Parameters of the reply.
-        """
-        return await self._timed(self.model.complete(messages, sampling), sampling, messages)
-
-    def __getattr__(self, name: str) -> Any:
-        attribute = super().__getattr__(name)
-        return self._stream if name == "stream" else attribute
-
-    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        model = cast(StreamingChatModel, self.model)
-        return await self._timed(model.stream(messages, sampling, on_text), sampling, messages)
-
-    async def _timed(self, call: Awaitable[Reply], sampling: Sampling, messages: Sequence[Message]) -> Reply:
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Return a reply and time it."""
         self._max_tokens = sampling.max_tokens
         began, answered = time.perf_counter(), False
         try:
-            reply = await call
+            reply = await send(messages, sampling)
             answered = True
         except RetryableServiceError as error:
             if not (error.timed_out and (speed := self._speed())):

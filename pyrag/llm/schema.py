@@ -17,21 +17,13 @@ from functools import lru_cache
 from typing import Any
 
 from pyrag.errors import PermanentServiceError
+from pyrag.llm import json_schema
 from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.protocol import Reply, Sampling
 
 PATTERNS = "patterns"
 _REFUSES = (400, 404, 415, 422, 500, 501)
 _SPECIAL = ".^$*+?{}[]\\|()"
-_TYPES: Mapping[str, tuple[type, ...]] = {
-    "object": (dict,),
-    "array": (list,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "null": (type(None),),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +127,10 @@ def fits(text: str, schema: Mapping[str, Any]) -> bool:
 
     Args:
         text: The reply.
-        schema: JSON schema; keywords that no agent uses are ignored.
+        schema: JSON schema; see `pyrag.llm.json_schema`.
     """
     try:
-        return _fits(json.loads(text), schema)
+        return json_schema.fits(json.loads(text), schema)
     except (ValueError, RecursionError):
         return False
 
@@ -165,22 +157,3 @@ def _marks_of(pattern: str) -> tuple[tuple[str, bool], ...]:
     marks, gaps = places[::2], [False, *(gap == "+" for gap in places[1::2])]
     known = not any(set(mark) & set(_SPECIAL) for mark in marks)
     return tuple(zip(marks, gaps, strict=True)) if known else ()
-
-
-def _fits(value: Any, schema: Mapping[str, Any]) -> bool:
-    kind = str(schema.get("type", ""))
-    if kind in _TYPES and not (isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)):
-        return False
-    if "enum" in schema and value not in schema["enum"]:
-        return False
-    if isinstance(value, dict):
-        parts = schema.get("properties", {})
-        closed = schema.get("additionalProperties") is False
-        return (
-            all(name in value for name in schema.get("required", ()))
-            and not (closed and value.keys() - parts.keys())
-            and all(_fits(value[name], part) for name, part in parts.items() if name in value)
-        )
-    if isinstance(value, list):
-        return len(value) >= schema.get("minItems", 0) and all(_fits(item, schema.get("items", {})) for item in value)
-    return True

@@ -11,15 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from pyrag.errors import BudgetExceededError, MalformedReplyError, ReplayError, RetryableServiceError, ServiceError
-from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
-from pyrag.llm.wrappers import WrappedChat
+from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
+from pyrag.llm.wrappers import Send, WrappedChat
 from pyrag.trace.model import Usage
 
 T = TypeVar("T")
-DEFAULT_SAMPLING = Sampling()
 
 
 def usage_of(reply: Reply) -> Usage:
@@ -106,22 +105,8 @@ async def sent_after(turn: Awaitable[T]) -> T:
 class CountedChat(WrappedChat):
     """Chat model whose calls are charged to the request in whose context they are made."""
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and count it.
-
-        Args:
-            messages: The conversation.
-            sampling: Parameters of the reply.
-        """
-        return await _counted(lambda: self.model.complete(messages, sampling))
-
-    def __getattr__(self, name: str) -> Any:
-        attribute = super().__getattr__(name)
-        return self._stream if name == "stream" else attribute
-
-    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        model = cast(StreamingChatModel, self.model)
-        return await _counted(lambda: model.stream(messages, sampling, on_text))
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        return await _counted(lambda: send(messages, sampling))
 
 
 def counted(model: ChatModel) -> ChatModel:

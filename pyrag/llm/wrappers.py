@@ -14,12 +14,16 @@ from pyrag.errors import BudgetExceededError, PyRAGError, RetryableServiceError,
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingChatModel
 
 T = TypeVar("T")
+Send = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
 DEFAULT_SAMPLING = Sampling()
 _QUOTED = 300  # characters of a foreign error
 
 
 class WrappedChat:
-    """Base of wrappers, with the name of the model and every attribute that the wrapper does not define itself."""
+    """Base of wrappers, with the name of the model and every attribute that the wrapper does not define itself.
+
+    A wrapper overrides `_reply`, through which whole and streamed replies pass alike.
+    """
 
     def __init__(self, model: ChatModel) -> None:
         self.model = model
@@ -33,30 +37,40 @@ class WrappedChat:
         """Release the model's connections or memory."""
         await self.model.aclose()
 
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the model, such as `offered` or `context_tokens`."""
-        return getattr(self.model, name)
-
-
-class ForeignChat(WrappedChat):
-    """Model of a caller or a package, whose errors of any kind become service errors that name it."""
-
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return the model's reply.
+        """Return one reply.
 
         Args:
             messages: The conversation.
             sampling: Parameters of the reply.
         """
-        return await guarded(self.model.complete(messages, sampling), f"the model {self.name}")
+        return await self._reply(self.model.complete, messages, sampling)
+
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        """Return a reply of the model.
+
+        Args:
+            send: Method of the model that returns a whole or a streamed reply.
+            messages: The conversation.
+            sampling: Parameters of the reply.
+        """
+        return await send(messages, sampling)
 
     def __getattr__(self, name: str) -> Any:
-        attribute = super().__getattr__(name)
+        """Return an attribute of the model, such as `offered`; its `stream` passes through `_reply`."""
+        attribute = getattr(self.model, name)
         return self._stream if name == "stream" else attribute
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
         model = cast(StreamingChatModel, self.model)
-        return await guarded(model.stream(messages, sampling, on_text), f"the model {self.name}")
+        return await self._reply(lambda turns, limits: model.stream(turns, limits, on_text), messages, sampling)
+
+
+class ForeignChat(WrappedChat):
+    """Model of a caller or a package, whose errors of any kind become service errors that name it."""
+
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        return await guarded(send(messages, sampling), f"the model {self.name}")
 
 
 async def guarded(work: Awaitable[T], what: str) -> T:
@@ -95,26 +109,8 @@ def _described(error: Exception) -> str:
 class UnconstrainedChat(WrappedChat):
     """Wrapper that passes requests on without schema and pattern (`structured = false`)."""
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return an unconstrained reply.
-
-        Args:
-            messages: The conversation.
-            sampling: Parameters of the reply.
-        """
-        return await self.model.complete(messages, _unconstrained(sampling))
-
-    def __getattr__(self, name: str) -> Any:
-        attribute = super().__getattr__(name)
-        return self._stream if name == "stream" else attribute
-
-    async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        model = cast(StreamingChatModel, self.model)
-        return await model.stream(messages, _unconstrained(sampling), on_text)
-
-
-def _unconstrained(sampling: Sampling) -> Sampling:
-    return replace(sampling, schema=None, pattern=None)
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        return await send(messages, replace(sampling, schema=None, pattern=None))
 
 
 class Meter:
@@ -157,25 +153,14 @@ class Meter:
 
 
 class MeteredChat(WrappedChat):
-    """Chat model whose calls a meter counts. It has no `stream`, whose calls the meter would miss."""
+    """Chat model whose calls a meter counts."""
 
     def __init__(self, model: ChatModel, meter: Meter) -> None:
         super().__init__(model)
         self.meter = meter
 
-    async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
-        """Return a reply and count it.
-
-        Args:
-            messages: The conversation.
-            sampling: Parameters of the reply.
-        """
+    async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
         self.meter.begin()
-        reply = await self.model.complete(messages, sampling)
+        reply = await send(messages, sampling)
         self.meter.end(messages, reply)
         return reply
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "stream":
-            raise AttributeError(name)
-        return super().__getattr__(name)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from pyrag._io import plugins
-from pyrag.episode.recovery import Recovery
 from pyrag.errors import ConfigError
 from pyrag.methods.agent_counts import AgentCounts, count_agents
 from pyrag.methods.method import Method
@@ -61,11 +60,6 @@ def get_method(name: str) -> Method:
 def variants_of(name: str) -> tuple[str, ...]:
     """Return the variants of a method, default first; most methods have no variants."""
     return _method(name).variants
-
-
-def recovery_of(name: str) -> Recovery:
-    """Return the recovery of unknown steps that a method uses if the settings leave it to the method."""
-    return _method(name.partition(":")[0]).recovery
 
 
 def writes(name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyrag.errors import UsageError, nearest
 from pyrag.evaluation.reports.reported import REPORTED
-from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_method, has_option, model_of
+from pyrag.reproduce.models import MODELS, PAPER_OPTIONS
 from pyrag.reproduce.steps import Command, MeasuredRow, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow
 from pyrag.reproduce.training import TrainingResult, add_training
@@ -62,10 +62,7 @@ class _FullPlan:
         corpora = {corpus: self._corpus(corpus) for corpus in dict.fromkeys(names)}
         for backbone in self.request.models:
             for row in self.table.rows:
-                if reason := lacking(row):
-                    self.draft.skipped[row.name] = reason
-                else:
-                    self._row(row, backbone, corpora)
+                self._row(row, backbone, corpora)
         self.draft.add(self.request.report())
         return self.draft.plan()
 
@@ -122,9 +119,7 @@ class _FullPlan:
             trained = add_training(
                 self.draft, row.training, backbone, self.request, retriever, paper_options(self.table)
             )
-        if not row.method or trained.reason:
-            if trained.reason:
-                self.draft.skipped[row.name] = trained.reason
+        if not row.method:
             return
         engines, services = self._engines(row, backbone, trained)
         for corpus, names in self.table.corpora.items():
@@ -132,7 +127,7 @@ class _FullPlan:
             if not sets:
                 continue
             folder = run_folder(self.request, row, backbone, corpus if len(self.table.corpora) > 1 else "")
-            argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample(row))
+            argv = ("bench", "--data", "data", "--sets", ",".join(sets), "--method", row.method, *self._sample())
             argv += ("--retriever", self.request.retriever, *engines, *self._options(row), *trained.options)
             command = Command(
                 name=folder.replace("/", "-"),
@@ -143,14 +138,11 @@ class _FullPlan:
             self.draft.add(command)
             add_measured_row(self.draft, row, backbone, folder)
 
-    def _sample(self, row: TableRow) -> tuple[str, ...]:
+    def _sample(self) -> tuple[str, ...]:
         limit = self.request.limit or self.table.limit
         return ("--limit", str(limit), "--seed", "0") if limit else ()
 
     def _options(self, row: TableRow) -> tuple[str, ...]:
-        for option, value in PAPER_OPTIONS if self.table.paper == "pyrag" else ():
-            if not has_option(option, value):
-                self.draft.note(f"This version has no {option} {value}: pyrag's own take its place.")
         return (*row.options, *(() if "--prompts" in row.options else paper_options(self.table)))
 
     def _engines(self, row: TableRow, backbone: str, trained: TrainingResult) -> tuple[tuple[str, ...], list[str]]:
@@ -202,19 +194,9 @@ def check_models(table: PaperTable, request: TableRequest) -> None:
             raise UsageError(f"{table.key} has no rows of {name}{hint}: it has {', '.join(table.models)}")
 
 
-def lacking(row: TableRow) -> str:
-    """Return the reason why this version cannot run a row; empty if it can."""
-    if row.method and not has_method(row.method):
-        return f"this version has no method {row.method}"
-    names = (row.model, row.rewrite, "" if "{" in row.plan else row.plan)
-    unknown = [name for name in names if name and not model_of(name).hub]
-    return f"the name of the released checkpoint of {MODELS[unknown[0]].label} is not known here" if unknown else ""
-
-
 def paper_options(table: PaperTable) -> tuple[str, ...]:
-    """Return the options of PyRAG's own prompts and profile, as far as this version has them."""
-    chosen = PAPER_OPTIONS if table.paper == "pyrag" else ()
-    return tuple(word for option, value in chosen if has_option(option, value) for word in (option, value))
+    """Return the options of PyRAG's own prompts and profile; none for tables of other papers."""
+    return PAPER_OPTIONS if table.paper == "pyrag" else ()
 
 
 def run_folder(request: TableRequest, row: TableRow, backbone: str, corpus: str = "") -> str:

@@ -1,14 +1,10 @@
-"""Models of the papers by short name, and checks of what this version supports of the tables' settings."""
+"""Models of the papers by short name, options of PyRAG's own runs, and packaged training configurations."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
-
-from pyrag._io import plugins
-from pyrag.errors import UsageError, nearest
-from pyrag.methods.registry import variants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +12,7 @@ class PaperModel:
     """A model of a paper.
 
     Attributes:
-        hub: Name on the hub; empty if the name of the checkpoint is not known here.
+        hub: Name on the hub.
         label: Name in the papers' tables, as in `pyrag.evaluation.reports.reported`.
         billions: Number of weights, in billions.
         tensor_parallel: Number of GPUs of 80 GB for a copy (PyRAG's paper: 2, and 4 for 72B).
@@ -50,43 +46,12 @@ MODELS = {
     "gpt-4o-mini": PaperModel("gpt-4o-mini", "GPT-4o-mini", 0.0, 0, api=True),
 }
 
-# Options of every run that follows PyRAG's paper, used as far as this version has them.
-PAPER_OPTIONS = (("--prompts", "paper"), ("--profile", "paper-release"))
+# Options of every run that follows PyRAG's paper.
+PAPER_OPTIONS = ("--prompts", "paper", "--profile", "paper-release")
 
 
-def model_of(name: str) -> PaperModel:
-    """Return a model by its short name. Raises `UsageError`, with the nearest known name, if there is none."""
-    if name not in MODELS:
-        raise UsageError(f"there is no model {name!r} in the tables{nearest(name, MODELS)}")
-    return MODELS[name]
-
-
-def has_option(option: str, value: str) -> bool:
-    """Return whether this version knows an option's value.
-
-    Args:
-        option: `--prompts` or `--profile`.
-        value: Name of a packaged prompt set or of a profile.
-    """
-    if option == "--profile":
-        from pyrag.settings import PROFILES
-
-        return value in PROFILES
-    spec = find_spec("pyrag_prompts")
-    return bool(spec and spec.origin) and (Path(str(spec and spec.origin)).parent / value).is_dir()
-
-
-def has_method(name: str) -> bool:
-    """Return whether this version has a method and its variant."""
-    base, _, variant = name.partition(":")
-    return base in plugins.OWN["methods"] and (not variant or variant in variants_of(base))
-
-
-def packaged_config(name: str) -> Path | None:
-    """Return the path of a packaged training configuration; None if this version lacks it."""
-    spec = find_spec("pyrag_rl")
-    if spec is None or spec.origin is None:
-        return None
-    package = Path(spec.origin).parent
-    folders = (package / "configs", package.parent / "configs")
-    return next((folder / f"{name}.yaml" for folder in folders if (folder / f"{name}.yaml").is_file()), None)
+def config_path(name: str) -> Path:
+    """Return the path of a packaged training configuration, in an installation or a checkout."""
+    package = Path(str(files("pyrag_rl")))
+    paths = (folder / "configs" / f"{name}.yaml" for folder in (package, package.parent))
+    return next(path for path in paths if path.is_file())

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pyrag.errors import install_extra
 from pyrag.evaluation.datasets.suite import BUNDLED, BUNDLED_CORPUS
 from pyrag.methods.registry import get_method, writes
-from pyrag.reproduce.full import add_measured_row, check_models, lacking, run_folder
-from pyrag.reproduce.models import has_method
+from pyrag.reproduce.full import add_measured_row, check_models, run_folder
 from pyrag.reproduce.recipes import EVOLVED, RECIPES, Recipe
 from pyrag.reproduce.steps import Command, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import PaperTable, TableRow
@@ -96,9 +95,6 @@ class _TinyPlan:
         self.passages = ("--retriever", self.request.retriever)
 
     def _row(self, row: TableRow, backbone: str) -> None:
-        if row.method and not has_method(row.method):
-            self.draft.skipped[row.name] = lacking(row)
-            return
         learnt = self._learn(row.training, backbone) if row.training else ()
         if not row.method:
             return
@@ -145,10 +141,10 @@ class _TinyPlan:
             argv = ("bench", "--data", "data", "--sets", "practice", "--split", "train", "--method", recipe.run)
             argv += ("--limit", str(_LEARNT), *self.passages, "--llm", "embedded", "--out", f"{out}-run")
             outputs = (f"{out}-run/summary.json",)
-            self._add(Command(name=f"{backbone}-{name}-run", argv=argv, outputs=outputs, services=self.retriever))
+            self.draft.add(Command(name=f"{backbone}-{name}-run", argv=argv, outputs=outputs, services=self.retriever))
         if recipe.gate[0]:
             argv = ("train", "gate", "--data", "data", "--sets", "practice", "--limit", "5")
-            self._add(Command(name="gate-practice", argv=argv, outputs=("data/practice/gate_questions.jsonl",)))
+            self.draft.add(Command(name="gate-practice", argv=argv, outputs=("data/practice/gate_questions.jsonl",)))
         for row_set in recipe.rows:
             if row_set.tasks[0] not in _TASKS:
                 self.draft.skipped[f"{name}-rows-{row_set.file}"] = "bundled questions have no rows of this task"
@@ -164,7 +160,7 @@ class _TinyPlan:
             )
             argv += ("--out", file)
             step = f"{backbone}-{name}-rows-{row_set.file}"
-            self._add(Command(name=step, argv=argv, outputs=(file,), services=self.retriever))
+            self.draft.add(Command(name=step, argv=argv, outputs=(file,), services=self.retriever))
         if recipe.rows:
             self._train(recipe, name, out)
         else:
@@ -193,7 +189,7 @@ class _TinyPlan:
             )
         asks = any(word.startswith("runtime.retriever=") for word in argv)
         services = self.retriever if asks else ()
-        self._add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=services))
+        self.draft.add(Command(name=f"{out.partition('/')[2]}-train", argv=argv, services=services))
 
     def _evolve(self, name: str, backbone: str) -> tuple[str, ...]:
         argv: tuple[str, ...]
@@ -202,7 +198,7 @@ class _TinyPlan:
         argv += ("--out", out, "--topologies", "--llm", "embedded", *self.passages)
         options = tuple(option for option in EVOLVED[name] if option == "--no-library")
         outputs = (f"{out}/prompts", f"{out}/experience.db")
-        self._add(
+        self.draft.add(
             Command(name=f"{backbone}-{name}-evolve", argv=(*argv, *options), outputs=outputs, services=self.retriever)
         )
         self.draft.note("The embedded engine evolves topologies only; its agents have no prompts to learn.")
@@ -211,9 +207,6 @@ class _TinyPlan:
     @staticmethod
     def _sample(sets: tuple[str, ...]) -> tuple[str, ...]:
         return ("--limit", str(_LEARNT)) if sets else ()
-
-    def _add(self, command: Command) -> None:
-        self.draft.add(command)
 
 
 def _without_limit(options: tuple[str, ...]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from pyrag.reproduce.models import MODELS, packaged_config
+from pyrag.reproduce.models import MODELS, config_path
 from pyrag.reproduce.recipes import EVOLVE_QUESTIONS, EVOLVED, RECIPES, Recipe, RowSet
 from pyrag.reproduce.steps import Command, PlanDraft, Service, TableRequest
 
@@ -21,12 +21,10 @@ class TrainingResult:
     Attributes:
         adapters: Name and folder of each agent's adapter; the empty name stands for the engine of all agents.
         options: Further options of `pyrag bench`.
-        reason: Reason why this version cannot train the row; empty if it can.
     """
 
     adapters: dict[str, tuple[str, str]] = field(default_factory=dict)
     options: tuple[str, ...] = ()
-    reason: str = ""
 
 
 def add_training(
@@ -48,8 +46,6 @@ def add_training(
     if name in EVOLVED:
         return _evolved(draft, name, backbone, request, retriever)
     recipe = RECIPES[name]
-    if recipe.gate[0] and packaged_config(recipe.config) is None:
-        return TrainingResult(reason=f"this version has no recipe {recipe.config}")
     before = (
         add_training(draft, recipe.after, backbone, request, retriever, prompts) if recipe.after else TrainingResult()
     )
@@ -188,8 +184,8 @@ class _Training:
 
     def _curriculum(self) -> None:
         argv: tuple[str, ...]
-        config = packaged_config(self.recipe.config)
-        argv = ("train", "curriculum", str(config), "--model", self.model, "--rows", self.rows, *self._prompts)
+        config = str(config_path(self.recipe.config))
+        argv = ("train", "curriculum", config, "--model", self.model, "--rows", self.rows, *self._prompts)
         argv = (*argv, "--out", self.out)
         self.draft.add(
             Command(
@@ -205,13 +201,10 @@ class _Training:
 
     def _single(self) -> None:
         recipe = self.recipe
-        config = packaged_config(recipe.config) if recipe.config else None
-        if recipe.config and config is None:
-            self.draft.note(f"This version has no recipe {recipe.config}: the agent's own settings take its place.")
         before = f"training/{self.backbone}-{recipe.after}"
         data = f"{self.rows}/{recipe.rows[0].file}.parquet" if recipe.rows else f"{before}/{recipe.agent}.parquet"
         argv = ["train", "--agent", recipe.agent, "--algorithm", recipe.algorithm, "--model", self.model]
-        argv += ["--config", str(config)] if config else []
+        argv += ["--config", str(config_path(recipe.config))] if recipe.config else []
         argv += ["--data", data, "--out", self.out]
         services = (self.retriever,) if recipe.agent == "rewrite" else ()
         name = f"{self.backbone}-{self.name}"

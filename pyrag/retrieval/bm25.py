@@ -48,7 +48,6 @@ milliseconds, so it runs in a thread, which costs 0.03 ms."""
 INLINE_TERMS = 500
 """Most terms of a filter with which a search runs in the event loop; so many add 2 ms to it."""
 
-_ANALYZER = "pyrag"  # the whole name in version 1 of indexes; followed by a language since version 2
 _HEAP = 64_000_000  # bytes that tantivy may use before it starts another segment, each of which slows down a search
 _MAX_TIES = 1000
 _PAGE = 20_000
@@ -60,7 +59,7 @@ _StoredWithMetadata = tuple[str, str, str, str, int | None, int | None, dict[str
 
 def analyzer_of(language: str) -> str:
     """Return the name of a language's analyzer, which an index stores."""
-    return f"{_ANALYZER}-{language}"
+    return f"pyrag-{language}"
 
 
 def schema(analyzer: str) -> tantivy.Schema:
@@ -140,7 +139,6 @@ class Bm25Index:
         index.reload()
         self._schema = index.schema
         self._searcher = index.searcher()
-        self._knows_order = analyzer != _ANALYZER
         self.selector = PassageSelector(self._searcher, self._schema)
         self._decoder = msgspec.msgpack.Decoder(_Stored)
         self._decoder_with_metadata = msgspec.msgpack.Decoder(_StoredWithMetadata)
@@ -181,7 +179,7 @@ class Bm25Index:
         self, terms: QueryTerms, topk: int, where: Filter | SelectedPassages | None
     ) -> dict[tuple[int, int], float]:
         """Return a rank by address: the lower, the more of the query's words the passage has in the query's order."""
-        if not self._knows_order or len(terms.sequence) < 2:
+        if len(terms.sequence) < 2:
             return {}
         hits = self._found(self._query(terms, in_order=True), topk, where)
         return {(address.segment_ord, address.doc): -score for score, address in hits}
@@ -235,13 +233,12 @@ class Bm25Index:
             title = tantivy.Query.term_query(self._schema, "title", term, "freq")
             parts.append(tantivy.Query.boost_query(title, TITLE_WEIGHT))
             body = tantivy.Query.term_query(self._schema, "body", term, "freq")
-            if self._knows_order and (own := query.parts.get(term)):
+            if own := query.parts.get(term):
                 body = tantivy.Query.disjunction_max_query([body, self._phrase(own, 1.0)])
             parts.append(body)
-        if self._knows_order:
-            parts += [self._phrase(code, CODE_WEIGHT) for code in query.codes]
-            parts += [self._phrase(quotation, QUOTATION_WEIGHT) for quotation in query.quotations]
-            parts += [self._phrase(pair, PAIR_WEIGHT) for pair in query.pairs]
+        parts += [self._phrase(code, CODE_WEIGHT) for code in query.codes]
+        parts += [self._phrase(quotation, QUOTATION_WEIGHT) for quotation in query.quotations]
+        parts += [self._phrase(pair, PAIR_WEIGHT) for pair in query.pairs]
         if in_order:
             neighbours = dict.fromkeys(pairwise(query.sequence[:MAX_IN_ORDER]))
             parts += [self._phrase(pair, ORDER_WEIGHT) for pair in neighbours]

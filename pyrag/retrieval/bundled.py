@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.trace.model import BUNDLED_CORPUS, Passage, SearchedIndex
 
 if TYPE_CHECKING:
@@ -30,7 +28,7 @@ def _corpus() -> bytes:
     return (files("pyrag") / "data" / "corpus.jsonl").read_bytes()
 
 
-class BundledRetriever(WrappedDocuments):
+class BundledRetriever(WrappingRetriever):
     """Retriever over the bundled corpus."""
 
     name = NAME
@@ -60,19 +58,6 @@ class BundledRetriever(WrappedDocuments):
             where: Filter that passages must pass. None for no filter.
         """
         return await self._retriever.retrieve(query, topk, where)
-
-    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Judge a filter before a search; see `FilterJudge.judge_filter`.
-
-        Args:
-            where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
-        """
-        return await self._retriever.judge_filter(where, within)
-
-    async def fetch(self, ids: Sequence[str]) -> list[Passage]:
-        """Return the passages with these ids that exist."""
-        return await self._retriever.fetch(ids)
 
     async def aclose(self) -> None:
         """Do nothing."""

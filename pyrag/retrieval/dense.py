@@ -10,7 +10,7 @@ While all cores are busy, further queries wait for the next batch. A query's res
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.threads import Stop, cores, in_stoppable_thread, in_thread
@@ -176,24 +176,5 @@ class DenseRetriever(IndexDocuments):
 
 def _passages(hits: list[Hit], known: dict[str, Passage], where: Filter | None) -> list[Passage]:
     ranked = sorted(hits, key=lambda hit: (-hit[1], hit[0]))
-    passages = [_scored(known[key], score) for key, score in ranked if key in known]
+    passages = [replace(known[key], score=score, parts={PART: score}) for key, score in ranked if key in known]
     return passages if where is None else [passage for passage in passages if where.matches(passage.metadata)]
-
-
-_PUT = tuple(getattr(Passage, item.name).__set__ for item in fields(Passage))
-_ID, _TITLE, _TEXT, _SCORE, _SOURCE, _PARTS, _START, _END, _METADATA = _PUT
-
-
-def _scored(passage: Passage, score: float) -> Passage:
-    """Copy a passage with a score, five times faster than `dataclasses.replace`: each query needs about ten copies."""
-    made = object.__new__(Passage)
-    _ID(made, passage.id)
-    _TITLE(made, passage.title)
-    _TEXT(made, passage.text)
-    _SCORE(made, score)
-    _SOURCE(made, passage.source)
-    _PARTS(made, {PART: score})
-    _START(made, passage.start)
-    _END(made, passage.end)
-    _METADATA(made, passage.metadata)
-    return made

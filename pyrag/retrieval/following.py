@@ -7,18 +7,17 @@ import contextlib
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
 
 from pyrag._io.threads import in_own_thread
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.filters.verdict import FilterVerdict
-from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, search, searched_index
+from pyrag.retrieval.protocol import Retriever, search, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 RETRY = 0.5  # seconds before a generation that could not be opened is tried again
@@ -27,7 +26,7 @@ Open = Callable[[], Retriever]
 _Mark = tuple[int, int, int, int]
 
 
-class FollowingRetriever(WrappedDocuments):
+class FollowingRetriever(WrappingRetriever):
     """Retriever over the current generation of a folder. A running search keeps the generation that it began with.
 
     Each search first checks the file that names the generation, with one `stat`, and waits until a new generation is
@@ -85,26 +84,6 @@ class FollowingRetriever(WrappedDocuments):
         async with self.use() as retriever:
             return await search(retriever, query, topk, where)
 
-    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Judge a filter before a search; see `FilterJudge.judge_filter`.
-
-        Args:
-            where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
-        """
-        async with self.use() as retriever:
-            return await filter_verdict(retriever, where, within)
-
-    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages with these ids that exist in the newest generation."""
-        async with self.use() as retriever:
-            return await fetch_passages(retriever, ids)
-
-    @contextlib.asynccontextmanager
-    async def _catalogued(self) -> AsyncIterator[Retriever]:
-        async with self.use() as retriever:
-            yield retriever
-
     @contextlib.asynccontextmanager
     async def use(self) -> AsyncIterator[Retriever]:
         """Keep one generation open, for several searches in the same one."""
@@ -118,6 +97,8 @@ class FollowingRetriever(WrappedDocuments):
             with self._lock:
                 self._used[id(retriever)] -= 1
             await self._close_unused()
+
+    _catalogued = use
 
     async def follow(self) -> None:
         """Open the newest generation if it has changed; wait until it is open."""

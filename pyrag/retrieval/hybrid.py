@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyrag.errors import ConfigError
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.catalogue.protocol import has_catalogue
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.tree import Filter
@@ -33,7 +33,7 @@ class WeightedRetriever:
     weight: float = 1.0
 
 
-class HybridRetriever(WrappedDocuments):
+class HybridRetriever(WrappingRetriever):
     """Retriever over named parts. If a part fails, the query fails, so that incomplete results are never returned."""
 
     def __init__(
@@ -41,18 +41,16 @@ class HybridRetriever(WrappedDocuments):
         parts: Mapping[str, WeightedRetriever],
         name: str = "hybrid",
         *,
-        k: int = K,
         depth: int = DEPTH,
         searched: SearchedIndex | None = None,
     ) -> None:
         self._parts = {key: part for key, part in parts.items() if part.weight > 0}
-        if not self._parts or k < 0 or depth < 1:
-            raise ConfigError("a hybrid retriever needs a part of a weight above 0, k >= 0 and depth >= 1")
+        if not self._parts or depth < 1:
+            raise ConfigError("a hybrid retriever needs a part of a weight above 0 and depth >= 1")
         self._all = [part.retriever for part in parts.values()]
         self.wrapped = tuple(part.retriever for part in self._parts.values())
         self._name = name
         self.searched = searched or SearchedIndex(name, "hybrid")
-        self._k = k
         self._depth = depth
 
     @property
@@ -76,7 +74,7 @@ class HybridRetriever(WrappedDocuments):
         async with asyncio.TaskGroup() as group:
             tasks = {key: group.create_task(_tried(part, query, depth, where)) for key, part in self._parts.items()}
         lists = {key: _raised(task.result()) for key, task in tasks.items()}
-        fused_passages = fuse(lists, {key: part.weight for key, part in self._parts.items()}, self._k)[:topk]
+        fused_passages = fuse(lists, {key: part.weight for key, part in self._parts.items()})[:topk]
         notes = dict.fromkeys(note for passages in lists.values() for note in getattr(passages, "notes", ()))
         return Passages(fused_passages, notes) if notes else fused_passages
 

@@ -34,7 +34,6 @@ from pyrag.retrieval.indexing.sources import (
     IndexSource,
     WantedSources,
     check_dropped,
-    known_sources,
     named_sources,
     wanted_sources,
 )
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from pyrag.retrieval.indexing.update import IndexProgress
 
 FORMAT = 3
-READABLE = (2, FORMAT)  # 2 keeps no metadata
 KINDS = ("bm25", "hybrid", "dense")
 VECTORS = "vectors"
 T = TypeVar("T")
@@ -60,10 +58,10 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
         left_out: Number of files that could not be read.
         bad_records: Number of lines, rows and elements of other files that could not be read.
         sources: Paths that the index was built from, as they were first spelled.
-        places: Real paths of the sources; empty in indexes of versions that did not store them.
+        places: Real paths of the sources.
         excluded: Real paths below the sources that were removed from the index.
         embedder: Spec of the embedder; empty without vectors.
-        language: Language of the words; empty without words, and in indexes of versions that did not store it.
+        language: Language of the words; empty without words.
         detected: Whether the language was detected.
     """
 
@@ -75,7 +73,7 @@ class IndexInfo(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int = 0
     bad_records: int = 0
     sources: tuple[str, ...]
-    places: tuple[str, ...] = ()
+    places: tuple[str, ...]
     excluded: tuple[str, ...] = ()
     created: str
     analysis: int = analysis.VERSION
@@ -177,7 +175,7 @@ def update_index(
 
 def sources_of(info: IndexInfo | None) -> list[IndexSource]:
     """Return the paths that an index was built from."""
-    return known_sources(info.sources, info.places) if info else []
+    return list(map(IndexSource, info.sources, info.places)) if info else []
 
 
 def published(
@@ -287,7 +285,7 @@ def read_info(path: str | Path) -> IndexInfo:
     try:
         data = (folder / MARK).read_bytes()
         made = msgspec.json.decode(data, type=_Versions)
-        if made.format not in READABLE or made.analysis not in analysis.READABLE:
+        if (made.format, made.analysis) != (FORMAT, analysis.VERSION):
             has, reads = f"{made.format}.{made.analysis}", f"{FORMAT}.{analysis.VERSION}"
             raise DataError(f"the index {folder} has version {has} and this pyrag reads version {reads}: {again}")
         info = msgspec.json.decode(data, type=IndexInfo)

@@ -20,13 +20,12 @@ from pyrag._io.hub import unreachable
 from pyrag._io.threads import cores, in_thread
 from pyrag.agents.engine import default_engine
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError, install_extra
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.embedders.onnx import clean, open_session, open_tokenizer
 from pyrag.retrieval.embedders.protocol import passage_text
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.filters.verdict import FilterVerdict
-from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, name_of, passages_of, searched_index
+from pyrag.retrieval.protocol import Retriever, name_of, passages_of, searched_index
 from pyrag.trace.model import Passage, SearchedIndex
 
 Scorer = Callable[[str, Sequence[Passage]], Sequence[float] | Awaitable[Sequence[float]]]
@@ -42,7 +41,7 @@ _MAX_TOKENS = 512  # of query and passage together
 _MAX_WORDS = 200  # of the query, since only the passage is cut to fit
 
 
-class RerankingRetriever(WrappedDocuments):
+class RerankingRetriever(WrappingRetriever):
     """Retriever that requests `depth` passages from `inner` and returns the ones that `scorer` scores highest."""
 
     def __init__(self, inner: Retriever, scorer: Scorer, *, name: str = "rerank", depth: int = DEPTH) -> None:
@@ -103,22 +102,6 @@ class RerankingRetriever(WrappedDocuments):
             message = f"{self._name} gave {len(scores)} scores for {len(passages)} passages: it must give one for each"
             raise ServiceError(message, service=self._name)
         return scores
-
-    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Judge a filter before a search; see `FilterJudge.judge_filter`.
-
-        Args:
-            where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
-        """
-        return await filter_verdict(self._inner, where, within)
-
-    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages with these ids that exist."""
-        return await fetch_passages(self._inner, ids)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:

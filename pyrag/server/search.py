@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from pyrag.errors import PyRAGError
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.checked import Passages
 from pyrag.retrieval.filters.language import filter_of
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.filters.verdict import FilterVerdict
 from pyrag.retrieval.following import FollowingRetriever
 from pyrag.retrieval.index import read_info
-from pyrag.retrieval.protocol import Retriever, fetch_passages, filter_verdict, passages_of, search, searched_index
+from pyrag.retrieval.protocol import Retriever, fetch_passages, passages_of, search, searched_index
 from pyrag.retrieval.search_protocol import AT_ONCE, BadRequestError, read_request, search_all
 from pyrag.server.config import DEFAULT_INDEX, Access, ServerConfig
 from pyrag.server.errors import ApiError
@@ -30,7 +29,7 @@ RETRY_AFTER = 2  # seconds
 _FIRST = "who wrote this"  # searched before any request, to load the models or report what is wrong with them
 
 
-class PublicRetriever(WrappedDocuments):
+class PublicRetriever(WrappingRetriever):
     """Retriever whose passages name their sources without the server's folders.
 
     Args:
@@ -65,15 +64,6 @@ class PublicRetriever(WrappedDocuments):
         passages = await search(self._inner, query, topk, where)
         return Passages(map(self._public, passages), getattr(passages, "notes", ()))
 
-    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what is known about a filter before a search; see `FilterJudge.judge_filter`.
-
-        Args:
-            where: The filter.
-            within: Filter that the passages pass anyway; None for no such filter.
-        """
-        return await filter_verdict(self._inner, where, within)
-
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
         """Return the passages that have these ids; None if the retriever cannot look up ids."""
         passages = await fetch_passages(self._inner, ids)
@@ -90,9 +80,6 @@ class PublicRetriever(WrappedDocuments):
 
     def _public(self, passage: Passage) -> Passage:
         return public_passage(passage, self._roots, self._inner.name)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 def following(

@@ -227,13 +227,6 @@ async def test_faults_of_the_service_pass_unchanged() -> None:
         await agents.answerer.answer("q?", PASSAGES)
 
 
-async def test_each_role_has_its_model() -> None:
-    answer, plan, decompose = (ScriptedChat([], name=name) for name in ("a", "p", "d"))
-    agents = make_llm_agents(answer, plan, decompose)
-    assert agents.name == "a (plan: p, decompose: d)"
-    assert make_llm_agents(answer).name == "a"
-
-
 def test_prompts_folder_is_checked_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no readable file decompose\.system\.txt"):
         make_llm_agents(ScriptedChat([]), prompts_dir=tmp_path)

@@ -9,7 +9,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from pyrag._io.files import write_atomic
@@ -283,18 +282,6 @@ def test_a_failed_replacement_leaves_the_file_alone(tmp_path: Path, monkeypatch:
     with pytest.raises(StorageError, match="No space"):
         write_atomic(tmp_path / "summary.json", b"new")
     assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == {"summary.json": b"old"}
-
-
-def test_rows_of_older_runs_are_read(tmp_path: Path) -> None:
-    row = score("stones", "vanilla", Question("q", 'Is "coin": a word?', ("yes",)), Trace('"coin":', Answer("yes")))
-    encoded = msgspec.json.encode(row)
-    old = encoded.replace(b'"chance_em":', b'"coin":')
-    assert old != encoded
-    config = {"run": {"sets": ["stones"], "methods": ["vanilla"]}, "sessions": [{}]}
-    (tmp_path / "config.json").write_bytes(msgspec.json.encode(config))
-    (tmp_path / "results.jsonl").write_bytes(old + b"\n")
-    assert read_run(tmp_path).rows == (row,), "with the text as it is"
-    assert row.chance_em == 0.5
 
 
 class _Unwritable(dict):  # type: ignore[type-arg]

@@ -15,9 +15,10 @@ from pyrag.errors import (
     ServiceError,
 )
 from pyrag.llm.cache import CachedChat, ReplyStore
+from pyrag.llm.clients.scripted import DEFAULT_SAMPLING
 from pyrag.llm.limiter import ModelGate, endpoint_gate
 from pyrag.llm.protocol import Message, Reply, Sampling
-from pyrag.llm.spending import DEFAULT_SAMPLING, CountedChat, Spending, counted, spending, uncounted
+from pyrag.llm.spending import CountedChat, Spending, counted, spending, uncounted
 from pyrag.llm.wrappers import ForeignChat, UnconstrainedChat
 from pyrag.trace.model import Usage
 

@@ -13,19 +13,21 @@ import pytest
 import typer.main
 from typer.testing import CliRunner
 
+from pyrag.agents.prompts import load_prompts
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
 from pyrag.evaluation.reports.reported import REPORTED
 from pyrag.methods.registry import get_method
 from pyrag.reproduce.catalogue import TABLES, table_of
 from pyrag.reproduce.full import ELSEWHERE, full_plan, source_of
-from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, has_option, packaged_config
+from pyrag.reproduce.models import MODELS, PAPER_OPTIONS, config_path
 from pyrag.reproduce.needs import COUNTS, needs_of
 from pyrag.reproduce.recipes import EVOLVED, RECIPES
 from pyrag.reproduce.report import figure_of
 from pyrag.reproduce.steps import Command, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import PaperTable
 from pyrag.reproduce.tiny import tiny_plan
+from pyrag.settings import PROFILES
 from pyrag_rl.config import load_config
 from pyrag_rl.curriculum.stages import load_curriculum
 
@@ -82,7 +84,7 @@ def test_named_methods_prompts_and_configs_exist(key: str, model: str) -> None:
             for option in ("prompts", "profile"):
                 value = values.get(option)
                 made = {one for other in plan.commands for one in other.outputs}
-                assert value is None or value in made or option == "profile" or has_option("--prompts", value)
+                assert value is None or value in made or option == "profile" or load_prompts(value)
             check_config(command, values)
 
 
@@ -126,20 +128,17 @@ def test_sources_are_rows_of_the_papers(key: str, model: str) -> None:
             assert (source_of(row, model), row.method.partition(":")[0]) in known, row.name
 
 
-def test_recipes_are_packaged_or_awaited() -> None:
-    awaited = {"rag-sft", "opera-sft"}  # of a version to come
-    missing = {one.config for one in RECIPES.values() if one.config and packaged_config(one.config) is None}
-    assert missing <= awaited
+def test_recipes_of_all_rows_are_packaged() -> None:
+    assert all(config_path(recipe.config).is_file() for recipe in RECIPES.values() if recipe.config)
     trained = {row.training for table in TABLES.values() for row in table.rows if row.training}
     assert trained <= RECIPES.keys() | EVOLVED.keys()
 
 
-def test_options_of_the_paper_are_used_once_they_exist() -> None:
+def test_runs_of_pyrag_have_its_papers_options() -> None:
     plan = full_plan(TABLES["pyrag/table2"], TableRequest(table="pyrag/table2", models=("qwen2.5-7b",)))
     words = " ".join(word for command in plan.commands for word in command.argv)
-    for option, value in PAPER_OPTIONS:
-        assert (f"{option} {value}" in words) == has_option(option, value)
-        assert any(f"no {option} {value}" in note for note in plan.notes) != has_option(option, value)
+    assert " ".join(PAPER_OPTIONS) in words
+    assert PAPER_OPTIONS[3] in PROFILES
 
 
 def test_figures_are_those_of_the_paper() -> None:

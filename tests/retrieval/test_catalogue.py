@@ -226,13 +226,3 @@ async def test_stores_read_only_the_opened_document(
     await retriever.aclose()
     assert opened == expected(made([(source, {}) for source in sources]), None)
     assert len(read) == len(sources)
-
-
-@pytest.mark.parametrize("engine", [name for name in ENGINES if "qdrant" in name])
-async def test_points_without_file_open_as_before(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    passages = made([("/data/a.md", {}), ("/data/sub/b.md", {}), ("/data/a.md", {})])
-    monkeypatch.setattr(qdrant, "FILE", "an earlier version wrote no file")
-    retriever = await ENGINES[engine](passages, tmp_path)
-    opened = [passage.id for passage in await document_passages(retriever, "a.md")]
-    await retriever.aclose()
-    assert opened == ["p2", "p0"]

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-import tantivy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyrag.errors import DataError
 from pyrag.retrieval.bm25 import index_of
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.filters.language import parsed
 from pyrag.retrieval.filters.metadata import MAX_FIELDS, MAX_SIZE, MAX_VALUE, metadata_of, value_of_text
 from pyrag.retrieval.index import open_index, update_index
-from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.trace.model import Passage
 
 YAML = """---
@@ -139,41 +137,13 @@ def test_an_update_keeps_and_changes_metadata(tmp_path: Path) -> None:
     assert opened.selector.fields == {"team": 2, "year": 1}
 
 
-def test_an_index_of_before_opens_and_finds_nothing_under_filters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_index_of_another_version_is_built_again(tmp_path: Path) -> None:
     corpus, index = tmp_path / "a.jsonl", tmp_path / "ix"
     write(corpus, {"id": "1", "text": "mill", "team": "ops"})
-    with monkeypatch.context() as before:
-        before.setattr("pyrag.retrieval.indexing.bm25_part.schema", schema_before)
-        before.setattr("pyrag.retrieval.indexing.bm25_part.document", document_before)
-        before.setattr("pyrag.retrieval.indexing.bm25_part.analyzer_of", lambda _: "pyrag")
-        before.setattr("pyrag.retrieval.indexing.build.VERSION", 1)
-        update_index([corpus], index, parts=(Bm25Part(language="english"),))
+    update_index([corpus], index)
     about = json.loads((index / "pyrag-index.json").read_text())
-    (index / "pyrag-index.json").write_text(json.dumps({**about, "format": 2, "analysis": 1, "language": ""}))
-    opened = open_index(index)
-    assert [(one.id, one.metadata) for one in opened.search("mill", 5)] == [("1", {})]
-    assert opened.selector.fields == {}
-    for text in ("team = 'ops'", "not exists team"):
-        assert opened.search("mill", 5, parsed(text)) == []
-        verdict = asyncio.run(opened.selector.judged(parsed(text), None))
-        assert "was built before metadata was kept" in verdict.sentences[0]
-        assert len(opened.selector.selected(parsed(text)).keys) == 0
+    (index / "pyrag-index.json").write_text(json.dumps({**about, "format": 2, "analysis": 1}))
+    with pytest.raises(DataError, match=r"has version 2\.1 and this pyrag reads version .*: build it again"):
+        open_index(index)
     update_index([corpus], index)
     assert open_index(index).search("mill", 5, parsed("team = 'ops'"))[0].metadata == {"team": "ops"}
-
-
-def schema_before(_: str) -> tantivy.Schema:
-    builder = tantivy.SchemaBuilder()
-    for name in ("id", "source"):
-        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
-    for name in ("title", "body"):
-        builder.add_text_field(name, tokenizer_name="pyrag", index_option="freq")
-    builder.add_bytes_field("stored", stored=True)
-    return builder.build()
-
-
-def document_before(one: Passage, *, words: bool) -> tantivy.Document:
-    stored = msgspec.msgpack.encode((one.id, one.title, one.text, one.source, one.start, one.end))
-    return tantivy.Document(id=one.id, source=one.source, title=one.title, body=one.text, stored=stored)

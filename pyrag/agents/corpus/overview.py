@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from pyrag.agents.protocol import Decomposer, Planner
 from pyrag.trace.model import shorten
 
 Scalar = str | int | float | bool
@@ -71,22 +70,6 @@ class CorpusOverview:
     folders: tuple[tuple[str, int], ...] = ()
     titles: tuple[str, ...] = ()
     documents: tuple[DocumentOverview, ...] = ()
-
-
-class CorpusPlanner(Planner, Protocol):
-    """Planner whose programs may call `documents`, `count`, `open_document`, `each` and `budget`."""
-
-    def with_corpus(self, overview: CorpusOverview) -> Planner:
-        """Return this planner with an overview of the documents."""
-        ...
-
-
-class CorpusDecomposer(Decomposer, Protocol):
-    """Decomposer that knows questions over all documents."""
-
-    def with_corpus(self, overview: CorpusOverview) -> Decomposer:
-        """Return this decomposer with an overview of the documents."""
-        ...
 
 
 def is_number(value: object) -> bool:

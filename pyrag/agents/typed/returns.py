@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pyrag.agents.typed.json_schema import check, check_schema, is_number, types_of
 from pyrag.agents.typed.references import inlined
+from pyrag.llm.json_schema import check, check_schema, is_number, types_of
 from pyrag_helpers.date_forms import find_dates
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.names import split_list

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pyrag.agents.typed.json_schema import check, fits, forms_of, is_number, item_schema, takes_null, types_of
 from pyrag.agents.typed.returns import Returns, is_missing, is_scalar, read_scalar
+from pyrag.llm.json_schema import check, fits, forms_of, is_number, item_schema, takes_null, types_of
 from pyrag_helpers.names import split_list
 
 PLACE = "final_answer"

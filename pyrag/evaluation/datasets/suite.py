@@ -229,13 +229,10 @@ def build_index(source: Source, building: Callable[[str, Path], None] = lambda *
     if source.index is None or not source.corpora:
         return
     from pyrag.retrieval.index import read_info, update_index
-    from pyrag.retrieval.words import analysis
 
     try:
-        is_current = read_info(source.index).analysis == analysis.VERSION
+        read_info(source.index)
     except DataError:
-        is_current = False
-    if not is_current:
         building(source.name.removesuffix(" (BM25)"), source.index.parent)
         update_index(source.corpora, source.index)
 

@@ -110,7 +110,7 @@ def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> Be
     summary = summarise(rows, sets, names, len(rows))
     methods = {label: method for (_, method), label in labels.items()}
     top = first(summary, {label: number for (number, _), label in labels.items()})
-    sections = (*top, *_sections(runs, summary, methods, rows, _over_repaired(runs, labels)), *_agents(runs, labels))
+    sections = (*top, *_sections(runs, summary, methods, _over_repaired(runs, labels)), *_agents(runs, labels))
     return BenchReport(tuple(runs), rows, names, methods, summary, sections)
 
 
@@ -135,7 +135,6 @@ def _sections(
     runs: Sequence[Run],
     summary: BenchSummary,
     methods: dict[str, str],
-    rows: Sequence[ResultRow],
     repaired: set[tuple[str, str]],
 ) -> tuple[Section, ...]:
     sections = (

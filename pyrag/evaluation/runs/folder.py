@@ -32,7 +32,6 @@ from pyrag.trace.plain import encoded
 
 FORMAT = 1  # version of the folder and its rows; raised when scores change their meaning
 CONFIG, RESULTS, SUMMARY, TRACES = "config.json", "results.jsonl", "summary.json", "traces"
-_OLD_NAME = (b'"coin":', b'"chance_em":')  # rows of runs before this field was renamed; text has its quotes escaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ class RunWriter:
             stored = replace(row, trace=(file.tell(), len(line)), session=len(self.sessions) - 1)
             append(file, line)
         with writing(self.folder / RESULTS, self._cure):
-            append(self._results, _encode(stored))
+            append(self._results, encoded(stored))
         self.rows[stored.key] = stored
         return stored
 
@@ -299,7 +298,7 @@ def _all_rows(path: Path) -> Iterator[ResultRow]:
     decoder = msgspec.json.Decoder(ResultRow)
     for number, line in whole_lines(path):
         try:
-            yield decoder.decode(line.replace(*_OLD_NAME, 1))
+            yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
 
@@ -307,7 +306,3 @@ def _all_rows(path: Path) -> Iterator[ResultRow]:
 def _rows(path: Path) -> dict[tuple[str, str, str], ResultRow]:
     """Return the last result of each question."""
     return {row.key: row for row in _all_rows(path)}
-
-
-def _encode(row: ResultRow) -> bytes:
-    return encoded(row)

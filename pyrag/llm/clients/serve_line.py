@@ -7,7 +7,6 @@ machine can read command lines.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -60,11 +59,6 @@ def serve_line(serving: Serving) -> list[str]:
     line.append("--enable-prefix-caching" if serving.prefix_caching else "--no-enable-prefix-caching")
     line += ["--override-generation-config", PLAIN_SAMPLING]
     return [*line, *_adapter_flags(serving.adapters), *serving.more]
-
-
-def shown(line: Sequence[str]) -> str:
-    """Return the command line quoted for a shell."""
-    return shlex.join(line)
 
 
 def _adapter_flags(adapters: Sequence[Adapter]) -> list[str]:

@@ -1,8 +1,8 @@
-"""The three methods of `Catalogue` for retrievers over an index and for retrievers around others."""
+"""Bases of retrievers over an index, with its documents, and of retrievers around others."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,7 +16,8 @@ from pyrag.retrieval.catalogue.protocol import (
     list_documents,
 )
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.protocol import OwnRetriever, name_of
+from pyrag.retrieval.filters.verdict import FilterVerdict
+from pyrag.retrieval.protocol import OwnRetriever, fetch_passages, filter_verdict, name_of
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
@@ -78,11 +79,38 @@ class IndexDocuments:
             raise ServiceError(message, service=name) from error
 
 
-class WrappedDocuments:
-    """Documents of a retriever around others, which are in `wrapped`: the first of them with a catalogue is asked."""
+class WrappingRetriever:
+    """Base of retrievers around others, which are in `wrapped`.
+
+    The first of them is asked, and for documents the first with a catalogue.
+    """
 
     wrapped: Any
     _checks = False  # whether passages of pyrag's own retrievers are checked again, against a filter
+
+    async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
+        """Judge a filter before a search; see `FilterJudge.judge_filter`.
+
+        Args:
+            where: The filter.
+            within: Filter of the passages that the caller may know of. None for all.
+        """
+        async with self.use() as inner:
+            return await filter_verdict(inner, where, within)
+
+    async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
+        """Return the passages with these ids that exist; None if ids cannot be looked up."""
+        async with self.use() as inner:
+            return await fetch_passages(inner, ids)
+
+    async def aclose(self) -> None:
+        for inner in self.wrapped:
+            await inner.aclose()
+
+    @asynccontextmanager
+    async def use(self) -> AsyncIterator[Any]:
+        """Keep the retriever that is asked open."""
+        yield self.wrapped[0]
 
     @property
     def has_catalogue(self) -> bool:

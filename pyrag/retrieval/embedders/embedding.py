@@ -35,14 +35,12 @@ _SLICE = 256  # passages handed to a backend at once, so that queries get their 
 
 
 class TextEmbedder:
-    """Embedder over a backend. The first query of a batch waits `window` seconds for others."""
+    """Embedder over a backend. The first query of a batch waits 3 ms for others."""
 
-    def __init__(
-        self, backend: Backend, name: str, *, window: float = 0.003, max_batch: int = 64, cached: int = 4096
-    ) -> None:
+    def __init__(self, backend: Backend, name: str) -> None:
         self.backend = backend
         self._name = name
-        self._queries = Batcher(self._encode_queries, window=window, max_batch=max_batch, cached=cached)
+        self._queries = Batcher(self._encode_queries, window=0.003, max_batch=64, cached=4096)
 
     @property
     def name(self) -> str:

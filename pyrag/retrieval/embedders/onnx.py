@@ -33,9 +33,8 @@ _NETWORKS = ("model.onnx", "onnx/model.onnx", "embedder.int8.onnx")
 class OnnxBackend:
     """Backend over a folder, whose model is loaded at the first use."""
 
-    def __init__(self, folder: str | Path, *, threads: int | None = None) -> None:
+    def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder).expanduser()
-        self._threads = threads or cores()
         self._loading = threading.Lock()  # several event loops may use one object
 
     async def fingerprint(self) -> Fingerprint:
@@ -56,7 +55,7 @@ class OnnxBackend:
 
     @cached_property
     def _model(self) -> OnnxModel:
-        return OnnxModel(self._folder, self._threads)
+        return OnnxModel(self._folder, cores())
 
 
 class OnnxModel:

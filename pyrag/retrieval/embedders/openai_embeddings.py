@@ -52,11 +52,10 @@ class OpenAIBackend:
         model: str,
         url: str,
         *,
-        api_key: str | None = None,
         timeout: float = 30.0,
         transport: Transport = DEFAULT_TRANSPORT,
     ) -> None:
-        key = api_key or key_from_environment()
+        key = key_from_environment()
         self._model = model
         self._family = family_of(model)
         self._dimension = 0

@@ -28,10 +28,8 @@ _POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
 class SentenceTransformersBackend:
     """Backend over a model, which is loaded at the first use."""
 
-    def __init__(self, model: str, *, device: str | None = None, batch: int = _BATCH) -> None:
+    def __init__(self, model: str) -> None:
         self._name = model
-        self._device = device
-        self._batch = batch
         self._lock = threading.Lock()  # a model is loaded once, and encodes one batch at a time
 
     async def fingerprint(self) -> Fingerprint:
@@ -48,7 +46,7 @@ class SentenceTransformersBackend:
         with self._lock:
             vectors: Matrix = self._model.encode(
                 list(texts),
-                batch_size=self._batch,
+                batch_size=_BATCH,
                 prompt="",  # the texts include their prefixes
                 normalize_embeddings=normalised,
                 convert_to_numpy=True,
@@ -82,7 +80,7 @@ class SentenceTransformersBackend:
             raise ConfigError(f"st: embedding needs sentence-transformers: {install_extra('dense')}") from error
         try:
             offline = not Path(self._name).exists() and unreachable()
-            model = SentenceTransformer(self._name, device=self._device, local_files_only=offline)
+            model = SentenceTransformer(self._name, local_files_only=offline)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0][:200]
             raise DataError(f"the embedding model {self._name} cannot be loaded ({reason}): check its name") from error

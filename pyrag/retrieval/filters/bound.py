@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyrag.retrieval.catalogue.delegating import WrappedDocuments
+from pyrag.retrieval.catalogue.delegating import WrappingRetriever
 from pyrag.retrieval.filters.tree import Conjunction, Filter, all_of
 from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.retrieval.protocol import (
@@ -19,7 +19,7 @@ from pyrag.retrieval.protocol import (
 from pyrag.trace.model import Passage, SearchedIndex
 
 
-class BoundRetriever(WrappedDocuments):
+class BoundRetriever(WrappingRetriever):
     """Retriever that returns only passages of another retriever that pass a filter.
 
     Args:
@@ -83,9 +83,6 @@ class BoundRetriever(WrappedDocuments):
 
     def _bound(self, where: Filter | None) -> Filter | None:
         return all_of(self._where, where)
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
 
 
 def _parts(where: Filter) -> tuple[Filter, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyrag.retrieval.filters.tree import Scalar
@@ -46,15 +46,6 @@ def metadata_of(fields: Mapping[str, object]) -> tuple[dict[str, Any], list[str]
         metadata[name] = plain
         room -= size
     return metadata, left_out
-
-
-def metadata_of_cells(cells: Iterable[tuple[str, str]]) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata of some texts, with texts that look like numbers and booleans converted.
-
-    Args:
-        cells: Pairs of a name and a text, from tables and front matter.
-    """
-    return metadata_of({name: value_of_text(text) for name, text in cells})
 
 
 def value_of_text(text: str) -> Scalar | None:

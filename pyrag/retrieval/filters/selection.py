@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING, Any
 from pyrag._io.threads import Stop, in_stoppable_thread, never
 from pyrag.retrieval.filters.columns import MetadataColumns, opposite
 from pyrag.retrieval.filters.tree import Filter
-from pyrag.retrieval.filters.verdict import ABOUT_FILTER, FilterVerdict, judge
+from pyrag.retrieval.filters.verdict import FilterVerdict, judge
 
 if TYPE_CHECKING:
     import tantivy
 
 METADATA, KEY = "metadata", "key"
 NO_METADATA = "{}"  # term of passages without metadata, which filters such as `not exists team` find
-_NO_METADATA = "the index was built before metadata was kept; build it again with pyrag index"
 MAX_REMEMBERED = 64  # filters
 
 
@@ -54,15 +53,6 @@ class PassageSelector:
         self._schema = schema
         self._lock = threading.Lock()
         self._selections: OrderedDict[str, SelectedPassages] = OrderedDict()
-
-    @property
-    def keeps_metadata(self) -> bool:
-        """True if the index stores metadata, which older versions did not."""
-        try:
-            self._searcher.terms_with_prefix(METADATA, "", limit=1)
-        except ValueError:
-            return False
-        return True
 
     @cached_property
     def columns(self) -> MetadataColumns:
@@ -125,8 +115,6 @@ class PassageSelector:
             where: The filter.
             within: Filter of the passages that the caller may know of. None for all.
         """
-        if not self.keeps_metadata:
-            return FilterVerdict((f"{ABOUT_FILTER}finds nothing: {_NO_METADATA}",))
         return await in_stoppable_thread(lambda stop: judge(where, self.columns, within, stop))
 
     def selected(self, where: Filter, stop: Stop = never) -> SelectedPassages:
@@ -168,10 +156,7 @@ class PassageSelector:
 
     def _terms(self) -> list[tuple[str, int]]:
         """Return the distinct metadata as JSON, with their numbers of passages, including deleted passages."""
-        try:
-            return self._searcher.terms_with_prefix(METADATA, "")
-        except ValueError:  # the index has no such field
-            return []
+        return self._searcher.terms_with_prefix(METADATA, "")
 
 
 def key_of(passage_id: str) -> int:

@@ -97,19 +97,6 @@ def place_of(path: Path) -> str:
     return os.fsencode(Path(os.path.realpath(root), *rest)).decode("utf-8", "replace")
 
 
-def known_sources(names: Sequence[str], places: Sequence[str]) -> list[IndexSource]:
-    """Return the sources of an index.
-
-    Args:
-        names: Spellings of the sources.
-        places: Real paths of the sources. Empty for an index of a version that did not store them.
-    """
-    return [
-        IndexSource(name, place or place_of(Path(name)))
-        for name, place in zip(names, places or [""] * len(names), strict=True)
-    ]
-
-
 def named_sources(paths: Iterable[Path], known: Sequence[IndexSource]) -> list[IndexSource]:
     """Return the sources that a user names, each once, under the spelling of the index.
 

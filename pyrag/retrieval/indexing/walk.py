@@ -97,14 +97,12 @@ class Notes:
             self._db.executemany("INSERT OR IGNORE INTO notes VALUES (?, ?, ?)", ((kind, *note) for note in after))
 
     def listed(self, kind: str, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return names with notes; an empty list for an index of a version without notes.
+        """Return names with notes.
 
         Args:
             kind: Kind of the notes: `unread` or `remark`.
             maximum: Maximum number of notes. -1 for all.
         """
-        if not self._has("notes"):
-            return []
         rows = self._db.execute(
             "SELECT name, note FROM notes WHERE kind = ? ORDER BY name, note LIMIT ?", (kind, maximum)
         )
@@ -124,8 +122,6 @@ class Notes:
 
     def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
         """Return file and reason of records that were left out, for the first records of each file."""
-        if not self._has("bad_records"):
-            return []
         rows = self._db.execute(
             "SELECT name, reason.value FROM bad_records JOIN files USING (file), json_each(reasons) AS reason "
             "ORDER BY name, reason.key LIMIT ?",
@@ -134,14 +130,8 @@ class Notes:
         return rows.fetchall()
 
     def count_bad_records(self) -> int:
-        if not self._has("bad_records"):
-            return 0
         number: int = self._db.execute("SELECT coalesce(sum(count), 0) FROM bad_records").fetchone()[0]
         return number
-
-    def _has(self, table: str) -> bool:
-        """Return whether an index is new enough to have a table."""
-        return bool(self._db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone())
 
 
 def _row(document: Document) -> tuple[object, ...]:

@@ -33,7 +33,7 @@ from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores import pgvector_statements as statements
 from pyrag.retrieval.stores.pgvector_filters import condition_of, encoded_facts
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.retrieval.stores.store import Store, passage_of, payload_of, refuse_difference, store_errors
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
@@ -86,9 +86,6 @@ class PgvectorStore(Store):
                 connection.execute(self._composed(statements.TERMS_INDEX))
                 row = (self._key, msgspec.json.encode(fingerprint).decode())
                 connection.execute(self._composed(statements.REMEMBER), row)
-                connection.execute(self._composed(statements.DOCUMENT_INDEX))
-            elif not self._has_documents(connection):
-                connection.execute(self._composed(statements.DOCUMENT))
                 connection.execute(self._composed(statements.DOCUMENT_INDEX))
         if about is not None:
             refuse_difference(self._spec, about, fingerprint)
@@ -177,16 +174,12 @@ class PgvectorStore(Store):
         return self._scan(statements.SCAN, (), where)
 
     def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
-        """Yield the passages of documents by an index; of a table without the column, all passages.
+        """Yield the passages of documents, by an index.
 
         Args:
             keys: Keys of documents, each a file or the id of a passage.
             where: Filter of passages. None for no filter.
         """
-        with self._connection("read") as connection:
-            has_documents = self._has_documents(connection)
-        if not has_documents:
-            return self.scan(where)
         values = ([_key(passage_id) for file, passage_id in keys if not file], [_key(file) for file, _ in keys if file])
         return self._scan(statements.SCAN_DOCUMENTS, values, where)
 
@@ -221,7 +214,7 @@ class PgvectorStore(Store):
     @contextmanager
     def _connection(self, doing: str) -> Iterator[Any]:
         """Yield a connection for this call, and keep it for later calls if it still works."""
-        with StoreErrors(self._spec, doing):
+        with store_errors(self._spec, doing):
             connection = self._connected()
             try:
                 yield connection
@@ -248,9 +241,6 @@ class PgvectorStore(Store):
             raise ConfigError(
                 f"{self._spec} has pgvector {version}: install 0.8 or newer and run ALTER EXTENSION vector UPDATE"
             )
-
-    def _has_documents(self, connection: Any) -> bool:
-        return bool(connection.execute(statements.HAS_DOCUMENT, (".".join(self._table),)).fetchall())
 
     def _about(self, connection: Any) -> Fingerprint | None:
         row = connection.execute(self._composed(statements.ABOUT), (self._key,)).fetchone()

@@ -21,17 +21,13 @@ TABLE = """
         weights float8[] NOT NULL,
         document bytea
     )"""
-DOCUMENT = "ALTER TABLE {table} ADD COLUMN IF NOT EXISTS document bytea"  # tables of earlier versions lack it
-DOCUMENT_INDEX = "CREATE INDEX IF NOT EXISTS {document_index} ON {table} (document)"
-HAS_DOCUMENT = "SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attname = 'document'"
+DOCUMENT_INDEX = "CREATE INDEX {document_index} ON {table} (document)"
 TERMS_INDEX = "CREATE INDEX {terms_index} ON {table} USING gin (terms)"
 GRAPH = "CREATE INDEX IF NOT EXISTS {graph} ON {table} USING hnsw (embedding vector_ip_ops)"
 REMEMBER = "INSERT INTO {fingerprints} (name, fingerprint) VALUES (%s, %s)"
 ABOUT = "SELECT fingerprint FROM {fingerprints} WHERE name = %s"
 SCAN = "SELECT passage FROM {table} WHERE {condition}"
-SCAN_DOCUMENTS = """
-    SELECT passage FROM {table}
-    WHERE (key = ANY(%s) OR document = ANY(%s) OR document IS NULL) AND {condition}"""
+SCAN_DOCUMENTS = "SELECT passage FROM {table} WHERE (key = ANY(%s) OR document = ANY(%s)) AND {condition}"
 COUNT = "SELECT count(*) FROM {table}"
 DELETE = "DELETE FROM {table} WHERE key = ANY(%s)"
 UPSERT = """

@@ -42,7 +42,7 @@ from pyrag.retrieval.stores.qdrant_engines import (
 )
 from pyrag.retrieval.stores.qdrant_filters import FACTS, facts_of
 from pyrag.retrieval.stores.sparse import passage_terms, query_terms
-from pyrag.retrieval.stores.store import Store, StoreErrors, passage_of, payload_of, refuse_difference
+from pyrag.retrieval.stores.store import Store, passage_of, payload_of, refuse_difference, store_errors
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class QdrantStore(Store):
 
     def create(self, fingerprint: Fingerprint) -> None:
         """Create the collection, or check that the existing one has the same fingerprint."""
-        with self._errors("created"):
+        with store_errors(self._spec, "created"):
             about = self._about()
             if about is None:
                 self._engine.create(fingerprint.dimension, normalised=fingerprint.normalised)
@@ -88,7 +88,7 @@ class QdrantStore(Store):
         refuse_difference(self._spec, about, fingerprint)
 
     def check(self, fingerprint: Fingerprint) -> None:
-        with self._errors("read"):
+        with store_errors(self._spec, "read"):
             about = self._about()
         if about is None:
             raise ConfigError(f"{self._spec} holds no passages of pyrag: index some into it first")
@@ -101,14 +101,14 @@ class QdrantStore(Store):
             passages: Passages to write.
             vectors: Array of float32 of shape (passages, dimension).
         """
-        with self._errors("written"):
+        with store_errors(self._spec, "written"):
             for start in range(0, len(passages), _BATCH):
                 some = zip(passages[start : start + _BATCH], vectors[start : start + _BATCH].tolist(), strict=True)
                 self._engine.upsert([_point(passage, vector) for passage, vector in some])
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete passages; unknown ids are ignored."""
-        with self._errors("written"):
+        with store_errors(self._spec, "written"):
             self._engine.delete([_key(key) for key in ids])
 
     def search_all(self, asked: Sequence[DenseQuery], dense_weight: float = 0.5) -> list[list[Passage]]:
@@ -119,7 +119,7 @@ class QdrantStore(Store):
             dense_weight: Weight of the vectors, from 0 to 1.
         """
         queries = [_query(query, dense_weight) for query in asked]
-        with self._errors("searched"):
+        with store_errors(self._spec, "searched"):
             results = self._engine.search(queries)
             passages = [_passages(*item) for item in zip(asked, queries, results, strict=True)]
             for at, query in enumerate(asked):
@@ -136,7 +136,7 @@ class QdrantStore(Store):
 
     def scan(self, where: Filter | None) -> Iterator[Passage]:
         """Yield all passages that the engine's idea of a filter passes, which may be too many."""
-        with self._errors("read"):
+        with store_errors(self._spec, "read"):
             for payload in self._engine.scan(where):
                 if _MARK not in payload:
                     yield passage_of(payload, 0.0, PART)
@@ -148,7 +148,7 @@ class QdrantStore(Store):
             keys: Keys of documents, each a file or the id of a passage.
             where: Filter of passages. None for no filter.
         """
-        with self._errors("read"):
+        with store_errors(self._spec, "read"):
             payloads = [self._engine.payload(_key(passage_id)) for file, passage_id in keys if not file]
             files = [file for file, _ in keys if file]
             payloads += self._engine.scan(where, files) if files else ()
@@ -161,7 +161,7 @@ class QdrantStore(Store):
         self._engine.optimise()
 
     def __len__(self) -> int:
-        with self._errors("read"):
+        with store_errors(self._spec, "read"):
             return self._engine.count() - 1
 
     def close(self) -> None:
@@ -170,9 +170,6 @@ class QdrantStore(Store):
     def _about(self) -> Fingerprint | None:
         payload = self._engine.payload(_ABOUT)
         return None if payload is None else msgspec.convert(payload[_MARK], Fingerprint)
-
-    def _errors(self, doing: str) -> StoreErrors:
-        return StoreErrors(self._spec, doing)
 
 
 def _key(passage_id: str) -> str:

@@ -138,7 +138,7 @@ class RemoteEngine:
         from qdrant_client import models
 
         halves = [{"query": query, "using": using} for using, query in _vectors(models, asked).items()]
-        passing = None if asked.where is None else _client_words(models).filter(asked.where)
+        passing = None if asked.where is None else QdrantWords(models, models.Range).filter(asked.where)
         how: dict[str, Any] = {**halves[0], "filter": passing}
         if len(halves) == 2:
             limit = max(DEPTH, asked.limit)
@@ -157,7 +157,7 @@ class RemoteEngine:
         """
         from qdrant_client import models
 
-        passing = _scanned(_client_words(models), where, files)
+        passing = _scanned(QdrantWords(models, models.Range), where, files)
         offset: Any = None
         while True:
             records, offset = self._client.scroll(
@@ -241,7 +241,7 @@ class LocalEngine:
     def _request(self, asked: Query) -> Any:
         edge = self._edge
         halves = [edge.Query.Nearest(query, using=using) for using, query in _vectors(edge, asked).items()]
-        passing = None if asked.where is None else _edge_words(edge).filter(asked.where)
+        passing = None if asked.where is None else QdrantWords(edge, edge.RangeFloat).filter(asked.where)
         if len(halves) == 1:
             return edge.QueryRequest(limit=asked.limit, query=halves[0], filter=passing, with_payload=True)
         limit = max(DEPTH, asked.limit)
@@ -256,7 +256,7 @@ class LocalEngine:
             where: Filter of passages. None for no filter.
             files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
         """
-        passing = _scanned(_edge_words(self._edge), where, files)
+        passing = _scanned(QdrantWords(self._edge, self._edge.RangeFloat), where, files)
         offset: Any = None
         while True:
             request = self._edge.ScrollRequest(offset=offset, limit=_SCANNED, filter=passing, with_payload=True)
@@ -284,16 +284,8 @@ class LocalEngine:
             self._shard = None
 
 
-def _client_words(models: Any) -> QdrantWords:
-    return QdrantWords(models, models.Range, lambda key: models.IsEmptyCondition(is_empty=models.PayloadField(key=key)))
-
-
-def _edge_words(edge: Any) -> QdrantWords:
-    return QdrantWords(edge, edge.RangeFloat, edge.IsEmptyCondition)
-
-
 def _scanned(words: QdrantWords, where: Filter | None, files: Sequence[str]) -> Any:
-    """Return the filter of a scan; points of earlier versions have no `FILE`, and pass."""
+    """Return the filter of a scan; without files, of all points that `where` passes."""
     if not files:
         return None if where is None else words.filter(where)
     return words.of_files(where, FILE, files)

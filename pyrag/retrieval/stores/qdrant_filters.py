@@ -14,7 +14,7 @@ beyond 2^53. For these, the query finds too much, and the caller drops the rest.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,7 +45,6 @@ class QdrantWords:
 
     library: Any
     range_type: Any
-    is_missing: Callable[[str], Any]
 
     def filter(self, where: Filter) -> Any:
         """Return the library's form of a filter."""
@@ -72,7 +71,7 @@ class QdrantWords:
         return self._all(kind, self._compared(key, where))
 
     def of_files(self, where: Filter | None, field: str, files: Sequence[str]) -> Any:
-        """Return a filter of points whose file is one of some files, or unknown.
+        """Return a filter of points whose file is one of some files.
 
         Args:
             where: Filter that points must pass too. None for no filter.
@@ -80,8 +79,7 @@ class QdrantWords:
             files: Files of the points.
         """
         known = self.library.FieldCondition(key=field, match=self.library.MatchAny(any=list(files)))
-        condition = self.library.Filter(should=[known, self.is_missing(field)])
-        return condition if where is None else self._all(condition, self.filter(where))
+        return self._all(known) if where is None else self._all(known, self.filter(where))
 
     def _compared(self, key: str, where: Comparison) -> Any:
         if where.operator in ("=", "!="):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -174,20 +175,22 @@ class StoreRetriever:
         self.store.close()
 
 
-class StoreErrors:
-    """Context manager that turns errors of a client library into one sentence."""
+@contextmanager
+def store_errors(spec: str, doing: str) -> Iterator[None]:
+    """Turn errors of a client library into one sentence.
 
-    def __init__(self, spec: str, doing: str) -> None:
-        self._spec, self._doing = spec, doing
-
-    def __enter__(self) -> None:
-        """Do nothing."""
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, Exception) and not isinstance(error, ConfigError | ServiceError):
-            reason = excerpt(error, 200) or type(error).__name__
-            message = f"{self._spec} cannot be {self._doing} ({reason}): look whether it runs and the name is right"
-            raise ServiceError(message, service=self._spec) from error
+    Args:
+        spec: Spec of the store.
+        doing: What cannot be done, such as "searched".
+    """
+    try:
+        yield
+    except (ConfigError, ServiceError):
+        raise
+    except Exception as error:
+        reason = excerpt(error, 200) or type(error).__name__
+        message = f"{spec} cannot be {doing} ({reason}): look whether it runs and the name is right"
+        raise ServiceError(message, service=spec) from error
 
 
 def refuse_difference(spec: str, mine: Fingerprint, fingerprint: Fingerprint) -> None:

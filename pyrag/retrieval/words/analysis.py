@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     import tantivy
 
 VERSION = 2
-READABLE = (1, VERSION)  # 1 has no positions and no further forms
 MAX_WORD = 250  # bytes; more than a word of `forms.MAX_LENGTH` characters needs
 MAX_TERMS = 512  # of a query
 MAX_PHRASES = 32  # of a query

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pyrag.agents.typed.json_schema import forms_of, types_of
 from pyrag.agents.typed.returns import Returns
+from pyrag.llm.json_schema import forms_of, types_of
 
 _TRUTH = re.compile(r"^(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would)\b", re.IGNORECASE)
 _DATE = re.compile(r"\b(?:when|date|born on|died on)\b", re.IGNORECASE)

@@ -18,7 +18,7 @@ from pathlib import Path
 from pyrag.agents.prompts import load_prompts
 from pyrag.errors import ConfigError, DataError
 from pyrag.llm.clients.adapters import read_adapter
-from pyrag.llm.clients.serve_line import Serving, serve_line, shown
+from pyrag.llm.clients.serve_line import Serving, serve_line
 from pyrag_prompts import PROMPT_SETS
 from pyrag_rl.config import EMBEDDED, TrainConfig, saved_config
 from pyrag_rl.data.rows import is_supervised, read_conversations, read_rows
@@ -100,7 +100,7 @@ def commands(config: TrainConfig, folder: RunFolder, *, merged: bool) -> tuple[s
     # Without this option, servers use the model's own penalty, such as 1.05, which rollouts do not have.
     plain = ["--request", f"{config.agent}.extra_body.repetition_penalty=1.0"]
     ask = ["pyrag", "ask", *plain, *method, *engine, *_serving_options(config), "Who directed the film Dracula?"]
-    return shown(serve_line(serving)), shlex.join(ask)
+    return shlex.join(serve_line(serving)), shlex.join(ask)
 
 
 def _serving_options(config: TrainConfig) -> list[str]:
