@@ -17,12 +17,13 @@ from pyrag_helpers.dates import overlap, parse_date, parse_year, years_between
 from pyrag_helpers.known import UnknownAnswerError, is_known
 from pyrag_helpers.names import common, same_entity
 from pyrag_helpers.numbers import parse_number, parse_quantity
-from pyrag_helpers.tables import table_value
+from pyrag_helpers.tables.value import table_value
+from pyrag_helpers.tables.words import TableError
 
 __all__ = ["ERRORS", "HELPERS", "MODULE"]
 
 MODULE = __name__
-ERRORS: dict[str, type[Exception]] = {"UnknownAnswerError": UnknownAnswerError}
+ERRORS: dict[str, type[Exception]] = {"UnknownAnswerError": UnknownAnswerError, "TableError": TableError}
 HELPERS: dict[str, Callable[..., object]] = {
     "parse_date": parse_date,
     "parse_year": parse_year,

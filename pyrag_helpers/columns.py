@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from typing import Any
 
 from pyrag_helpers.numerals import decimal_mark, plain_digits, read_numeral
 
@@ -20,6 +21,7 @@ _OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # numerals with two read
 _WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
 Cell = str | int | float | bool | None
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
+_SLASHED = ("%d/%m/%Y", "%m/%d/%Y")  # read only if one of them fits a column and the other does not
 _NOTHING = frozenset(("", "na", "n/a", "null", "none", "-"))
 _MIXED = "?"  # mark of a column with decimal commas and decimal points
 _TEXT_COLUMNS = 200  # maximum number of a column's cells that are searched for words
@@ -74,11 +76,31 @@ def column_values(cells: Sequence[str], mark: str) -> list[Cell]:
     if all(number is not None for number in numbers.values()):
         whole = all(isinstance(number, int) for number in numbers.values())
         return [None if (number := numbers.get(cell)) is None else number if whole else float(number) for cell in cells]
+    return _dates(cells, filled) or [cell or None for cell in cells]
+
+
+def with_dates(cells: Sequence[Any]) -> Sequence[Any]:
+    """Return the cells of a column with dates as YYYY-MM-DD, if all of its cells are dates of one form.
+
+    Args:
+        cells: Values of the column.
+    """
+    texts = ["" if cell is None else cell for cell in cells]
+    if not all(isinstance(text, str) for text in texts):
+        return cells
+    filled = {text for text in texts if text.lower() not in _NOTHING}
+    return (_dates(texts, filled) if filled else None) or cells
+
+
+def _dates(cells: Sequence[str], filled: Set[str]) -> list[Cell] | None:
+    """Return a column of dates of one form; None if they have none, or a day and month in either order."""
     for read in map(_date_reader, _DATES):
         values = {cell: read(cell) for cell in filled}
-        if all(value is not None for value in values.values()):
+        if all(values.values()):
             return [values.get(cell) for cell in cells]
-    return [cell or None for cell in cells]
+    readings = [{cell: read(cell) for cell in filled} for read in map(_date_reader, _SLASHED)]
+    fitting = [values for values in readings if all(values.values())]
+    return [fitting[0].get(cell) for cell in cells] if len(fitting) == 1 else None
 
 
 def _date_reader(form: str) -> Callable[[str], str | None]:

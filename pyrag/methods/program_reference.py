@@ -94,8 +94,9 @@ def each(items: list[Any], question: str, returns: str | dict[str, Any] | None =
     """Return one row per item: ask the same question of every document or name, in parallel.
 
     A row has `.item` (title or name), `.document` (id, for documents), `.value`, `.known`, `.citations` (ids of
-    passages), `.reached` and `.note`. A document is read until it answers, whatever its length; for a name or dict, the
-    question is searched for and answered as by `answer`. If the budget ends early, the remaining rows are neither known
+    passages), `.reached` and `.note`, and a row of numbers has `.unit`; unlike units raise `ValueError`. A document is
+    read until it answers, whatever its length; for a name or dict, the question is searched for and answered as by
+    `answer`. If the budget ends early, the remaining rows are neither known
     nor `.reached`, and the result is marked incomplete. Put rows themselves into `final_answer` for citations by row.
 
     Args:

@@ -15,10 +15,12 @@ from pyrag.errors import ProgramFailedError
 from pyrag.methods.typed_result import CAUSE, MisfitError, typed_answer
 from pyrag.methods.value_sources import ItemSources, item_sources
 from pyrag.trace.events import Planned
-from pyrag.trace.model import UNKNOWN, UNPLANNED, Answer, Program
+from pyrag.trace.model import NO_VALUE, UNKNOWN, UNPLANNED, Answer, Program, shorten
 from pyrag_sandbox import Outcome, ProgramError, Record, Text
 
 _LISTED = "; "  # between rows and documents
+_REASONED = re.compile(rf"{UNKNOWN}: (?P<reason>\S.*)", re.DOTALL)
+_MAX_REASON = 300  # characters
 _NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -30,6 +32,7 @@ class Result:
         value: Value of a caller's own program, of a planned one over all documents, or of the requested type, as JSON.
         items: Sources of each item of that value, if it is a list or a dict.
         typed: Whether the value has been checked against the requested type.
+        reason: Reason for an unknown answer, if the program states it; nothing else is tried then.
         cites_searches: Whether searches whose passages no answer among `steps` read count as cited.
     """
 
@@ -39,6 +42,7 @@ class Result:
     items: Mapping[str, ItemSources] = field(default_factory=dict)
     cites_searches: bool = False
     typed: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +106,12 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
 def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
     """Return the value of `final_answer` as an answer. Raises `NoAnswerError` and `MisfitError`.
 
-    A text that contains "unknown" is an unknown answer if it depends on one.
+    A text that contains "unknown" is an unknown answer if it depends on one, or if it is "unknown: REASON".
     """
+    reasoned = _REASONED.fullmatch(outcome.value) if type(outcome.value) is str else None
+    if reasoned:
+        program_run.episode.warn(f"{NO_VALUE}{shorten(reasoned['reason'], _MAX_REASON)}")
+        return replace(_result_of(replace(outcome, value=UNKNOWN), program_run), reason=reasoned["reason"])
     sources = outcome.provenance.get(RESULT, ())
     steps = tuple(program_run.step_ids(sources))
     contract = program_run.episode.contract
@@ -232,7 +240,7 @@ def _named(record: Record) -> str:
     answer = answer_of(record)
     if "item" not in record.fields or isinstance(record.fields["value"], bool):
         return str(record.fields.get("item", answer.text))
-    return f"{record.fields['item']}: {answer.text}"
+    return f"{record.fields['item']}: {answer.text} {record.fields.get('unit', '')}".strip()
 
 
 def _is_remark(value: Any) -> bool:

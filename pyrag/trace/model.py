@@ -17,6 +17,7 @@ TRACE_VERSION = 1
 UNKNOWN = "unknown"
 UNPLANNED = "fallback"  # origin of a program that no agent wrote
 BUNDLED_CORPUS = "bundled corpus"  # part of the name of the retriever that searches it
+NO_VALUE = "no answer: "  # beginning of the warning with a program's reason for an unknown answer
 NOT_BELIEVED = "not believed"  # beginning of the rationale of an answer without evidence
 # On the bundled mini sets, 17 of 25 answers of the embedded engine below this are right, and 79 of 81 others.
 MIN_CONFIDENCE = 0.5

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from pyrag.trace.model import BUNDLED_CORPUS, MIN_CONFIDENCE, NOT_BELIEVED, Step, Trace, shorten
+from pyrag.trace.model import BUNDLED_CORPUS, MIN_CONFIDENCE, NO_VALUE, NOT_BELIEVED, Step, Trace, shorten
 from pyrag.trace.words import counted
 
 _SHOWN_TITLES = 3
@@ -145,6 +145,8 @@ def _about_weak(trace: Trace, surface: Surface) -> str:
 
 def _about_unknown(trace: Trace, surface: Surface) -> str:
     searches = sum(step.primitive == "retrieve" for step in trace.steps)
+    if reason := next((text.removeprefix(NO_VALUE) for text in trace.warnings if text.startswith(NO_VALUE)), ""):
+        return f"unknown: {reason}"
     if not searches and trace.usage.tool_calls:
         where = "look at the trace" if surface.kind == "service" else "look at them with pyrag ask --trace FILE"
         return f"unknown: {counted(trace.usage.tool_calls, 'tool call')} and no search led to an answer; {where}"

@@ -9,10 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.embedded.planner.program_text import whole_program
-from pyrag.embedded.planner.table_questions import TableQuestion, read_table_question, with_table
+from pyrag.embedded.planner.table_patterns import TableQuestion
+from pyrag.embedded.planner.table_questions import read_table_question, with_table
 
 NASTY = st.sampled_from(['"', "'", "\\", "{x}", "\n", "\u2028", "\x00", "'''", '"; import os #', "of", "price", "the"])
-NAMES = {"tables", "docs", "final_answer", "retrieve", "read_tables", "table_value", "answer", "ValueError"}
+NAMES = {
+    "tables",
+    "docs",
+    "final_answer",
+    "retrieve",
+    "read_tables",
+    "table_value",
+    "answer",
+    "ValueError",
+    "TableError",
+    "error",
+}
 
 
 @pytest.mark.parametrize(

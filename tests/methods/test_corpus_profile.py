@@ -214,7 +214,7 @@ def test_other_questions_need_the_profile() -> None:
 
 
 def test_unread_question_about_all_is_marked() -> None:
-    trace = embedded("What percentage of permits is cheap?", profile="corpus")
+    trace = embedded("Which of the permits contradict each other?", profile="corpus")
     assert any(FAULT in warning for warning in trace.warnings)
 
 

@@ -57,6 +57,7 @@ def value_of(trace: Trace) -> Any:
     [
         ("How many employees are in Berlin?", "7"),
         ("What is the number of employees in Oslo?", "7"),
+        ("How many employees are not in Berlin?", "13"),
         ("How many of our employees earn more than 4,100?", "9"),
         ("Which employee has the highest salary?", "Eva Vik"),
         ("Who has the lowest salary in Oslo?", "Ada Moe"),
@@ -85,7 +86,6 @@ def test_questions_are_computed_over_all_rows(rag: PyRAG, question: str, expecte
         ("How many visitors does the plant in Tampere have a day?", "140"),
         ("When was the plant in Tampere opened?", "1998"),
         ("How many pilots are in Berlin?", None),
-        ("How many employees are not in Berlin?", None),
     ],
 )
 def test_other_questions_are_read_as_before(rag: PyRAG, question: str, expected: str | None) -> None:

@@ -12,6 +12,7 @@ from pyrag.agents.typed.references import inlined
 from pyrag.llm.json_schema import check, check_schema, is_number, types_of
 from pyrag_helpers.date_forms import find_dates
 from pyrag_helpers.dates import parse_date
+from pyrag_helpers.measures.amounts import read_amount
 from pyrag_helpers.names import split_list
 from pyrag_helpers.numbers import parse_number
 from pyrag_helpers.unknown import is_unknown
@@ -104,15 +105,38 @@ class Returns:
         check(value, self.schema, "value")
         return value
 
+    def written(self, text: str) -> str:
+        """Return the value in a short text as the text of an answer; a number keeps its unit, as in "12 kg".
+
+        Args:
+            text: The text.
+
+        Raises:
+            ValueError: The text has no value of the type.
+        """
+        value = self.text(self.read(text))
+        unit = unit_in(text) if self.name == "number" else ""
+        return f"{value} {unit}" if unit else value
+
     def text(self, value: Any) -> str:
         """Return a value as the text of an answer."""
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def value(self, text: str) -> Any:
-        """Return the value of an answer's text, which `text` wrote."""
+        """Return the value of an answer's text, which `text` or `written` wrote."""
+        if self.name == "number" and unit_in(text):
+            return _number(text)
         if self.name in ("date", "str") or (self.name == "json" and not _is_json(text, self.schema)):
             return text
         return json.loads(text)
+
+
+def unit_in(text: str) -> str:
+    """Return the unit of the first amount in a text; empty if there is none."""
+    try:
+        return read_amount(text)[0].unit.name
+    except ValueError:
+        return ""
 
 
 def is_missing(value: Any) -> bool:

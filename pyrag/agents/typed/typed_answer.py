@@ -67,7 +67,7 @@ class ReadingAnswerer:
         if not reading.known:
             return reading
         try:
-            return replace(reading, text=self.returns.text(self.returns.read(reading.text)))
+            return replace(reading, text=self.returns.written(reading.text))
         except ValueError as error:
             why = f"{reading.text!r} was not taken: {error}"
             return replace(reading, text=UNKNOWN, known=False, citations=(), rationale=why)

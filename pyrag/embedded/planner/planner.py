@@ -41,7 +41,6 @@ _COMPARED = (
 _JUDGED = (
     "a small reader judged each document by a yes/no question: check the rows, or ask with a language model (--llm)"
 )
-_UNITS = "the numbers come from the texts as they are written, without their units: check that all have one unit"
 _LISTED = "no rule reads this question, so each sub-query is a step and the answer is drawn from all of them"
 _TOPK_FACTORS = (2, 4, 8)  # by which top-k grows when a program of one step is repeated
 _MAX_TOPK = 100  # passages that a program may retrieve at once
@@ -191,8 +190,7 @@ class EmbeddedPlanner:
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             source = corpus_program(corpus)
             judged = _JUDGED if any(fact.is_judged for fact in corpus.selection.facts) else ""
-            units = _UNITS if corpus.returns == "number" else ""
-            note = "; ".join(filter(None, (corpus.note, judged, units)))
+            note = "; ".join(filter(None, (corpus.note, judged)))
             return Plan(source, sub_queries=corpus_queries(corpus) or (question,), raw=(source,), note=note)
         question = plain_question(question)
         meaning = read_question(question)

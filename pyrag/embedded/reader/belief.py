@@ -27,7 +27,7 @@ def believable(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[
     if not reading.known or (reading.confidence or 0.0) <= FALLS_SHORT:
         return reading
     cited = [passages[place] for place in reading.citations] or passages
-    reasons = [shortfall(analysis, page.text, reading.text) or unnamed(analysis, page) for page in cited]
+    reasons = [shortfall(analysis, page.text, reading.text, page.title) or unnamed(analysis, page) for page in cited]
     if not reasons or not all(reasons):
         return reading
     return replace(reading, confidence=FALLS_SHORT, rationale=f"{reading.rationale}; but {reasons[0]}")

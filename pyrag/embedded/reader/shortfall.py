@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.claims.figures import other_subject
 from pyrag.embedded.reader.quantity_asked import other_unit, uncounted
 from pyrag.embedded.words import fold
 from pyrag.trace.sentences import split_sentences
@@ -124,13 +125,14 @@ _EITHER = re.compile(
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.I)
 
 
-def shortfall(analysis: QuestionAnalysis, text: str, answer: str) -> str:
+def shortfall(analysis: QuestionAnalysis, text: str, answer: str, title: str = "") -> str:
     """Return what an answer lacks of what its question asks for, or "".
 
     Args:
         analysis: The question.
         text: Text of the passage that the answer was read from.
         answer: The answer.
+        title: Title of the passage.
     """
     question = _NAME.sub("X", re.sub(r"[\"“][^\"”]*[\"”]", "X", analysis.question))
     evidence = evidence_of(text, answer)
@@ -143,6 +145,7 @@ def shortfall(analysis: QuestionAnalysis, text: str, answer: str) -> str:
         or other_unit(question, text, evidence, answer)
         or uncounted(question, text, evidence, answer)
         or _several_amounts(question, answer)
+        or other_subject(analysis.question, title, text, evidence, answer)
     )
 
 

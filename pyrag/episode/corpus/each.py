@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from pyrag.agents.typed.returns import unit_in
 from pyrag.agents.typed.typed_answer import as_value
 from pyrag.episode.corpus.catalogue import opened
 from pyrag.episode.corpus.items import CorpusItem, Template, items_of
@@ -22,10 +23,11 @@ from pyrag.episode.recovery import ProgramSearch, RecoveryRunner, attempt
 from pyrag.episode.requests import OpenStep
 from pyrag.errors import BadOutputError, BudgetExceededError, ContextLengthError
 from pyrag.trace.model import UNKNOWN, Attempt, Coverage, Passage, Usage, shorten
-from pyrag_sandbox import Call, Record, Text, bind
+from pyrag_sandbox import Call, PrimitiveError, Record, Text, bind
 
 NOT_REACHED = "not reached"
 _MAX_NAMED = 50  # items that a coverage names
+_MAX_UNITS = 4  # units that an error names
 _MAX_OUTPUT = 2_000  # characters of rows that a step shows
 _MARGIN = 0.05  # share of the deadline that stays for the rest of the program ...
 _MIN_MARGIN, _MAX_MARGIN = 0.5, 2.0  # ... within these seconds
@@ -62,6 +64,9 @@ async def each(slots: asyncio.Semaphore, width: int, program_run: ProgramRun, ca
     step = program_run.start(call, shorten(str(plain(values["question"])), 500), mode="each")
     fan_out = FanOut(desk, step, items, questions, slots, width)
     rows = await program_run.watched(step, fan_out.run())
+    if returns is not None and returns.name == "number" and (problem := unlike_units(items, rows)):
+        program_run.finish(step, error=problem)
+        raise PrimitiveError(problem, "ValueError")
     records = fan_out.records(rows, program_run.source)
     if not all(row.known for row in rows):
         program_run.mark_unknown(call)
@@ -74,6 +79,26 @@ async def each(slots: asyncio.Semaphore, width: int, program_run: ProgramRun, ca
     )
     program_run.results.keep(call.id, [record.fields["value"] for record in records])
     return program_run.results.keep(call.id, records)
+
+
+def unlike_units(items: Sequence[CorpusItem], rows: Sequence[Row]) -> str:
+    """Return why the numbers of rows cannot be compared: they have different units; empty if they can be.
+
+    Args:
+        items: Items of the call.
+        rows: Their rows.
+    """
+    units: dict[str, str] = {}
+    for item, row in zip(items, rows, strict=True):
+        if row.known:
+            units.setdefault(unit_in(row.text), f"{row.text} ({item.name})")
+    if len(units) < 2:
+        return ""
+    shown = ", ".join(list(units.values())[:_MAX_UNITS])
+    return (
+        f"the numbers have different units: {shown}; leave returns out and compare parse_quantity(row.value), or ask "
+        "for one unit"
+    )
 
 
 def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -> Coverage:
@@ -174,6 +199,8 @@ class FanOut:
         elif self.desk.returns is not None and self.desk.returns.name != "date":
             value = as_value(self.desk.returns, row.text)
         fields = {"item": item.name, **({"document": item.document} if item.document else {}), "value": value}
+        if self.desk.returns is not None and self.desk.returns.name == "number":
+            fields["unit"] = unit_in(row.text) if row.known else ""
         fields |= {"known": row.known, "citations": list(row.citations), "reached": row.reached, "note": row.note}
         return Record(fields, "value")
 

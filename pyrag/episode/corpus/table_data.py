@@ -10,7 +10,7 @@ from typing import Any
 from pyrag.retrieval.catalogue.grouping import file_of
 from pyrag.retrieval.catalogue.protocol import CatalogueDocument
 from pyrag.trace.model import Passage
-from pyrag_helpers.columns import column_marks, column_values
+from pyrag_helpers.columns import column_marks, column_values, with_dates
 
 MAX_ROWS = 20_000
 """Rows that one call returns."""
@@ -86,7 +86,9 @@ def of_records(title: str, source: str, records: Sequence[CatalogueDocument], ne
         rows = [{name: value for name, value in row.items() if name != "title"} for row in rows]
     text = near[0].text if near else ""
     names = sorted(dict.fromkeys(name for row in rows for name in row), key=lambda name: text.find(f"{name}: "))
-    return TableData(title, source, [{name: row.get(name) for name in names} for row in rows], list(near))
+    columns = {name: with_dates([row.get(name) for row in rows]) for name in names}
+    ordered = [{name: columns[name][place] for name in names} for place in range(len(rows))]
+    return TableData(title, source, ordered, list(near))
 
 
 def _texts(record: CatalogueDocument) -> list[Any]:

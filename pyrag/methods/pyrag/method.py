@@ -46,7 +46,11 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             episode.programs[-1] = replace(episode.programs[-1], error=str(failure))
         result = Result(Answer(UNKNOWN, known=False))
     cost = calls_of_step(episode.ladder)
-    if result.answer.known or not episode.ledger.has_room_for(Usage(model_calls=cost, retrievals=cost)):
+    if (
+        result.answer.known
+        or result.reason
+        or not episode.ledger.has_room_for(Usage(model_calls=cost, retrievals=cost))
+    ):
         return result
     whole = await answer_whole_question(episode, settings.topk)
     return whole if whole.answer.known else result
@@ -135,7 +139,7 @@ async def _revise(
 async def _once_more(episode: Episode, result: Result) -> Result:
     """Return a better result if the answer is unknown although every step it rests on was answered; else the same."""
     boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
-    if result.answer.known or boost is None:
+    if result.answer.known or result.reason or boost is None:
         return result
     steps = [step for step in episode.steps if step.id in result.steps]
     searches = {(step.query, step.where): step.topk or episode.topk for step in steps if step.primitive == "retrieve"}

@@ -7,10 +7,18 @@ from collections.abc import Callable, Iterator
 from functools import cache
 
 from pyrag.agents.python_text import literal
+from pyrag.agents.typed.returns import unit_in
 from pyrag.embedded.lexicon.times import MONTHS
 from pyrag.embedded.lexicon.verbs import past_of
 from pyrag.embedded.lexicon.word_classes import DO, MODALS, PREPOSITIONS
-from pyrag.embedded.planner.corpus.comparisons import NAME, OPERATOR_WORDS, OPERATORS, compared, number_in, without_link
+from pyrag.embedded.planner.corpus.comparisons import (
+    NAME,
+    OPERATOR_WORDS,
+    OPERATORS,
+    compared,
+    number_in,
+    without_link,
+)
 from pyrag.embedded.planner.corpus.meaning import Conditions, MetadataTest, TextFact
 from pyrag.embedded.planner.corpus.roles import role_filter
 from pyrag.embedded.planner.corpus.times import DONE, time_filter
@@ -265,7 +273,8 @@ def _attribute_fact(name: str, operator: Operator, value: str) -> TextFact | Non
     value = value.strip(" \"“”'?.")
     question = f"What is the {name}?"
     if (number := number_in(value)) is not None and (operator not in ("=", "!=") or re.fullmatch(r"[\d.,]+\D*", value)):
-        return TextFact(question, f"row.value {'==' if operator == '=' else operator} {number!r}", returns="number")
+        test = f"row.value {'==' if operator == '=' else operator} {number!r}"
+        return TextFact(question, test, returns="number", unit=unit_in(value))
     if operator in ("=", "!=") and _FREE.fullmatch(value):
         holds = _holds(value)
         return TextFact(question, holds if operator == "=" else f"not {holds}")

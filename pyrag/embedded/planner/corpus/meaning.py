@@ -21,6 +21,7 @@ class TextFact:
         returns: Type of the answers; empty for texts.
         absent: Whether documents without an answer are meant, whatever `test` is.
         is_judged: Whether the document must be judged as a whole, which no look-up settles.
+        unit: Unit of the number that the answers are compared with; empty if the question names none.
     """
 
     question: str
@@ -28,6 +29,7 @@ class TextFact:
     returns: str = ""
     absent: bool = False
     is_judged: bool = False
+    unit: str = ""
 
     @property
     def condition(self) -> str:

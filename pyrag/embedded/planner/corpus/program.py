@@ -10,11 +10,15 @@ from collections.abc import Iterator
 from pyrag.agents.python_text import literal
 from pyrag.embedded.planner.corpus.meaning import CorpusQuestion, SelectedDocuments, TextFact
 from pyrag.embedded.planner.corpus.vocabulary import naming_pattern
+from pyrag.trace.model import UNKNOWN
 
 
 def corpus_program(meaning: CorpusQuestion) -> str:
     """Return the program of a question over all documents."""
     lines = list(_program(meaning))
+    if any('returns="number"' in line for line in lines):  # which raises an error for unlike units
+        caught = ["except ValueError as error:", f'    final_answer = f"{UNKNOWN}: {{error}}"']
+        lines = ["try:", *(f"    {line}" for line in lines), *caught]
     imports = ["import re"] if any("re.search(" in line for line in lines) else []
     return "\n".join([*imports, *lines]) + "\n"
 
@@ -39,6 +43,7 @@ def _program(meaning: CorpusQuestion) -> Iterator[str]:
     last = facts[-1:] if meaning.use in ("count", "list") else ()
     for number, fact in enumerate(facts[: len(facts) - len(last)], start=1):
         yield f"rows_{number} = {_asking(fact)}"
+        yield from _checked(fact, f"rows_{number}")
         yield f"docs = [doc for doc, row in zip(docs, rows_{number}) if {fact.condition}]"
     if meaning.use in ("count", "list"):
         yield from _chosen(meaning, last)
@@ -61,11 +66,20 @@ def _escaped(question: str) -> str:
     return question.replace("{", "{{").replace("}", "}}")
 
 
+def _checked(fact: TextFact, rows: str) -> Iterator[str]:
+    """Write the refusal of numbers in another unit than the question's."""
+    if fact.unit:
+        message = literal(f"the question is about {fact.unit}, and a document has another unit")
+        yield f"if any([row.known and row.unit not in ('', {literal(fact.unit)}) for row in {rows}]):"
+        yield f"    raise ValueError({message})"
+
+
 def _chosen(meaning: CorpusQuestion, facts: tuple[TextFact, ...]) -> Iterator[str]:
     """Write the number or the list of the documents for which the last fact holds."""
     chosen = "docs"
     for fact in facts:
         yield f"rows = {_asking(fact)}"
+        yield from _checked(fact, "rows")
         yield f"chosen = [row for row in rows if {fact.condition}]"
         chosen = "chosen"
     yield f"final_answer = len({chosen})" if meaning.use == "count" else f"final_answer = {chosen}"
@@ -97,10 +111,12 @@ def _of_text(meaning: CorpusQuestion) -> Iterator[str]:
         yield f"final_answer = {asking}"
         return
     yield f"rows = [row for row in {asking} if row.known]"
-    yield "values = [row.value for row in rows]"
-    if meaning.use in ("total", "average"):
-        yield _summed(meaning)
+    if meaning.returns == "number" and meaning.use != "extreme":
+        how = {"total": "sum", "average": "average"}.get(meaning.use, "lowest" if meaning.is_lowest else "highest")
+        yield 'numbers = [{"value": f"{row.value} {row.unit}".strip()} for row in rows]'
+        yield f'final_answer = table_value(numbers, "{how}", column="value") if numbers else "unknown"'
         return
+    yield "values = [row.value for row in rows]"
     yield f"best = {'min' if meaning.is_lowest else 'max'}(values, default=None)"
     chosen = "[row for row in rows if row.value == best]"
     yield f'final_answer = {chosen} or "unknown"' if meaning.use == "extreme" else "final_answer = best"

@@ -13,6 +13,7 @@ import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -26,6 +27,7 @@ from pyrag.embedded.reader.neural.decode import MarkedSpan, trim
 from pyrag.embedded.reader.neural.doubts import WEAK, doubt
 from pyrag.embedded.reader.neural.network import MODEL_FOLDER, Calibration, load
 from pyrag.embedded.reader.neural.objections import objection
+from pyrag.embedded.reader.neural.recalibration import Source, recalibrated
 from pyrag.embedded.reader.reader import by_pattern, read_views
 from pyrag.embedded.reader.reader import read as read_lexically
 from pyrag.embedded.reader.rows import narrowed
@@ -100,19 +102,31 @@ class NeuralAnswerer:
         if (mention := mention_of(query, passages)) is not None:
             return mention
         analysis = analyse(plain_question(query))
-        passages = narrowed(analysis, passages)
-        return believable(self._read(analysis, passages), analysis, passages)
+        reading, source = self._believed(analysis, passages)
+        return recalibrated(reading, analysis, source)
 
-    def _read(self, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Reading:
+    def _look_up(self, query: str, passages: Sequence[Passage]) -> Reading:
+        """Answer a question that a yes/no question rests on, whose threshold is for first confidences."""
+        if (mention := mention_of(query, passages)) is not None:
+            return mention
+        return self._believed(analyse(plain_question(query)), passages)[0]
+
+    def _believed(self, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> tuple[Reading, Source]:
+        passages = narrowed(analysis, passages)
+        reading, source = self._read(analysis, passages)
+        return believable(reading, analysis, passages), source
+
+    def _read(self, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> tuple[Reading, Source]:
         pages = views(analysis, passages)
         if analysis.kind in COMPUTED:
-            return read_views(analysis, pages, passages, self.eagerness, lambda question: self.read(question, passages))
+            look_up = partial(self._look_up, passages=passages)
+            return read_views(analysis, pages, passages, self.eagerness, look_up), "comparison"
         cell = by_table(analysis, pages, passages)
         if cell is not None:
-            return cell
+            return cell, "table"
         sure = by_pattern(analysis, pages, self.eagerness)
         if sure is not None and not _has_objection(analysis, pages, sure):
-            return _doubted(sure, analysis, pages, by_pattern=True)
+            return _doubted(sure, analysis, pages, by_pattern=True), "pattern"
         model = self.model
         answers = [
             candidate
@@ -121,7 +135,7 @@ class NeuralAnswerer:
         ]
         answers = supported(answers, analysis, pages)
         reading = answer(answers, model.calibration, passages, self.eagerness, self.min_evidence)
-        return _doubted(reading, analysis, pages)
+        return _doubted(reading, analysis, pages), "network"
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
         """Return the probability that a passage answers a question, for each passage.

@@ -1,0 +1,52 @@
+"""Confidence of an answer by the part of the reader that found it, as measured on Wikipedia questions.
+
+Patterns report their own strength, and the network's curve was fitted on questions about one thing. Of answers of the
+kinds below, fewer than two in three are right, whatever their first confidence is (docs/notes/own-documents.md).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Literal
+
+from pyrag.agents.protocol import Reading
+from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.neural.doubts import WEAK
+from pyrag.embedded.relations.people import CAREER, KIN, LIFE, MEMBERSHIPS, PUPILS
+from pyrag.embedded.relations.works import MAKERS
+
+Source = Literal["comparison", "table", "pattern", "network"]
+
+_SURE_PATTERN = 0.8
+_OF_PEOPLE = frozenset(relation.name for relation in (*LIFE, *KIN, *CAREER, *MEMBERSHIPS, *MAKERS, *PUPILS))
+_LONG = 13  # words, where each name counts as one
+_FACTOR = 0.6
+_NAME = re.compile(r"[A-Z0-9][\w.'’&-]*(?:,? (?:(?:of|the|and|de|von|in|for|to|a) )*[A-Z0-9(][\w.'’&)-]*)*")
+
+
+def recalibrated(reading: Reading, analysis: QuestionAnalysis, source: Source) -> Reading:
+    """Return a reading with the confidence that answers of its kind deserve.
+
+    Args:
+        reading: The reading.
+        analysis: The question.
+        source: Part of the reader that found the answer.
+    """
+    confidence = reading.confidence or 0.0
+    if not reading.known or confidence <= WEAK or not _is_doubtful(confidence, analysis, source):
+        return reading
+    return replace(reading, confidence=min(WEAK, round(_FACTOR * confidence, 4)))
+
+
+def _is_doubtful(confidence: float, analysis: QuestionAnalysis, source: Source) -> bool:
+    if source == "pattern":
+        is_weak = confidence < _SURE_PATTERN and analysis.relation in _OF_PEOPLE
+        return is_weak or _is_long(analysis.question)
+    return source == "network" and (_is_long(analysis.question) or analysis.relation == "place of birth")
+
+
+def _is_long(question: str) -> bool:
+    """Return whether a question says too much for one look-up: several things are to be joined."""
+    text = re.sub(r"[\"“][^\"”]*[\"”]", "X", question)
+    return len(_NAME.sub("X", text[:1].lower() + text[1:]).split()) >= _LONG

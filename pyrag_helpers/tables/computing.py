@@ -1,0 +1,400 @@
+"""One computation over the rows of one table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from statistics import median
+from typing import Any
+
+from pyrag_helpers.tables.conditions import is_foreign, matching
+from pyrag_helpers.tables.numbers import (
+    date_columns,
+    date_of,
+    has_numbers,
+    is_missing,
+    mark_of,
+    measured,
+    numbers_of,
+    plain_number,
+)
+from pyrag_helpers.tables.vocabulary import MONTHS, PLAIN, QUANTITIES, SMALL
+from pyrag_helpers.tables.words import (
+    Row,
+    TableError,
+    alike,
+    alike_any,
+    column_of,
+    entity_column,
+    folded,
+    is_about,
+    is_key,
+    shown_column,
+)
+
+HOW = (
+    "count", "distinct", "sum", "average", "median", "highest", "lowest", "earliest", "latest", "difference", "share",
+    "list",
+)  # fmt: skip
+_TAIL = re.compile(r" (?:in|for|on|during|of|from) .+")
+_PLURALS = frozenset(("people", "staff", "personnel", "crew"))
+_STATES = frozenset("sold free available left lost open taken".split())  # noqa: SIM905
+_DATED = frozenset(("issued", "published", "released", "founded", "built", "ordered", "scheduled", "paid"))
+_PERIODS = ("month", "quarter", "year")
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """Arguments of `table_value`, without the tables."""
+
+    how: str
+    column: str = ""
+    where: str | Sequence[str] = ""
+    show: str = ""
+    by: str = ""
+    rank: str = ""
+    top: int = 0
+
+    @property
+    def condition(self) -> str:
+        return self.where if isinstance(self.where, str) else " and ".join(self.where)
+
+
+def compute(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    """Return the value of a computation.
+
+    Args:
+        title: Name of the table.
+        rows: Rows of the table.
+        asked: The computation.
+
+    Raises:
+        TableError: The words are about the table, and it does not give the value.
+        ValueError: The words are not about the table.
+    """
+    if not rows:
+        raise ValueError("the table has no rows")
+    try:
+        return _computed(title, rows, asked)
+    except TableError as error:
+        if is_foreign(title, rows, asked.condition):
+            raise ValueError(str(error)) from None
+        raise
+
+
+def _computed(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    if asked.how == "difference":
+        return _difference(title, rows, asked)
+    if asked.by:
+        return _grouped(title, rows, asked)
+    return _COMPUTED[asked.how](title, rows, asked)
+
+
+def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    if isinstance(asked.where, str) or len(asked.where) != 2:
+        raise ValueError("a difference needs the names of two rows: where=(first, second)")
+    name = _column(rows, asked.column)
+    pair: list[Row] = []
+    tail = _TAIL.search(asked.where[1])
+    for part in asked.where:
+        numbers = numbers_of(matching(title, rows, part), name, rows)
+        if len(numbers) > 1 and tail:  # "Ada and Ben in 2024"
+            numbers = numbers_of(matching(title, rows, f"{part}{tail[0]}"), name, rows)
+        if len(numbers) != 1:
+            kind = TableError if numbers else ValueError
+            raise kind(f"{len(numbers)} rows fit {part!r}, and a difference needs one")
+        pair.append(numbers[0][0])
+    (_, first), (_, second) = numbers_of(pair, name, rows)  # of both, which must have one unit
+    return measured(rows, name, abs(first - second))
+
+
+def _column(rows: Sequence[Row], text: str) -> str:
+    """Return a column of numbers. Raises `ValueError` for a column of words, since then other numbers are meant."""
+    name = column_of(rows, text)
+    if any(not is_missing(row.get(name)) for row in rows) and not has_numbers(rows, name):
+        raise ValueError(f"the column {name!r} has no numbers")
+    return name
+
+
+def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[str, list[tuple[Row, Decimal]]]:
+    name = _column(rows, asked.column)
+    chosen = matching(title, rows, asked.condition)
+    numbers = numbers_of(chosen, name, rows)
+    if not numbers:
+        raise TableError(f"no row with {asked.condition!r} has a number in the column {name!r}")
+    return name, numbers
+
+
+def _count(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    noun = _noun(rows, asked.condition)
+    quantity = _quantity(rows, noun, asked.condition)
+    chosen = matching(title, rows, asked.condition, (noun, quantity))
+    return _counter(title, rows, asked.condition)(chosen)
+
+
+def _counter(title: str, rows: Sequence[Row], condition: str) -> Callable[[Sequence[Row]], Any]:
+    """Return how the things of a condition's noun are counted: as rows, as names, or by a column of counts."""
+    noun = _noun(rows, condition)
+    quantity = _quantity(rows, noun, condition)
+    if quantity:
+        return lambda chosen: measured(
+            rows, quantity, sum((n for _, n in numbers_of(chosen, quantity, rows)), Decimal(0))
+        )
+    name = entity_column(rows, noun)
+    if not name:
+        return len
+    names = [folded(row.get(name)) for row in rows if not is_missing(row.get(name))]
+    if len(set(names)) < len(rows) and not is_key(name) and alike_any(noun, folded(title).split()):
+        raise TableError(f"some cells of the column {name!r} are repeated or missing, so rows may not be {noun}")
+    return lambda chosen: len({folded(row.get(name)) for row in chosen if not is_missing(row.get(name))})
+
+
+def _noun(rows: Sequence[Row], condition: str) -> str:
+    """Return the last noun of a condition before its first small word: "tickets" in "high priority tickets opened"."""
+    leading: list[str] = []
+    for word in folded(condition).split():
+        if word in PLAIN and leading:
+            break
+        if word not in PLAIN:
+            leading.append(word)
+    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
+    nouns = [word for word in leading if word not in cells]
+    plurals = [word for word in nouns if word.endswith("s") or word in _PLURALS]
+    return (plurals or nouns or [""])[-1]
+
+
+def _quantity(rows: Sequence[Row], noun: str, condition: str) -> str:
+    """Return the column of counts that a noun means, such as "Units sold"; empty if none.
+
+    Raises:
+        TableError: Several columns fit.
+    """
+    if not noun.endswith("s") and noun not in _PLURALS:
+        return ""
+    names = [name for name in rows[0] if noun in folded(name).split() and has_numbers(rows, name)]
+    names = [name for name in names if not is_key(name)]
+    if not names:
+        return _counted_cells(rows, noun)
+    words = f" {folded(condition)} "
+    counts = [name for name in rows[0] if _is_state(name) and has_numbers(rows, name)]
+    named = [name for name in counts if f" {folded(name)} " in words and folded(name) != noun]
+    exact = [name for name in names if folded(name) == noun]
+    for fitting in (named, exact if len(names) > 1 else names):
+        if len(fitting) == 1:
+            return fitting[0]
+        if len(fitting) > 1:
+            break
+    raise TableError(f"several columns count {noun}: {', '.join(named or names)}")
+
+
+def _is_state(name: str) -> bool:
+    """Return whether a column counts the things of a row in a state, as "On loan" and "Sold" do."""
+    words = folded(name).split() or [""]
+    return words[0] in SMALL or words[-1].endswith("ed") or words[-1] in _STATES
+
+
+def _counted_cells(rows: Sequence[Row], noun: str) -> str:
+    """Return the column of counts if a noun is a cell, as "kettles" are, of which each row has several."""
+    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
+    if not cells.intersection((noun, noun.removesuffix("s"), f"{noun[:-3]}y" if noun.endswith("ies") else noun)):
+        return ""
+    names = [name for name in rows[0] if QUANTITIES.intersection(folded(name).split()) and not is_key(name)]
+    names = [name for name in names if has_numbers(rows, name)]
+    if len(names) > 1:
+        raise TableError(f"several columns may count {noun}: {', '.join(names)}")
+    return names[0] if names else ""
+
+
+def _distinct(title: str, rows: Sequence[Row], asked: Computation) -> int:
+    name = entity_column(rows, folded(asked.column)) or column_of(rows, asked.column)
+    chosen = matching(title, rows, asked.condition)
+    return len({folded(row.get(name)) for row in chosen if not is_missing(row.get(name))})
+
+
+def _statistic(how: str, values: Sequence[Decimal]) -> Decimal:
+    if how == "sum":
+        return sum(values, Decimal(0))
+    if how == "average":
+        return round(sum(values, Decimal(0)) / len(values), 4)
+    return median(values) if how == "median" else max(values) if how == "highest" else min(values)
+
+
+def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    name, numbers = _numbers(title, rows, asked)
+    return measured([row for row, _ in numbers], name, _statistic(asked.how, [number for _, number in numbers]))
+
+
+def _extreme(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    if not asked.show:
+        return _summary(title, rows, asked)
+    name, numbers = _numbers(title, rows, asked)
+    label = shown_column(title, rows, asked.show, name)
+    chosen = [(str(row[label]), number) for row, number in numbers if not is_missing(row.get(label))]
+    highest = asked.how == "highest"
+    best = _ranked(chosen, highest=highest, top=asked.top)
+    if len({key for key, _ in chosen}) < len(chosen):
+        sums: dict[str, Decimal] = {}
+        for key, number in chosen:
+            sums[key] = sums.get(key, Decimal(0)) + number
+        if _ranked(list(sums.items()), highest=highest, top=asked.top) != best:
+            raise TableError(f"{label!r} has several rows each, and their single numbers and totals rank differently")
+    return best
+
+
+def _ranked(pairs: Sequence[tuple[str, Decimal]], *, highest: bool, top: int) -> str:
+    """Return the names with the best number, the best few, or those at a place.
+
+    Args:
+        pairs: Names and numbers.
+        highest: Whether the highest number is the best.
+        top: Number of names; 0 for all names with the best number, -2 for those with the second best.
+
+    Raises:
+        TableError: A tie lies at the end of the best few.
+    """
+    values = sorted({number for _, number in pairs}, reverse=highest)
+    if top > 0:
+        order = sorted(pairs, key=lambda pair: -pair[1] if highest else pair[1])
+        if len(order) > top and order[top - 1][1] == order[top][1]:
+            raise TableError(f"several rows share place {top}")
+        return ", ".join(dict.fromkeys(key for key, _ in order[:top]))
+    place = max(-top, 1)
+    if place > len(values):
+        raise TableError(f"there are only {len(values)} different values")
+    return ", ".join(dict.fromkeys(key for key, number in pairs if number == values[place - 1]))
+
+
+def _dated(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    dates = date_columns(rows)
+    if not dates:
+        raise ValueError("the table has no column of dates")
+    words = folded(asked.column).split()
+    hints = words or [word for word in folded(asked.condition).split() if word not in PLAIN or word in _DATED]
+    named = [
+        name
+        for name in dates
+        if any(alike(word, part) for word in hints for part in folded(name).split() if part != "date")
+    ]
+    if words and not named and not (set(words) <= {"date", "day", "time"}):
+        raise ValueError(f"{asked.column!r} names no column of dates")
+    fitting = named or dates
+    if len(fitting) > 1:
+        raise TableError(f"several columns have dates: {', '.join(fitting)}")
+    name = fitting[0]
+    chosen = [row for row in matching(title, rows, asked.condition) if date_of(row.get(name))]
+    if not chosen:
+        raise TableError(f"no row with {asked.condition!r} has a date in the column {name!r}")
+    pick = min if asked.how == "earliest" else max
+    best = pick(date_of(row.get(name)) for row in chosen)
+    if not asked.show:
+        return best
+    label = shown_column(title, rows, asked.show, name)
+    return ", ".join(dict.fromkeys(str(row[label]) for row in chosen if date_of(row.get(name)) == best))
+
+
+def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
+    """Return the share of rows, or of a column's sum, that fits a condition."""
+    try:
+        name = _column(rows, asked.column)
+    except ValueError:
+        whole: Any = matching(title, rows, asked.column)
+        members = set(map(id, whole))
+        part: Any = [row for row in matching(title, rows, asked.condition) if id(row) in members]
+        counter = _counter(title, rows, asked.column)
+        whole, part = Decimal(str(counter(whole))), Decimal(str(counter(part)))
+    else:
+        chosen = set(map(id, matching(title, rows, asked.condition)))
+        numbers = numbers_of(rows, name)
+        whole = sum((number for _, number in numbers), Decimal(0))
+        part = sum((number for row, number in numbers if id(row) in chosen), Decimal(0))
+    if whole <= 0:
+        raise TableError("the whole of the share is zero")
+    return f"{plain_number(round(100 * part / whole, 2))}%"
+
+
+def _listed(title: str, rows: Sequence[Row], asked: Computation) -> str:
+    chosen = matching(title, rows, asked.condition)
+    label = shown_column(title, rows, asked.show, "")
+    names = list(dict.fromkeys(str(row[label]) for row in chosen if not is_missing(row.get(label))))
+    if not names:
+        raise TableError(f"no row fits {asked.condition!r}")
+    return ", ".join(names)
+
+
+_COMPUTED: Mapping[str, Callable[[str, Sequence[Row], Computation], Any]] = {
+    "count": _count, "distinct": _distinct, "sum": _summary, "average": _summary, "median": _summary,
+    "highest": _extreme, "lowest": _extreme, "earliest": _dated, "latest": _dated, "share": _share, "list": _listed,
+}  # fmt: skip
+
+
+def _grouped(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    """Return a value for each group of rows, or the names of the groups with the highest or lowest value."""
+    if asked.how not in ("count", "sum", "average", "median", "highest", "lowest"):
+        raise ValueError(f"{asked.how!r} cannot be computed for each group")
+    key = _key(title, rows, asked)
+    groups: dict[str, list[Row]] = {}
+    for row in matching(title, rows, asked.condition):
+        if name := key(row):
+            groups.setdefault(name, []).append(row)
+    if not groups:
+        raise TableError(f"no row fits {asked.condition!r}")
+    values = _values(title, rows, groups, asked)
+    if not asked.rank:
+        return {name: shown for name, (_, shown) in values.items()}
+    pairs = [(name, number) for name, (number, _) in values.items()]
+    return _ranked(pairs, highest=asked.rank == "highest", top=asked.top)
+
+
+def _values(
+    title: str, rows: Sequence[Row], groups: Mapping[str, Sequence[Row]], asked: Computation
+) -> dict[str, tuple[Decimal, Any]]:
+    if asked.how == "count":
+        counter = _counter(title, rows, asked.condition)
+        counts = {name: counter(members) for name, members in groups.items()}
+        return {name: (Decimal(str(count).split()[0]), count) for name, count in counts.items()}
+    name = _column(rows, asked.column)
+    mark = mark_of(name, rows)
+    if asked.rank:  # which compares the groups
+        numbers_of([row for members in groups.values() for row in members], name, rows, mark)
+    values: dict[str, tuple[Decimal, Any]] = {}
+    for group, members in groups.items():
+        if numbers := [number for _, number in numbers_of(members, name, rows, mark)]:
+            value = _statistic(asked.how, numbers)
+            values[group] = value, measured(members, name, value)
+    if not values:
+        raise TableError(f"no row has a number in the column {name!r}")
+    return values
+
+
+def _key(title: str, rows: Sequence[Row], asked: Computation) -> Callable[[Row], str]:
+    """Return the function from a row to the name of its group."""
+    by = folded(asked.by)
+    fitting = [name for name in rows[0] if by and alike(folded(name), by)]
+    if not fitting and by in _PERIODS:
+        dates = date_columns(rows)
+        if len(dates) != 1:
+            raise TableError("the table does not have one column of dates") if dates else ValueError("no dates")
+        return lambda row: _period(date_of(row.get(dates[0])), by)
+    numbers = column_of(rows, asked.column) if asked.column else ""
+    label = fitting[0] if len(fitting) == 1 else _label(title, rows, asked.by, numbers)
+    return lambda row: "" if is_missing(row.get(label)) else str(row[label])
+
+
+def _label(title: str, rows: Sequence[Row], by: str, numbers: str) -> str:
+    """Return the column of the groups. Raises `ValueError` if the noun names no column."""
+    label = shown_column(title, rows, by, numbers)
+    words = folded(by).split()
+    if not alike_any(words[-1], folded(label).split()) and not is_about(title, rows, by):
+        raise ValueError(f"{by!r} names no column of the table")
+    return label
+
+
+def _period(date: str, by: str) -> str:
+    if not date:
+        return ""
+    year, month = date[:4], int(date[5:7])
+    if by == "year":
+        return year
+    return f"{MONTHS[month - 1].capitalize()} {year}" if by == "month" else f"Q{(month + 2) // 3} {year}"

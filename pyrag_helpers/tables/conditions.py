@@ -1,0 +1,277 @@
+"""Rows of a table that a condition in words means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from pyrag_helpers.tables.limits import limits, plain_times, sided_times
+from pyrag_helpers.tables.numbers import is_missing
+from pyrag_helpers.tables.vocabulary import COMPARATIVES, FALSE, IRREGULAR, MONEY, MONTHS, NEGATIVE, PLAIN, SMALL, TRUE
+from pyrag_helpers.tables.words import (
+    Row,
+    TableError,
+    alike,
+    alike_any,
+    column_by_word,
+    folded,
+    is_kind,
+    is_number,
+    known_words,
+)
+
+Test = Callable[[Row], bool]
+_SHORT_CELL = 6  # words
+_DENIED = (
+    r"(?:not|except|excluding|besides|other than|outside|but not|isn't|aren't|without)"
+    r"(?: (?:in|from|of|at|for|the|by|a|an|is|are|be|on|based|located|assigned|to|yet))*"
+)
+_LACKING = (
+    r"(?:without|(?:have|has|had|is|are|was|were) not(?: yet)?(?: been)?|not(?: yet)? been"
+    r"|(?:have|has|had|with|with an?|have an?) (?:no|missing|empty|blank)|no|lack|lacks|lacking|missing"
+    r"|(?:do not|does not|don't|doesn't|not) have)(?: (?:a|an|any|the|recorded|known|valid))*"
+)
+_LIMITING = frozenset((*MONTHS, *COMPARATIVES, *MONEY)) | frozenset(
+    """more less fewer over under above below least most up after before since until exactly equal greater higher
+    exceeding first second third fourth last quarter million thousand""".split()  # noqa: SIM905
+)
+_PREPOSITIONS = frozenset(("against", "before", "after", "under", "over", "out"))
+_PHRASES = re.compile(r"\b(come|comes|came) out\b", re.IGNORECASE)
+_HAVING = r"(?:with|have|has|had|having)(?: (?:a|an|any|the|recorded|known|been|already))*"
+
+
+def matching(title: str, rows: Sequence[Row], condition: str, read: Sequence[str] = ()) -> list[Row]:
+    """Return the rows that a condition in words means.
+
+    Args:
+        title: Name of the table; its words may stand in the condition.
+        rows: Rows of the table.
+        condition: Condition, which may begin with a noun for the rows, as in "employees in Berlin"; empty for all.
+        read: Words and columns that the computation uses, so that the condition need not.
+
+    Raises:
+        TableError: The words are about the table, and the condition has several readings or cannot be computed.
+        ValueError: A word of the condition means nothing in the table.
+    """
+    condition = _PHRASES.sub(r"\1", condition)
+    whole = folded(condition)
+    columns = {name for row in rows for name, value in row.items() if isinstance(value, str) and folded(value) == whole}
+    if whole and len(columns) == 1:
+        name = columns.pop()
+        return [row for row in rows if folded(row.get(name)) == whole]
+    tests, text = limits(rows, condition)
+    more, text = sided_times(rows, text)
+    tests += more
+    words = f" {folded(text)} "
+    for part in (_gaps, _cells, _times, _truths, _presence):
+        more, words = part(rows, words)
+        tests += more
+    more, words = _parts(title, rows, words)
+    tests += more
+    _check(title, rows, words, read)
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> None:
+    """Raise an error if a word of the condition was not read."""
+    known = known_words(title, rows)
+    negative = next((word for word in words.split() if word in NEGATIVE), "")
+    others = [word for word in words.split() if word not in PLAIN | NEGATIVE]
+    for place, word in enumerate(others):
+        if not alike_any(word, known) and not (place == 0 and is_kind(word, known)) and not _is_of_agent(word, known):
+            raise ValueError(f"{word!r} is neither a cell nor a column of the table: take its words from the rows")
+    used = {word for text in (title, *read) for word in folded(text).split()}
+    for word in others[1:]:
+        name = column_by_word(rows, word) if word not in _PREPOSITIONS else ""
+        if name and not alike_any(word, used) and any(is_number(row.get(name)) for row in rows) and read:
+            raise TableError(f"the condition names the numbers of the column {name!r} without a limit")
+    if negative:
+        raise TableError(f"the condition excludes something ({negative!r}), which is not computed: filter the rows")
+
+
+def is_foreign(title: str, rows: Sequence[Row], condition: str) -> bool:
+    """Return whether a condition has a word that means nothing in a table, whatever else is wrong with it.
+
+    Args:
+        title: Name of the table.
+        rows: Rows of the table.
+        condition: Condition in words.
+    """
+    known = known_words(title, rows)
+    cells = {word for row in rows for value in row.values() for word in folded(value).split()}
+    words = [word for word in folded(condition).split() if word not in PLAIN | NEGATIVE | _LIMITING]
+    return any(
+        not any(map(str.isdigit, word))
+        and not alike_any(word, known | cells)
+        and not (place == 0 and is_kind(word, known))
+        and not _is_of_agent(word, known)
+        for place, word in enumerate(words)
+    )
+
+
+def _is_of_agent(word: str, known: set[str]) -> bool:
+    """Return whether a verb is about a column, as "taught" about "Teacher" and "led" about "Lead"."""
+    base = IRREGULAR.get(word, word.removesuffix("ed"))
+    return len(base) > 3 and any(other.startswith(base) and len(other) <= len(base) + 2 for other in known)
+
+
+def _times(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    tests, text = plain_times(rows, words)
+    return tests, f" {' '.join(text.split())} "
+
+
+def _gaps(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    """Find columns whose cells are missing, as in "without a phone number"."""
+    tests: list[Test] = []
+    for name in rows[0]:
+        pattern = re.compile(rf" {_LACKING} {_column_pattern(name)}(?= )")
+        if any(is_missing(row.get(name)) for row in rows) and pattern.search(words):
+            tests.append(_is_missing(name))
+            words = pattern.sub(" ", words)
+    return tests, words
+
+
+def _is_missing(name: str) -> Test:
+    return lambda row: is_missing(row.get(name))
+
+
+def _column_pattern(name: str) -> str:
+    return r"\s".join(rf"{re.escape(word)}s?" for word in folded(name).split()) or r"\0"
+
+
+def _presence(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    """Find columns whose cells must not be missing, as in "with a phone number".
+
+    Raises:
+        TableError: A column with missing cells is named, and the condition does not say what of it.
+    """
+    tests: list[Test] = []
+    for name in rows[0]:
+        pattern = re.compile(rf" {_HAVING} {_column_pattern(name)}(?= )")
+        if any(is_missing(row.get(name)) for row in rows) and pattern.search(words):
+            tests.append(lambda row, name=name: not is_missing(row.get(name)))  # type: ignore[misc]
+            words = pattern.sub(" ", words)
+    return tests, words
+
+
+def _truths(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    """Find columns of yes and no whose name stands in the condition, as in "finished" or "not finished"."""
+    tests: list[Test] = []
+    for name in rows[0]:
+        values = {_truth(row.get(name)) for row in rows}
+        column = folded(name)
+        if not column or not values <= TRUE | FALSE or not values & (TRUE | FALSE - {""}):
+            continue
+        pattern = re.compile(rf" (?P<no>(?:not|not yet|un) )?{_form(column)}(?= )")
+        match = pattern.search(words.replace(" un", " un ") if f" un{column} " in words else words)
+        if match is None:
+            continue
+        tests.append(_truth_test(name, FALSE if match["no"] else TRUE))
+        words = re.sub(rf" (?:not yet |not |un)?{_form(column)}(?= )", " ", words)
+    return tests, words
+
+
+def _form(column: str) -> str:
+    """Return the pattern of a column's name and of its participle: "ship", "shipped"."""
+    return rf"{re.escape(column)}(?:s|d|ed)?"
+
+
+def _truth(value: object) -> str:
+    return str(value).casefold() if isinstance(value, bool) else folded("" if value is None else value)
+
+
+def _truth_test(name: str, wanted: frozenset[str]) -> Test:
+    return lambda row: _truth(row.get(name)) in wanted
+
+
+def _parts(title: str, rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    """Find words that are part of short cells of one column, as "Corvex" of "Corvex GmbH"."""
+    known = known_words(title, rows)
+    tests: list[Test] = []
+    for word in [word for word in words.split() if word not in PLAIN | NEGATIVE and len(word) > 2]:
+        if alike_any(word, known):
+            continue
+        names = {
+            name
+            for row in rows
+            for name, value in row.items()
+            if isinstance(value, str) and word in (parts := folded(value).split()) and len(parts) <= _SHORT_CELL
+        }
+        if len(names) == 1:
+            denied = re.search(rf" {_DENIED} {re.escape(word)}(?= )", words)
+            tests.append(_holds(names.pop(), word, is_wanted=denied is None))
+            words = words.replace(denied[0] if denied else f" {word}", " ", 1)
+    return tests, words
+
+
+def _holds(name: str, word: str, *, is_wanted: bool) -> Test:
+    return lambda row: (word in folded(row.get(name, "")).split()) == is_wanted
+
+
+def _cells(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
+    """Find cells in the condition, longest first; several cells of one column are alternatives."""
+    forms = _forms(rows)
+    wanted: dict[str, set[str]] = {}
+    denied: dict[str, set[str]] = {}
+    text = words
+    present = [form for form in forms if f" {form} " in words]
+    for form in sorted(present, key=lambda form: (-len(form), form)):
+        while match := re.search(rf"(?P<denied> {_DENIED})? {re.escape(form)}(?= )", text):
+            name = _column_of_cell(form, forms[form], words)
+            (denied if match["denied"] else wanted).setdefault(name, set()).update(forms[form][name])
+            before = text[: match.start()].rsplit(" ", 1)  # "room 12"
+            is_label = len(before) > 1 and any(alike(before[1], part) for part in folded(name).split())
+            text = f"{before[0] if is_label else text[: match.start()]}  {text[match.end() :]}"
+    if set(wanted) & set(denied) or (denied and " or " in words):
+        raise TableError("the condition excludes one of several values: filter the rows")
+    if " or " in words and len(wanted) > 1 and all(len(values) == 1 for values in wanted.values()):
+        raise TableError("the condition joins two columns with 'or': filter the rows")
+    tests = [_is_one(name, values) for name, values in wanted.items()]
+    return [*tests, *(_is_none(name, values) for name, values in denied.items())], text
+
+
+def _forms(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
+    """Return the forms of cells that may stand in a condition: by form, the cells by column."""
+    forms: dict[str, dict[str, set[str]]] = {}
+    titles = {word for name in rows[0] for word in folded(name).split()}
+    for row in rows:
+        for name, value in row.items():
+            cell = folded(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+            if not cell or (len(cell) == 1 and not cell.isdigit()) or cell in SMALL:
+                continue
+            spellings = {cell, *(_plurals(cell) if isinstance(value, str) and cell not in titles else ())}
+            for form in spellings - SMALL:
+                forms.setdefault(form, {}).setdefault(name, set()).add(cell)
+    return forms
+
+
+def _plurals(cell: str) -> set[str]:
+    """Return the plural of a cell's last word: "oaks" for "oak", "batteries" for "battery"."""
+    if not cell[-1].isalpha() or cell.endswith("s") or len(cell) < 3:
+        return set()
+    return {cell[:-1] + "ies" if cell.endswith("y") and cell[-2:-1] not in "aeiou" else f"{cell}s"}
+
+
+def _column_of_cell(form: str, names: dict[str, set[str]], words: str) -> str:
+    """Return the column of a cell in a condition: the only one, or the one whose name stands beside it.
+
+    Raises:
+        TableError: Several columns have the cell.
+    """
+    if len(names) == 1:
+        return next(iter(names))
+    near = " ".join(words.replace(f" {form} ", " \0 ").split("\0")[0].split()[-3:])
+    after = " ".join(words.replace(f" {form} ", " \0 ").split("\0")[-1].split()[:1])
+    beside = f"{near} {after}".split()
+    named = [name for name in names if any(alike(word, part) for word in beside for part in folded(name).split())]
+    if len(named) != 1:
+        raise TableError(f"{form!r} is a cell of several columns ({', '.join(names)}): name the column")
+    return named[0]
+
+
+def _is_one(name: str, values: set[str]) -> Test:
+    return lambda row: folded(row.get(name, "")) in values
+
+
+def _is_none(name: str, values: set[str]) -> Test:
+    return lambda row: not is_missing(row.get(name)) and folded(row.get(name, "")) not in values

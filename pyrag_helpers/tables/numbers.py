@@ -1,0 +1,232 @@
+"""Numbers and dates in the cells of a table's column, with the column's unit."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from pyrag_helpers.columns import column_marks, read_cell
+from pyrag_helpers.date_forms import find_dates
+from pyrag_helpers.dates import parse_date
+from pyrag_helpers.measures.units import Unit, read_unit
+from pyrag_helpers.numerals import plain_digits
+from pyrag_helpers.tables.vocabulary import UNIT_COLUMNS
+from pyrag_helpers.tables.words import Row, TableError, filled, folded, is_number
+
+_BRACKETS = re.compile(r"[(\[]([^()\[\]\d]{1,16})[)\]]\s*$|\bin ([^\W\d_/²³°%]{1,6}|[$€£¥])\s*$")
+_MONEY_SIGNS = frozenset("$€£¥%")
+_FIGURE = re.compile(
+    r"(?P<before>[$€£¥]|[A-Z]{3}(?=[\s\d]))?\s*(?P<number>[-+−]?\s?(?:\d[\d.,'’_ \u00a0\u202f\u2009]*\d|\d)|\.\d+)"
+    r"\s*(?P<unit>[^\W\d_][^\W\d]{0,11}(?:[/²³][^\W\d_]{0,6})?\.?|[%$€£¥°])?"
+)
+_UNSURE = frozenset(("tbd", "tba", "na", "n a", "n/a", "nan", "null", "none", "unknown"))
+_OTHER_ROWS = 500  # rows of other columns that show the decimal mark
+_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?")
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell is empty, or has a mark for a missing value, such as "n/a"."""
+    return not filled(value) or (isinstance(value, str) and value.strip().casefold() in _UNSURE)
+
+
+def numbers_of(
+    rows: Sequence[Row], name: str, table: Sequence[Row] = (), mark: str | None = None
+) -> list[tuple[Row, Decimal]]:
+    """Return the rows that have a number in a column, with the number. Cells without content are left out.
+
+    Args:
+        rows: Rows to read.
+        name: Column.
+        table: All rows of the table, whose other numbers show the decimal mark; `rows` by default.
+        mark: Decimal mark of the column, if it is known.
+
+    Raises:
+        TableError: A cell is not a number, or numbers have different units.
+        ValueError: No cell is a number.
+    """
+    present = [row for row in rows if not is_missing(row.get(name))]
+    if not all(is_number(row[name]) or isinstance(row[name], str) for row in present):
+        raise TableError(f"the column {name!r} has other values than numbers")
+    if present and not has_numbers(present, name):
+        raise ValueError(f"the column {name!r} has no numbers")
+    if mark is None:
+        mark = mark_of(name, table or rows) if any(isinstance(row[name], str) for row in present) else "."
+    read = [(row, *_figure(row[name], name, mark)) for row in present]
+    units = {unit for _, _, unit in read}
+    if other := _unit_column(rows, name):
+        units.update(folded(row.get(other, "")) or "no unit" for row in present)
+        units.discard("")
+    if len(units) > 1:
+        shown = ", ".join(sorted(unit or "no unit" for unit in units))
+        raise TableError(f"the numbers of the column {name!r} have different units: {shown}")
+    return [(row, number) for row, number, _ in read]
+
+
+def has_numbers(rows: Sequence[Row], name: str) -> bool:
+    """Return whether any cell of a column is a number, with or without a unit.
+
+    Args:
+        rows: Rows to look at.
+        name: Column.
+    """
+    cells = (row.get(name) for row in rows)
+    return any(is_number(cell) or (isinstance(cell, str) and _FIGURE.fullmatch(cell.strip())) for cell in cells)
+
+
+def _unit_column(rows: Sequence[Row], name: str) -> str:
+    names = rows[0] if rows else ()
+    return next((other for other in names if other != name and folded(other) in UNIT_COLUMNS), "")
+
+
+def mark_of(name: str, table: Sequence[Row]) -> str:
+    """Return the decimal mark of a column of texts, by the evidence of its numerals and of the other cells.
+
+    Args:
+        name: Column.
+        table: Rows of the table.
+    """
+    others = [other for other in table[0] if other != name]
+    columns = [[_numeral(row.get(name)) for row in table]]
+    columns += [[_numeral(row.get(other)) for row in table[:_OTHER_ROWS]] for other in others]
+    return column_marks(list(table[0]), columns, "|")[0]
+
+
+def _numeral(value: Any) -> str:
+    """Return the numeral of a cell, a text as it is, and nothing of a number that was read by other evidence."""
+    if not isinstance(value, str):
+        return ""
+    match = _FIGURE.fullmatch(plain_digits(value.strip()))
+    return match["number"] if match else value
+
+
+def _figure(cell: Any, name: str, mark: str) -> tuple[Decimal, str]:
+    if is_number(cell):
+        return Decimal(str(cell)), ""
+    match = _FIGURE.fullmatch(plain_digits(cell.strip()))
+    if match is None:
+        raise TableError(f"{cell!r} in the column {name!r} is not a number")
+    number = read_cell(re.sub(r"[\s\u00a0\u202f\u2009]", "\u00a0", match["number"].strip()).replace("+", ""), mark)
+    if number is None:
+        raise TableError(f"{cell!r} in the column {name!r} has two readings")
+    return Decimal(str(number)), f"{match['before'] or ''}{match['unit'] or ''}".casefold().rstrip(".")
+
+
+def unit_of(rows: Sequence[Row], name: str) -> str:
+    """Return the unit of a column: in its name, in each of its cells, or in a column of units; empty if there is none.
+
+    Args:
+        rows: Rows of the table.
+        name: Column.
+    """
+    heading = _BRACKETS.search(name)
+    texts = {str(row.get(name)).strip() for row in rows if not is_missing(row.get(name))}
+    cells = {match["unit"] or match["before"] or "" for text in texts if (match := _FIGURE.fullmatch(text))}
+    other = _unit_column(rows, name)
+    listed = {str(row.get(other)) for row in rows if filled(row.get(other))} if other else set()
+    for text in ((heading[1] or heading[2]).strip() if heading else "", _single(cells), _single(listed)):
+        if text in _MONEY_SIGNS or (text and _whole_unit(text) is not None) or (text and listed == {text}):
+            return text
+    return _suffix(name)
+
+
+def _suffix(name: str) -> str:
+    """Return the unit at the end of a name such as "weight_kg" or "Price EUR"."""
+    parts = re.split(r"[_\s]+", name.strip())
+    last = parts[-1] if len(parts) > 1 else ""
+    unit = _whole_unit(last) or _whole_unit(last.upper()) if 0 < len(last) <= 3 else None
+    return last if unit is not None and folded(last) not in ("in", "no", "a", "m", "s", "t") else ""
+
+
+def _single(texts: set[str]) -> str:
+    return next(iter(texts)) if len(texts) == 1 else ""
+
+
+def _whole_unit(text: str) -> Unit | None:
+    unit, end = read_unit(text, 0)
+    return unit if unit.kind and end == len(text) else None
+
+
+def measured(rows: Sequence[Row], name: str, number: Decimal) -> str | int | float:
+    """Return a number, as a text with its unit if the column has one.
+
+    Args:
+        rows: Rows that the number comes from.
+        name: Column.
+        number: The number.
+    """
+    unit = unit_of(rows, name)
+    shown = plain_number(number)
+    if not unit:
+        return shown
+    if unit in "$£¥€" and not _stands_behind(rows, name, unit):
+        return f"{'-' if shown < 0 else ''}{unit}{abs(shown)}"
+    return f"{shown}{unit}" if unit == "%" else f"{shown} {unit}"
+
+
+def _stands_behind(rows: Sequence[Row], name: str, sign: str) -> bool:
+    return any(str(row.get(name)).rstrip().endswith(sign) for row in rows) or sign in name
+
+
+def plain_number(number: Decimal) -> int | float:
+    """Return a number without needless decimals."""
+    try:
+        return int(number) if number == number.to_integral_value() else float(number)
+    except (InvalidOperation, OverflowError) as error:
+        raise ValueError("the numbers of the column are too large") from error
+
+
+def same_unit(rows: Sequence[Row], name: str, text: str) -> bool:
+    """Return whether a unit in words, such as "kg" or "euros", is the unit of a column; True if either has none.
+
+    Args:
+        rows: Rows of the table.
+        name: Column.
+        text: Unit in words.
+    """
+    shown = unit_of(rows, name)
+    own, asked = (_whole_unit(shown) if shown else None), _whole_unit(text) if text else None
+    return own is None or asked is None or (own.kind, own.factor) == (asked.kind, asked.factor)
+
+
+def is_unit(text: str) -> bool:
+    """Return whether a text is a unit."""
+    return bool(text) and _whole_unit(text) is not None
+
+
+def date_of(value: object) -> str:
+    """Return the date in a cell as YYYY-MM-DD or YYYY-MM; empty if there is no single date."""
+    text = str(value or "").strip()
+    if _DATE.fullmatch(text):
+        return text[:10]
+    if isinstance(value, int | float) or not re.search(r"\d{4}", text):
+        return ""
+    forms = find_dates(text)
+    if len(forms) != 1 or forms[0].problem or not forms[0].month:
+        return ""
+    try:
+        day = parse_date(text)
+    except ValueError:
+        return ""
+    return day.isoformat() if forms[0].day else day.isoformat()[:7]
+
+
+def date_columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns that hold dates and nothing else."""
+    return [
+        name
+        for name in rows[0]
+        if (cells := [row.get(name) for row in rows if not is_missing(row.get(name))]) and all(map(date_of, cells))
+    ]
+
+
+def last_day(prefix: str) -> str:
+    """Return the last day of a year, month or day, as YYYY-MM-DD."""
+    year, month, day = (*map(int, prefix.split("-")), 0, 0)[:3]
+    if day:
+        return prefix
+    month = month or 12
+    after = dt.date(year + month // 12, month % 12 + 1, 1)
+    return (after - dt.timedelta(days=1)).isoformat()

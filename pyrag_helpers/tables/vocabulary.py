@@ -1,0 +1,98 @@
+"""Words of conditions on tables: general words, kinds of rows and columns, truth values and times."""
+
+# ruff: noqa: E501 - a list of words is easier to read, compare and sort on one line
+
+from __future__ import annotations
+
+SMALL = frozenset(
+    """a an the of in on at by for from to with and or that which who is are was were be been do does did has have had there
+    all any each every our we us i my you your their its it he she they during within among as per how what when whose them
+    these those this into than between number numbers many much""".split()  # noqa: SIM905
+)
+"""Words that are never a cell."""
+
+PLAIN = SMALL | frozenset(
+    """listed table list file row rows entry entries record records sheet column total sum amount count altogether together
+    overall combined currently now still located based work works working worked lie lies come comes came made given having
+    name names named called year years month value values cost costs sold sell sells earn earns earned paid pay pays weigh
+    weighs hold holds belong belongs assigned dated placed place run worth both priced costing contain contains set money
+    different distinct unique go goes went get gets got done take taken happened published released appeared issued founded
+    established built cast written played held printed date dates scheduled registered recorded bought buy ordered
+    only""".split()  # noqa: SIM905
+)
+"""Words of a condition that exclude no row, unless they are cells."""
+
+KINDS = (
+    "employees employee staff personnel workers worker colleagues colleague members member team people persons person".split(),  # noqa: SIM905
+    "products product items item articles article goods price prices catalogue stock inventory things thing".split(),  # noqa: SIM905
+    "invoices invoice bills bill payments payment expenses expense".split(),  # noqa: SIM905
+    "orders order sales sale purchases purchase transactions transaction".split(),  # noqa: SIM905
+    "customers customer clients client suppliers supplier vendors vendor companies company".split(),  # noqa: SIM905
+    "tasks task tickets ticket issues issue jobs job projects project".split(),  # noqa: SIM905
+    "cities city towns town places place locations location offices office".split(),  # noqa: SIM905
+)
+COLUMN_KINDS = tuple(
+    frozenset(kind.split())
+    for kind in (
+        "price cost costs fee amount charge expensive rate cheap",
+        "amount sum total value spend spent paid pay price cost money billed invoiced",
+        "gift donation donated amount",
+        "raised amount",
+        "revenue sales turnover",
+        "salary pay wage wages earnings income earn earns paid",
+        "weight mass heavy weigh weighs",
+        "length long distance",
+        "height high tall elevation altitude",
+        "depth deep",
+        "width wide breadth",
+        "age old",
+        "population inhabitants people residents",
+        "area size large big surface",
+        "quantity stock units unit pieces count number qty",
+        "duration time minutes hours days long take takes",
+        "speed fast",
+        "score points rating grade mark",
+        "sold units quantity qty",
+    )
+)
+PERSONS = frozenset("name employee person who staff member colleague student rep representative".split())  # noqa: SIM905
+"""Names of columns that answer "who"."""
+
+KEYS = frozenset("id ids no nr number name code ref reference title key".split())  # noqa: SIM905
+"""Words of a column's name beside the thing that it names, as in "order id"."""
+
+GROUPS = frozenset("team stock price prices inventory catalogue location locations office offices place places".split())  # noqa: SIM905
+"""Names of columns that hold no single things of their kind."""
+
+IDS = KEYS - {"name", "title"}
+NEGATIVE = frozenset(
+    ("not", "no", "without", "except", "neither", "nor", "never", "other", "but", "besides", "outside", "excluding", "lacking", "missing")
+)  # fmt: skip
+TRUE = frozenset(("yes", "true", "x", "y", "1", "done", "ja"))
+FALSE = frozenset(("no", "false", "n", "0", "none", "", "nein"))
+MONEY = frozenset("euro euros dollar dollars pound pounds eur usd gbp chf crowns francs".split())  # noqa: SIM905
+UNIT_COLUMNS = frozenset("currency ccy unit uom währung devise einheit".split())  # noqa: SIM905
+"""Names of columns that hold the unit of a row's numbers."""
+
+TOTALS = frozenset(
+    "total totals subtotal sum average mean median overall summe gesamt gesamtsumme zwischensumme somme totaal totale suma".split()  # noqa: SIM905
+)
+"""First cells of rows that sum up the rows above them."""
+
+IRREGULAR = {
+    "led": "lead", "sent": "send", "bought": "buy", "taught": "teach", "held": "hold", "born": "birth", "wrote": "write",
+    "written": "write", "drove": "drive", "driven": "drive", "built": "build", "owned": "owner", "ran": "run", "lent": "lend",
+    "begun": "begin", "began": "begin", "ended": "end", "left": "leave",
+}  # fmt: skip
+"""Participles and past forms, with the beginning of the name of a column that they may be about."""
+
+QUANTITIES = frozenset("quantity quantities qty units unit pieces count counts copies stock sold number".split())  # noqa: SIM905
+"""Names of columns that count things of one kind."""
+
+COMPARATIVES = {
+    "older": ("age", ">"), "younger": ("age", "<"), "heavier": ("weight", ">"), "lighter": ("weight", "<"), "longer": ("length", ">"),
+    "shorter": ("length", "<"), "taller": ("height", ">"), "higher": ("height", ">"), "lower": ("height", "<"), "deeper": ("depth", ">"),
+    "wider": ("width", ">"), "faster": ("speed", ">"), "slower": ("speed", "<"), "cheaper": ("price", "<"), "dearer": ("price", ">"),
+    "larger": ("area", ">"), "bigger": ("area", ">"), "smaller": ("area", "<"),
+}  # fmt: skip
+MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
