@@ -1,7 +1,7 @@
 """The distribution `pyrag-runtime` and its version.
 
-It lies outside of the package `pyrag`, because the distribution has another name than the package: a package index
-offers another project's distribution `pyrag`.
+It is outside the package `pyrag`, because the distribution's name differs from the package's: on package indexes,
+`pyrag` is another project's distribution.
 """
 
 from __future__ import annotations

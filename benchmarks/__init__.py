@@ -1,1 +1,1 @@
-"""What `make bench` runs. Imports `pyrag`; nothing imports it back."""
+"""Benchmarks that `make bench` runs. They import `pyrag`; nothing imports them."""

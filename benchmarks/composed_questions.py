@@ -79,14 +79,14 @@ _BEFORE = re.compile(r"\b(?:in|of|to|by|from|with|at|on|for|did|was|is|does|abou
 
 @dataclass(frozen=True, slots=True)
 class Composer:
-    """Generator of composed questions. `answered_by` has the questions whose answer is a name, by that name."""
+    """Generator of composed questions. `answered_by` maps a name to the questions that it answers."""
 
     questions: list[str]
     answered_by: dict[str, list[str]]
     chance: random.Random
 
     def compose(self, hops: int) -> Iterator[str]:
-        """Yield questions with a number of hops, without end."""
+        """Yield questions with this number of hops, endlessly."""
         while True:
             made: str | None = self.chance.choice(self.questions)
             for _ in range(hops - 1):
@@ -113,7 +113,7 @@ class Composer:
 
 
 def describe(question: str) -> str | None:
-    """Return a noun phrase with a name that describes the answer of a question; None if no form matches."""
+    """Return a noun phrase that stands for the answer of a question and contains a name; None if no form matches."""
     for pattern, description in _FORMS:
         match = pattern.fullmatch(question)
         parts = match.groupdict() if match else {}

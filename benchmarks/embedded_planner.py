@@ -1,4 +1,4 @@
-"""Benchmark of the embedded planner on training questions, alone and with retrieval and reader.
+"""Benchmark of the embedded planner on training questions, on its own and with retrieval and reader.
 
     python -m benchmarks.embedded_planner --data DIR [--half held] [--end-to-end pyrag]
 
@@ -66,7 +66,7 @@ def load(path: Path) -> list[Question]:
 
 
 def in_half(question: Question, half: str) -> bool:
-    """Return whether a question is in the half that rules are fitted on ("fit") or in the one that judges them
+    """Return whether a question is in the half used to fit rules ("fit") or in the half used to judge them
     ("held").
     """
     even = int(hashlib.sha256(question["id"].encode()).hexdigest(), 16) % 2 == 0
@@ -146,7 +146,7 @@ def triple_oracle(question: Question) -> Callable[..., str]:
 
 
 def _likeness(asked: str, subject: str, question: Question) -> float:
-    """Return the similarity of a subject and the requested subject, which may be spelt differently."""
+    """Return the similarity of a subject and the requested subject, which may be spelled differently."""
     left, right = set(plain(asked).split()), set(plain(subject).split())
     shared = len(left & right) / (len(left | right) or 1)
     followed = plain(asked) in {plain(value) for _, _, value in question["evidences"]}
@@ -172,7 +172,7 @@ def step_oracle(question: Question) -> Callable[..., str]:
 
 
 def run(source: str, answer: Callable[..., str], retrieve: Callable[..., list[str]] = lambda *_, **__: []) -> str:
-    """Return the answer of a program. The program is our own planner's, so it needs no sandbox."""
+    """Run a program and return its answer. Our own planner wrote the program, so it needs no sandbox."""
     values: dict[str, Any] = {**HELPERS, "retrieve": retrieve, "answer": answer}
     exec(compile(source, "<program>", "exec"), values)  # noqa: S102
     return str(values["final_answer"])
@@ -189,7 +189,7 @@ def right(question: Question, answer: str) -> bool:
 
 
 class Recall:
-    """Count of the gold passages found by the searches of programs, and by a single search with the whole question."""
+    """Gold passages found by the searches of programs, and by one search with the whole question."""
 
     def __init__(self, corpus: Path) -> None:
         self.index = index_of(Passage(row["id"], row["title"], row["text"]) for row in load(corpus))

@@ -1,8 +1,8 @@
 """Benchmark of the embedded reader on sub-questions of training data: exact match, F1 and unknown answers.
 
-It only reads `train_*` files, because thresholds and patterns are chosen by its figures. Run
-`python -m benchmarks.embedded_reader --data DIR`. Passages are the gold passages, the best five or ten of BM25, and the
-best five without gold passages. Sub-questions come from 2Wiki's triples and MuSiQue's decompositions.
+It only reads `train_*` files, because thresholds and patterns are tuned on its results. Run `python -m
+benchmarks.embedded_reader --data DIR`. Passages are the gold passages, the best five or ten of BM25, and the best five
+without gold passages. Sub-questions come from 2Wiki's triples and MuSiQue's decompositions.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _answers(passage: Passage, item: Item) -> bool:
 
 @dataclass(slots=True)
 class Tally:
-    """Sums of the figures of a group."""
+    """Running totals of a group."""
 
     count: int = 0
     em: float = 0.0
@@ -178,7 +178,7 @@ class Tally:
 
 
 def report(name: str, mode: str, item: Item, reading: Reading, corpus: Corpus) -> dict[str, Any]:
-    """Return a line of the file of errors."""
+    """Return a line of the error file."""
     return {
         "set": name,
         "mode": mode,

@@ -66,7 +66,7 @@ def check(
 
 
 def shares(results: Sequence[tuple[float, bool]], *, right: bool, threshold: float) -> float:
-    """Return the percentage of the correct or wrong answers whose evidence is below a threshold."""
+    """Return the percentage of the correct (or wrong) answers whose evidence is below a threshold."""
     scores = [evidence for evidence, was_right in results if was_right == right]
     return 100 * sum(evidence < threshold for evidence in scores) / max(len(scores), 1)
 

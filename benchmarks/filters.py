@@ -2,10 +2,10 @@
 
     python -m benchmarks.filters [--count 100000] [--distinct 1000] [--queries 50]
 
-Passages are random words of a Zipf-like vocabulary with random vectors of 384 numbers; each has a random `share` in
-[0, 1), rounded to so many distinct values, so that `share < 0.01` passes one in a hundred. Medians of single queries,
-one at a time, without the first one with each filter, which is shown apart: it matches the filter against every
-distinct metadata.
+Passages are random words of a Zipf-like vocabulary with random vectors of 384 numbers; each has a random `share` in [0,
+1), rounded to so many distinct values, so that `share < 0.01` passes one in a hundred. The figures are medians of
+single queries, one at a time. The first query with each filter is reported separately, because it matches the filter
+against all distinct metadata.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python ../shared/harness/compare.py speed --adapter "python benchmarks/harness_adapter.py"
 
 The harness's `adapters/common.py` describes the protocol: JSON lines on stdin are questions, of which the first is a
-warm-up; JSON lines on stdout are results, followed by the CPU seconds. `--deadline` is the time for a question in
+warm-up; JSON lines on stdout are results, followed by the CPU seconds. `--deadline` is the time limit per question in
 seconds, and `--profile` is a profile of pyrag.
 """
 
@@ -29,7 +29,7 @@ from pyrag.cli.main import guarded
 def cpu_seconds() -> float:
     """Return the CPU seconds of this process and its running children, including the sandbox.
 
-    Children are read while they run: waiting for their end would add their start-up to the time of the questions.
+    Children are read while they run: waiting for them to exit would add their start-up time to the questions' time.
     """
     own = resource.getrusage(resource.RUSAGE_SELF)
     ticks = os.sysconf("SC_CLK_TCK")

@@ -3,7 +3,7 @@
     python -m benchmarks.index_scale [--passages 1000000] [--files 100] [--folder /tmp/index-scale]
 
 Passages have 60 to 120 random words of a Zipf distribution over 200,000. Each step runs in its own process, whose peak
-memory is reported; therefore, the first query is one of a new process, although not of a cold disk.
+memory is reported; the first query therefore runs in a new process, but not from a cold disk.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def write_corpus(folder: Path, passages: int, files: int) -> None:
-    """Write the passages unless the folder exists. The same numbers give the same passages."""
+    """Write the passages unless the folder exists. The same arguments give the same passages."""
     if folder.exists():
         return
     folder.mkdir(parents=True)

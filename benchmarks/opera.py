@@ -3,7 +3,7 @@
     python -m benchmarks.opera --data ../shared/data --sets 2wikimultihopqa musique --parts ladders ablations topk
     python -m benchmarks.opera --data ../shared/data --sets nq hover --corpus a.jsonl.gz b.jsonl.gz --parts reach depth
 
-Sets without their own corpus are asked over the files of `--corpus`, together. Indexes are built in a temporary
+Sets without a corpus of their own are asked over all files of `--corpus` together. Indexes are built in a temporary
 folder. Output is Markdown.
 """
 
@@ -95,7 +95,7 @@ async def _planned(bench: Bench) -> list[tuple[int, int]]:
 
 
 def topk(bench: Bench) -> Table:
-    """Return the paper's table 10: retrieval and the Analysis-Answer agent alone."""
+    """Return the paper's table 10: retrieval with only the Analysis-Answer agent."""
     rows = []
     for k in TOPKS:
         outcomes = bench.outcomes(method="opera:no-plan-no-rewrite", topk=k)

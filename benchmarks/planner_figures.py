@@ -1,4 +1,4 @@
-"""Figures of planners: programs that parse, run unrepaired, and have as many searches as a question has hops."""
+"""Figures of planners: programs that parse, that run without repair, and that have one search per hop."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from pyrag.trace.model import UNPLANNED, Program, Trace
 class PlannerFigures:
     """Shares of a planner's questions, from 0 to 1.
 
-    `unrepaired` counts questions without a second program, and `sound` those whose first program failed at most because
-    of an unknown answer. `planned` counts first programs with as many searches as hops, and `made` questions for which
-    as many searches ran; a search that needs an unknown answer does not run. `exact` is the share of right answers, and
-    `own` leaves out answers to whole questions (`--whole-question`).
+    `unrepaired` counts questions without a second program, and `sound` counts questions whose first program did not
+    fail except because of an unknown answer. `planned` counts first programs with as many searches as hops, and `made`
+    counts questions for which that many searches ran; a search that needs an unknown answer does not run. `exact` is
+    the share of right answers, and `own` leaves out answers to whole questions (`--whole-question`).
     """
 
     questions: int
@@ -55,7 +55,7 @@ def _of_planner(trace: Trace) -> list[Program]:
 
 
 def is_sound(trace: Trace) -> bool:
-    """Return whether a question's first program failed at most because of an unknown answer."""
+    """Return whether a question's first program did not fail, except because of an unknown answer."""
     programs = _of_planner(trace)
     if not programs or (len(programs) == 1 and trace.error is not None):
         return False

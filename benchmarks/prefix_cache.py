@@ -1,4 +1,4 @@
-"""Prompt tokens that vLLM's servers found in their prefix caches, from the servers' metrics."""
+"""Prompt tokens that vLLM servers found in their prefix caches, from the servers' metrics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def prefix_caches(engines: Mapping[str, str]) -> dict[str, PrefixCache]:
     """Ask servers for their counters.
 
     Args:
-        engines: Engines `openai:MODEL@URL/v1` of vLLM's servers by name.
+        engines: Specs `openai:MODEL@URL/v1` of vLLM servers, by name.
     """
     caches = {}
     for name, engine in engines.items():
@@ -62,7 +62,7 @@ def record_prefix_caches(
     """Append a line for each server that answered during a row.
 
     Args:
-        file: JSON lines.
+        file: JSON Lines file to append to.
         row: Name of the row.
         before: Counters by server before the row.
         after: Counters by server after it.
@@ -74,10 +74,10 @@ def record_prefix_caches(
 
 
 def prefix_cache_table(file: Path) -> Table:
-    """Return the sums of a file by row and server.
+    """Return a table that adds up the counters of a file by row and server.
 
     Args:
-        file: JSON lines of `record_prefix_caches`.
+        file: JSON Lines file that `record_prefix_caches` wrote.
     """
     sums: dict[tuple[str, str], PrefixCache] = {}
     for line in file.read_text(encoding="utf-8").splitlines():

@@ -60,7 +60,7 @@ class ProfileFigures:
 
 @dataclass(slots=True)
 class ScriptedPlanner:
-    """Chat model that knows the programs and answers of two-hop questions, and counts its calls."""
+    """Chat model that replies with prepared programs and answers for two-hop questions, and counts its calls."""
 
     figures: ProfileFigures
     name: str = "scripted"
@@ -111,7 +111,7 @@ final_answer = answer(
 
 
 def _shared(prompt: str, other: str) -> int:
-    """Return the number of whole blocks at the start of two prompts that are equal."""
+    """Return the number of whole blocks that two prompts have in common at their start."""
     starts = range(0, min(len(prompt), len(other)) - BLOCK + 1, BLOCK)
     return sum(1 for _ in takewhile(lambda at: prompt[at : at + BLOCK] == other[at : at + BLOCK], starts))
 

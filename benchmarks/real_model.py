@@ -1,14 +1,13 @@
-"""Benchmark with a small language model: every method asks it, and the rates of faulty replies are printed.
+"""Benchmark with a small language model: each method uses it, and the rates of faulty replies are printed.
 
     python -m benchmarks.real_model --model FOLDER [--engines vllm transformers] [--methods pyrag opera …]
     python -m benchmarks.real_model --model FOLDER --adapter RUN/adapter --set prompts=small --set joint=true
 
-vLLM serves the model (`pyrag serve-model`); after that, `transformers:` loads it in this process. The model need not be
-good: every question should end in a trace. The tables show how many replies had the required form, were requested
+vLLM serves the model (`pyrag serve-model`); after that, `transformers:` loads it in this process. The model may be
+poor: every question should still end in a trace. The tables show how many replies had the required form, were requested
 again, were cut off, or were replaced by a fallback, with and without structured output and streaming. `make test-model`
 uses the untrained SmolLM2-135M-Instruct (`tools/base_model.py`); `--adapter` uses a trained adapter, with the settings
-of its training.
-The exit status is 1 if a question ended without a trace or after its deadline.
+of its training. The exit status is 1 if a question ended without a trace or after its deadline.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ def questions(count: int) -> list[dict[str, Any]]:
 
 
 async def measure(method: str, spec: str, asked: list[dict[str, Any]], options: argparse.Namespace) -> Rates:
-    """Ask all questions by one method, `options.at_once` at a time."""
+    """Ask all questions with one method, `options.at_once` at a time."""
     counter = ReplyCounter()
     values = {"llm": spec, "method": method, "deadline": options.deadline, "call_timeout": options.deadline}
     values |= {"structured": options.structured, "stream": options.stream}
@@ -174,7 +173,7 @@ def served(
         log: File for the server's output.
         loras: Folders of LoRA adapters, by name.
         port: Port of the server; 0 means a free one.
-        gpu: Serve on a GPU, with 0.4 of its memory.
+        gpu: Whether to serve on a GPU, with 0.4 of its memory.
 
     Raises:
         ServiceError: The server ended or did not start in time. The message names the log.
@@ -235,7 +234,7 @@ def _on(value: bool) -> str:
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Read a setting of the command line.
+    """Parse a setting of the command line.
 
     Args:
         text: KEY=VALUE.

@@ -1,4 +1,4 @@
-"""Benchmark of retrieval: how many gold passages it finds, and the cost of each type of vector index.
+"""Benchmark of retrieval: recall of gold passages, and the cost of each type of vector index.
 
     python -m benchmarks.retrieval quality --data DIR --embedder onnx:DIR [--cache DIR]
     python -m benchmarks.retrieval indexes [--count 200000] [--dimension 384] [--types Flat,SQ8,...]

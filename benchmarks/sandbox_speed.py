@@ -1,4 +1,4 @@
-"""Benchmark of the sandbox: the cost of running a program, as times and as ratios within the same run.
+"""Benchmark of the sandbox: the cost of running a program, as times and as ratios within one run.
 
     python -m benchmarks.sandbox_speed [--quick]
 
@@ -90,7 +90,7 @@ def plain(times: int) -> list[float]:
 
 
 def cold(times: int) -> list[float]:
-    """Return the milliseconds of the program in a new interpreter, with the imports of the policy."""
+    """Return the milliseconds of the program in a new interpreter, including the policy's imports."""
     functions = "{'retrieve': lambda q, topk: [], 'answer': lambda q, docs: '1 m'}"
     source = f"from pyrag_sandbox.worker import execution\nexec({PROGRAM!r}, {functions})"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}

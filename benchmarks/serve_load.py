@@ -4,8 +4,8 @@ There are three phases, with the embedded engine and the bundled corpus:
 
     library     questions by `PyRAG.aask` in a separate process, as many at once as the server answers
     quiet       the same questions by 64 clients over HTTP, whose rate is compared with the library's
-    killed      the same questions as streams, while a sandbox worker is killed every second, and instead every fifth
-                second the zygote that forks them
+    killed      the same questions as streams, while a sandbox worker is killed every second (every fifth second, the
+                zygote that forks workers is killed instead)
 
 Each request must end in an answer or a clear error. The figures are rates, the time from an event to its receipt,
 the memory of the server at the start, in the middle and at the end, the CPU time of an answer including the sandbox,
@@ -109,7 +109,7 @@ def questions() -> Iterator[str]:
 
 
 async def library_rate(seconds: float, concurrency: int) -> tuple[float, float]:
-    """Return the library's answers per second, and the CPU milliseconds of an answer.
+    """Return the library's answers per second, and its CPU milliseconds per answer.
 
     Args:
         seconds: Duration of the measurement.
@@ -214,7 +214,7 @@ async def _ask(session: aiohttp.ClientSession, question: str, outcomes: PhaseOut
         if reply.status != 200:
             return f"{reply.status} {(await reply.json())['error']['code']}"
         if not stream:
-            return _ending(await reply.json())
+            return _outcome_of(await reply.json())
         last, started = "", 0.0
         running = False
         async for line in reply.content:
@@ -231,10 +231,10 @@ async def _ask(session: aiohttp.ClientSession, question: str, outcomes: PhaseOut
                     if last in _LINES and not running:
                         outcomes.first_lags.append(lag)
                     running = running or last in _LINES
-        return _ending(value) if last == "reply" else last if last != "error" else f"error {value['error']['code']}"
+        return _outcome_of(value) if last == "reply" else last if last != "error" else f"error {value['error']['code']}"
 
 
-def _ending(reply: dict[str, Any]) -> str:
+def _outcome_of(reply: dict[str, Any]) -> str:
     return "answer" if reply["error"] is None else f"trace error {reply['error']['kind']}"
 
 
@@ -265,7 +265,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _cpu(pid: int) -> float:
-    """Return the CPU seconds of a process, of its children, and of the ended children of both."""
+    """Return the CPU seconds of a process and its children, including children that have exited."""
     own, below = 0.0, _children(pid)
     for process in (pid, *below):
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()

@@ -3,16 +3,16 @@
     python -m benchmarks.served_model --model FOLDER [--levels 32 64] [--data FOLDER] [--json FILE]
 
 `pyrag serve-model` serves the Plan and the Answer agent of rl/adapters/small, each merged into SmolLM2-135M, as two
-servers on one GPU; without a GPU on vLLM's CPU build, which the title of the table says. The agents were trained on the
-prompt set `small` and write sub-queries and program in one call, so both profiles run that way: `paper` differs from
-`fast` in its number of passages and its synthesis. Each level asks as many questions as its number, all at once.
+servers on one GPU; without a GPU, vLLM's CPU build is used, and the table's title says so. The agents were trained on
+the prompt set `small` and write sub-queries and program in one call, so both profiles run that way: `paper` differs
+from `fast` in its number of passages and its synthesis. A level of N asks N questions, all at once.
 
     wall / path    wall time of a question divided by the time of its planning and its longest chain of steps
     pyrag, wall    share of a question's time during which neither an agent nor a search is running
     pyrag, CPU     CPU milliseconds per question of this process and the sandbox, without the servers
     cached         share of the prompt tokens that the servers found in their prefix caches
 
-Left out: the cost of a retriever. Passages come from the bundled corpus by BM25.
+Passages come from the bundled corpus by BM25, so the cost of a retriever is not included.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ HEAD = (
 
 @dataclass(slots=True)
 class QuestionWaits:
-    """Intervals in which a question waited for agents and searches, in seconds since the question was asked."""
+    """Intervals during which a question waited for agents and searches, in seconds since the question was asked."""
 
     waits: list[tuple[float, float]] = field(default_factory=list)
     planning: float = 0.0
@@ -147,13 +147,13 @@ def figures(
 async def measure(
     profile: str, specs: Mapping[str, str], questions: Sequence[str], warm_up: Sequence[str]
 ) -> LevelFigures:
-    """Ask all questions at once by one profile.
+    """Ask all questions at once with one profile.
 
     Args:
         profile: Name of the profile.
         specs: The engines of `AGENTS`.
-        questions: What is asked; each in a task of its own.
-        warm_up: Questions that are asked before, one after another.
+        questions: Questions to ask, each in its own task.
+        warm_up: Questions to ask first, one after another.
     """
     settings = make_settings(
         {**COMMON, "profile": profile, "llm": specs["sft-answer"], "plan_llm": specs["sft-plan"],

@@ -4,7 +4,7 @@
 
 Each stage is a list of `pyrag` commands. A command is skipped if its product exists, and continued if it was
 interrupted, so the same command line resumes. `--trained` uses the adapters of rl/adapters/small instead of training
-them, `--gpu` trains on a GPU, on twenty times as many tokens, and `--dry-run` prints the commands. The parameters of
+them, `--gpu` trains on a GPU, with twenty times as many tokens, and `--dry-run` prints the commands. The parameters of
 training are in rl/configs/small-*.yaml. The recipe needs the environment of `make train-env`; `make small-model` runs
 it. Without STAGE, all stages run, and a report is written.
 """
@@ -82,12 +82,12 @@ def sft_answer(recipe: Recipe) -> Iterator[Command]:
 
 
 def _starting_from(recipe: Recipe, start: str, *settings: str) -> list[str]:
-    """Return the options of supervised training that starts from another run's adapter."""
+    """Return the options for supervised training that starts from another run's adapter."""
     return ["--algorithm", "sft", "--adapter", str(recipe.out / start / "adapter"), *_set(*settings)]
 
 
 def _rewarded(recipe: Recipe, name: str, agent: str, start: str, *settings: str, **frozen: str) -> Iterator[Command]:
-    """Return the commands of training by reward that start from a supervised adapter, while other agents are served."""
+    """Return the commands that train by reward from a supervised adapter, while the other agents are served."""
     more = ["--adapter", str(recipe.out / start / "adapter")]
     more += _set(*settings, *(f"runtime.{setting}={engine}" for setting, engine in frozen.items()))
     yield from _training(recipe, name, agent, "small-rl", *more)
@@ -142,7 +142,7 @@ def run(recipe: Recipe, stages: Sequence[str], *, dry: bool = False) -> None:
         dry: Print the commands and run nothing.
 
     Raises:
-        UsageError: There is no such stage, or a command failed. The command has printed its own message.
+        UsageError: A stage does not exist, or a command failed after printing its own message.
     """
     for stage in stages or STAGES:
         if stage not in STAGES:
@@ -220,7 +220,7 @@ class _Servers:
 
 
 def _port(name: str) -> int:
-    """Return the port of a model's server, always the same: a bench run only continues with the same engines."""
+    """Return the fixed port of a model's server; a bench run can only be resumed with the same engines."""
     return 18_100 + zlib.crc32(name.encode()) % 900
 
 
@@ -237,7 +237,7 @@ def _call(line: Sequence[str]) -> None:
 
 
 def report(recipe: Recipe) -> None:
-    """Print which runs by reward are kept, and what prefix caches saved. Write OUT/measure/report.md and planner.md."""
+    """Print which reward-trained models are used and what prefix caches saved. Write report.md and planner.md."""
     if judged := verdicts(recipe):
         print(judged)
     runs = [recipe.out / "measure" / name for name in ROWS if (recipe.out / "measure" / name / SUMMARY).is_file()]

@@ -1,7 +1,7 @@
-"""Measurements of the recipe of docs/small-model.md by `pyrag bench`: the rows of its table, and runs by reward.
+"""Measurements of the recipe of docs/small-model.md by `pyrag bench`: its table's rows, and gains by reward training.
 
-`judge` measures each run by reward on whole held-out training questions, with the same pipeline before and after the
-run. If the run made the model no better, `measure` keeps using the model from before the run.
+`judge` measures each reward-trained model on whole held-out training questions, with the same pipeline before and after
+training. If training by reward did not improve the model, `measure` uses the model from before it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEFORE, AFTER = "before", "after"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Method with the engine of its answers, the engine of its plans (if empty, the former), and options."""
+    """Method with its options, the engine that answers, and the engine that plans (if empty, the one that answers)."""
 
     method: str
     answers: str
@@ -75,7 +75,7 @@ JUDGED: Mapping[str, Mapping[str, Row]] = {
 
 
 def judge(recipe: Recipe) -> Iterator[Step]:
-    """Yield two runs of `pyrag bench` for each run by reward, over held-out training questions."""
+    """Yield two `pyrag bench` commands for each reward-trained model, over held-out training questions."""
     questions = recipe.out / "judge" / "questions"
     yield index(recipe)
     yield HeldOutQuestions(recipe.data / "decompositions", JUDGED_ON, questions)
@@ -90,7 +90,7 @@ def judge(recipe: Recipe) -> Iterator[Step]:
 
 
 def measure(recipe: Recipe) -> Iterator[Command]:
-    """Yield a run of `pyrag bench` for each row of the table."""
+    """Yield a `pyrag bench` command for each row of the table."""
     present = {name for name in _present_models(recipe) if is_kept(recipe, name)}
     sets = [name for name in MEASURED if (recipe.data / name).is_dir()]
     corpus = recipe.data / "hotpotqa" / "corpus.jsonl.gz"  # for sets without one
@@ -112,7 +112,7 @@ def _present_models(recipe: Recipe) -> set[str]:
 
 
 def is_kept(recipe: Recipe, name: str) -> bool:
-    """Return whether a model is used. Training by reward must have increased its score on held-out questions.
+    """Return whether a model is used. Training by reward must have raised its score on held-out questions.
 
     Args:
         recipe: Places and options of the recipe.
@@ -123,7 +123,7 @@ def is_kept(recipe: Recipe, name: str) -> bool:
 
 
 def verdicts(recipe: Recipe) -> Table:
-    """Return a line for each run by reward that was judged: EM before and after it, and the change."""
+    """Return a line for each reward-trained model that was judged: EM before and after training, and the change."""
     lines: list[tuple[str, ...]] = []
     for name in JUDGED:
         if pair := _judged(recipe, name):
@@ -136,7 +136,7 @@ def verdicts(recipe: Recipe) -> Table:
 
 
 def _judged(recipe: Recipe, name: str) -> tuple[list[float], list[float]] | None:
-    """Return the EM of each question before and after a run by reward; None if the run was not judged."""
+    """Return the EM of each question before and after training by reward; None if the model was not judged."""
     folders = [recipe.out / "judge" / name / when for when in (BEFORE, AFTER)]
     if not all((folder / SUMMARY).is_file() for folder in folders):
         return None

@@ -46,7 +46,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Command of pyrag, skipped if `product` exists.
+    """Command of pyrag, which is skipped if `product` exists.
 
     `{NAME}` in an argument stands for the engine of a run's model, and `{base}` for the engine of the untrained model.
     They are served while the command runs.
@@ -63,9 +63,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Mixture of the rows of other files for supervised training, skipped if `product` exists.
+    """Mixture of rows from other files for supervised training, skipped if `product` exists.
 
-    It has the first rows of each file (all if the number is 0), each as many times as given.
+    It has the first rows of each file (all if the number is 0), each repeated the given number of times.
     """
 
     parts: tuple[tuple[Path, int, int], ...]  # file, number of its rows, repetitions
@@ -93,8 +93,7 @@ class _Sourced(Question):
 class HeldOutQuestions:
     """Question sets with passages, one for each source, made of training questions; skipped if `product` exists.
 
-    They contain the questions that `pyrag train data` leaves out of all rows with an `--eval-share` of `shares` or
-    more.
+    They contain the questions that `pyrag train data` excludes from all rows if `--eval-share` is `shares` or more.
     """
 
     decompositions: Path
@@ -105,7 +104,7 @@ class HeldOutQuestions:
         return f"held-out questions of {', '.join(self.shares)} into {self.product}"
 
     def write(self) -> None:
-        """Write the sets, without questions whose gold passages are missing on purpose."""
+        """Write the sets, except for questions whose gold passages were removed on purpose."""
         import msgspec
 
         from pyrag_rl.data.decompositions.source import read_decompositions
@@ -217,7 +216,7 @@ def _gpu_rows(recipe: Recipe) -> Iterator[Step]:
 
 
 def _planner_rows(recipe: Recipe, name: str) -> Command:
-    """Return the command for rows of the planner, of which half come from MuSiQue."""
+    """Return the command for the planner's rows, half of which come from MuSiQue."""
     shares = ("--repair-share", "0.05", "--single-share", "0.04", "--repeat-rare", "3", "--nested-share", "0.8")
     more = ("--planned", "400", "--seed", "1", "--sft")
     return _rows(recipe, name, "joint", *_gold(recipe), *_sources(MOSTLY_MUSIQUE), *shares, *more)

@@ -8,7 +8,7 @@ baseline of the same run, as a ratio:
     streaming   a question whose program runs while it is written, at 50 tokens a second, compared with one whose
                 program runs after that
     sandbox     compared with `exec` of the same program in this process
-    retrieval   compared with tantivy alone (its query parser and default ranking) over the same passages
+    retrieval   compared with plain tantivy (its query parser and default ranking) over the same passages
 
 `make bench-harness` compares other implementations over HTTP, and `make bench` measures accuracy.
 """
@@ -47,7 +47,7 @@ LEVELS = (1, 8, 32, 128)
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """Question whose `chains` are numbers of dependent look-ups. The final answer joins the chains."""
+    """Question with chains of dependent look-ups (`chains` holds their lengths). The final answer joins the chains."""
 
     name: str
     chains: tuple[int, ...]
@@ -115,11 +115,11 @@ class Scripted:
         return _PASSAGES[:topk]
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Do nothing, since nothing is open."""
 
 
 async def walk(scenario: Scenario, engine: Scripted) -> None:
-    """Run the baseline: the same calls with the same dependencies."""
+    """Run the baseline: only the same calls with the same dependencies."""
 
     async def chain(depth: int) -> None:
         for _ in range(depth):
@@ -132,9 +132,9 @@ async def walk(scenario: Scenario, engine: Scripted) -> None:
 
 @dataclass(frozen=True, slots=True)
 class LoadFigures:
-    """Figures of questions at one concurrency. `ratio` is the median wall time divided by the longest chain of waits.
+    """Figures at one concurrency. `ratio` is the median wall time divided by the longest chain of waits.
 
-    If a question failed, the other figures mean nothing, and `error` is the last message.
+    If a question failed, the other figures are meaningless, and `error` is the last error message.
     """
 
     scenario: str
@@ -154,7 +154,7 @@ Ask = Callable[[int], Awaitable[object]]
 
 
 async def measure(ask: Ask, count: int, concurrency: int) -> tuple[float, float, float]:
-    """Return the median seconds of a question, the CPU seconds of a question, and the questions per second."""
+    """Return the median seconds and the CPU seconds per question, and the questions per second."""
     slots, seconds = asyncio.Semaphore(concurrency), []
 
     async def ask_one(number: int) -> None:
@@ -197,7 +197,7 @@ async def load(scenario: Scenario, concurrency: int, rounds: int) -> LoadFigures
 
 @dataclass(frozen=True, slots=True)
 class Versus:
-    """Figure with its baseline."""
+    """Figure and its baseline."""
 
     what: str
     unit: str
@@ -233,9 +233,9 @@ class Writer:
 
 
 async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
-    """Return the median seconds of a question with and without streaming. Replies other than programs have 20 tokens.
+    """Return the median seconds per question with and without streaming. Replies other than programs have 20 tokens.
 
-    No call that is started early may remain unused.
+    Every call that is started early must be used.
     """
     engine = Scripted(scenario, 20 / TOKENS)
     planner = LLMPlanner(Writer(f"```python\n{scenario.program}\n```"), load_prompts(None))
@@ -257,7 +257,7 @@ async def streaming_gain(scenario: Scenario, questions: int = 4) -> Versus:
 
 
 async def sandbox_cost(runs: int = 200) -> list[Versus]:
-    """Return the milliseconds of a small program, warm and from a cold start, compared with no sandbox."""
+    """Return the milliseconds of a small program, warm and from a cold start, and without a sandbox."""
     source = 'names = [shout(w) for w in ("a", "b", "c")]\nfinal_answer = ", ".join(names)'
 
     async def shout(call: Call) -> str:

@@ -105,14 +105,14 @@ def one_type(options: argparse.Namespace) -> None:
 
 
 class Cost(NamedTuple):
-    """Wall and CPU time in milliseconds."""
+    """Wall time and CPU time in milliseconds."""
 
     wall: float
     cpu: float
 
 
 class Truth:
-    """Exact search for the ten nearest vectors, fed with blocks."""
+    """Exact search for the ten nearest vectors. Vectors are added in blocks."""
 
     def __init__(self, queries: Any) -> None:
         import faiss
@@ -173,7 +173,7 @@ def _faiss(folder: Path, queries: Any, options: argparse.Namespace) -> str:
 def _together(
     retriever: Retriever, arrays: Callable[[Any], object], passages: Callable[[Any], list[Any]], queries: Any
 ) -> list[Cost]:
-    """Return the costs of questions at once: ours first, then the two direct uses of the library."""
+    """Return the costs of simultaneous questions: ours first, then the two direct uses of the library."""
     blocks = _in_blocks(queries)
     with asyncio.Runner() as runner:
         return _take_turns(
@@ -185,13 +185,13 @@ def _together(
 
 
 async def _ask_all(retriever: Retriever) -> None:
-    """Ask all questions, some at once. Their texts are the numbers of their vectors."""
+    """Ask all questions, several at a time. The text of a question is the number of its vector."""
     for some in _in_blocks([str(number) for number in range(_QUERIES)]):
         await asyncio.gather(*(retriever.retrieve(text, 10) for text in some))
 
 
 async def _ask_in_tasks(search: Callable[[Any], list[Any]], blocks: list[Any]) -> None:
-    """Ask from tasks that share a call, like an ideal program that knows when all its tasks have asked."""
+    """Ask from tasks that share one call, like an ideal program that knows when all its tasks have asked."""
     loop = asyncio.get_running_loop()
     for block in blocks:
         asked: list[Any] = []
@@ -214,7 +214,7 @@ def _passage(name: str) -> Passage:
 
 
 class _Ready:
-    """`Embedder` with given vectors, whose numbers are the texts."""
+    """`Embedder` that returns prepared vectors. A text is the number of its vector."""
 
     name = "ready"
 
@@ -278,7 +278,7 @@ def _edge(folder: Path, queries: Any, options: argparse.Namespace) -> str:
 
 
 def _in_blocks(queries: Any) -> list[Any]:
-    """Return parts of a list or an array with as many items as are asked at once."""
+    """Split a list or an array into blocks of the size that is asked at once."""
     return [queries[start : start + _AT_ONCE] for start in range(0, len(queries), _AT_ONCE)]
 
 
@@ -307,7 +307,7 @@ def _recall(results: list[set[str]], truth: list[set[str]]) -> float:
 
 
 def _take_turns(batches: int, *sides: Callable[[], object]) -> list[Cost]:
-    """Return the lowest cost of a batch for each side. Sides take turns in each round, so other load affects all."""
+    """Return the lowest cost of a batch for each side. Sides take turns, so that other load affects all of them."""
     rounds: list[list[Cost]] = [[] for _ in sides]
     started = time.perf_counter()
     while len(rounds[0]) < _ROUNDS and time.perf_counter() - started < _SECONDS:

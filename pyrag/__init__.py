@@ -120,7 +120,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a member when it is first used: it needs asyncio, which a command line's help does not."""
+    """Import a member when it is first used. Members need asyncio, which is too slow to load for a command's help."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     member = globals()[name] = getattr(import_module(_HOMES[name]), name)

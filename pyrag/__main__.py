@@ -1,4 +1,4 @@
-"""`python -m pyrag` is the command `pyrag`."""
+"""Entry point of `python -m pyrag`, which is the same as the command `pyrag`."""
 
 from pyrag.cli.main import main
 

@@ -88,15 +88,15 @@ class PyRAG:
             an index folder, a list of such specs to search as one, or an object with the `Retriever` protocol; None
             for the bundled corpus. The methods of an object are awaited in the loop that answers: for `ask`, in the
             loop of the object's own thread.
-        answerer: Object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`), in
-            place of the engine's Answer agent.
-        tools: Typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). Specs, as
-            for `--tools`, may be among them.
+        answerer: Object with `async answer(query, passages)` that returns a `Reading` (`pyrag.agents.protocol`),
+            instead of the engine's Answer agent.
+        tools: Typed functions that programs may call besides `retrieve` and `answer` (see `pyrag.tools`). The list may
+            also contain specs, as for `--tools`.
         where: Filter of passages, such as `year >= 2020 and team = "ops"` or `{"team": "ops"}`. No question or
             program can retrieve other passages.
-        confirm: Function of a `DependentCall` (`pyrag.extend`), also an asynchronous one. It returns True to allow a
-            call of a tool with effects that depends on retrieved text; otherwise the call ends the question. A
-            synchronous function runs in a thread of its own. With `flow="allow"` it is not asked.
+        confirm: Function that takes a `DependentCall` (`pyrag.extend`); it may be asynchronous. It returns True to
+            allow a call of a tool with effects that depends on retrieved text; otherwise the call ends the question. A
+            synchronous function runs in its own thread. It is not called with `flow="allow"`.
         settings: Any field of `pyrag.Settings`.
 
     Raises:
@@ -164,8 +164,8 @@ class PyRAG:
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
-            resume: File with the requests and replies so far, by which the same call goes on after its process was
-                killed or met a limit; deleted when it is complete.
+            resume: File with the requests and replies so far, from which the same call continues after its process was
+                killed or reached a limit; deleted on completion.
             returns: Type of `Trace.value`: a dataclass, pydantic model, TypedDict, `int`, `float`, `bool`, `str`,
                 `date`, `list[str]`, a JSON schema as a dict, or a name such as "number". None leaves the answer a text.
 
@@ -199,19 +199,19 @@ class PyRAG:
 
         Args:
             source: Python over `retrieve` and `answer`, which sets `final_answer` (see `program_reference`).
-            inputs: Values that the program finds under these names: texts, numbers, lists, dicts.
+            inputs: Input values of the program, by variable name: texts, numbers, lists, dicts.
             where: Filter of passages, which narrows the object's own; the program may narrow it further.
             budget: Limits on what the program may spend.
             tools: Typed functions that the program may call besides the object's own tools.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-            resume: File with the requests and replies so far, by which the same call goes on after its process was
-                killed or met a limit; deleted when it is complete.
+            resume: File with the requests and replies so far, from which the same call continues after its process was
+                killed or reached a limit; deleted on completion.
             returns: Type that the value of `final_answer` must have, as for `ask`. None accepts any value.
 
         Returns:
             The trace. `value` is the value of `final_answer` as JSON, `item_citations` the citations of each of its
-            items. A wrong program is in `error`: the line, its text, and what to write instead.
+            items. If the program is wrong, `error` has the line's number, its text, and what to write instead.
 
         Raises:
             UsageError: The program is empty or too long, an input is not a JSON value, the budget has an unknown
@@ -243,13 +243,14 @@ class PyRAG:
 
         Args:
             text: The question, or the source of a program, which sets `final_answer`.
-            inputs: Values that the program finds under these names.
+            inputs: Input values of the program, by variable name.
             where: Filter of passages, which narrows the object's own.
             analyze: Whether to run the program too, and add what happened.
-            traces: Earlier traces, whose recoveries and repairs count; the object's own traces count already.
+            traces: Earlier traces, whose recoveries and repairs are used for the estimate, in addition to the object's
+                own traces.
 
         Returns:
-            The program with low, expected and high amounts of each line. Only planning calls a model.
+            The program, with low, expected and high amounts for each line. Only planning calls a model.
 
         Raises:
             UsageError: The question or program is empty or too long, or an input is not a JSON value.

@@ -67,7 +67,7 @@ class DataError(UsageError):
 
 
 class StorageError(PyRAGError):
-    """Error for a file of results that cannot be written. It ends a batch, while other errors end a question."""
+    """Error for a file of results that cannot be written. It ends a batch; other errors only end a question."""
 
     kind = "storage"
 
@@ -84,7 +84,7 @@ class ServiceError(PyRAGError):
 
 
 class RetryableServiceError(ServiceError):
-    """Error for a service that may work later.
+    """Error for a service that may work again later.
 
     `retry_after` is the server's requested delay in seconds; `timed_out` is True if it did not reply in time.
     """
@@ -98,7 +98,7 @@ class RetryableServiceError(ServiceError):
 
 
 class PermanentServiceError(ServiceError):
-    """Error for a service that a retry does not help.
+    """Error for a service failure that a retry does not fix.
 
     `status` is the HTTP status and `detail` the beginning of the reply's body, if there was a reply.
     """
@@ -120,7 +120,7 @@ class MalformedReplyError(ServiceError):
 
 
 class BadOutputError(PyRAGError):
-    """Error for a model's text that could not be parsed.
+    """Error for a model's text that cannot be parsed.
 
     `usage` is the cost of the agent's calls, a `pyrag.trace.model.Usage`; None if there was no call.
     """
@@ -136,8 +136,8 @@ class ProgramFailedError(PyRAGError):
     """Error for a program that failed after the last repair.
 
     `cause` is the type of the exception, the limit that stopped the program, `refused`, `check`, `no_answer`, or
-    `returns` for a value that does not have the caller's type.
-    `line` is the line that failed, from 1, and `source_line` its text, if a caller's own program failed at one.
+    `returns` for a value that does not have the caller's type. `line` is the line that failed, from 1, and
+    `source_line` its text, if a caller's own program failed at a line.
     """
 
     kind = "program"
@@ -194,7 +194,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def install_extra(extra: str = "") -> str:
-    """Return the end of a sentence about a missing package: how to install pyrag with an extra.
+    """Return the end of a sentence about a missing package: it explains how to install pyrag with an extra.
 
     Args:
         extra: Name of the extra, or several joined by commas; empty for pyrag without extras.

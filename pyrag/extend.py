@@ -1,7 +1,7 @@
-"""Protocols and base classes for parts of your own: methods, engines, retrievers, tools, stores and document readers.
+"""Protocols and base classes for your own parts: methods, engines, retrievers, tools, stores and document readers.
 
 A part is passed to `PyRAG` as an object, or registered by an entry point of its package; `docs/extending.md` has one
-example of each kind. Importing this module imports none of them; each name is imported when it is first used.
+example of each kind. Each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Pure functions that programs may call on texts: dates, numbers, periods, names and lists.
 
-They parse an answer's text ("7 December 1973", "1.18 trillion", "from 1914 to 1938", "the U.S.") and compute with
-it, so that no model has to do arithmetic. A text without a readable value raises `ValueError`, whose message says
-what to do instead; an answer that was not found raises `UnknownAnswerError`. No function guesses a missing value,
-looks anything up or keeps state.
+They parse an answer's text ("7 December 1973", "1.18 trillion", "from 1914 to 1938", "the U.S.") and compute with it,
+so that no model has to do arithmetic. A text without a readable value raises `ValueError`, whose message suggests what
+to do instead; an answer that was not found raises `UnknownAnswerError`. No function guesses a missing value, looks
+anything up or keeps state.
 
-The sandbox imports this package into its workers by name (`Sandbox.run(…, helpers=MODULE)`), so it only imports the
-standard library, and nothing of `pyrag`.
+The sandbox imports this package into its workers by name (`Sandbox.run(…, helpers=MODULE)`), so it imports only the
+standard library, and nothing from `pyrag`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Numbers in the columns of a table, read by the evidence of the column, of the other columns and of the words.
+"""Numbers in the columns of a table, read using evidence from the column, the other columns and the words.
 
 `1.750` is more than a thousand next to `4,75` or `640`, and less than two next to `12.5` or `2300`. Without evidence, a
-cell is not read as a number, because its text is always right. A file with commas between its cells is taken for
-English unless its numbers show otherwise.
+cell is kept as text, which is always right. A file with commas between its cells is treated as English unless its
+numbers show otherwise.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TEXT_COLUMNS = 200  # maximum number of a column's cells that are searched for 
 
 
 def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimiter: str = ",") -> list[str]:
-    """Return the decimal mark of each column: ".", ",", or "" if nothing shows it.
+    """Return the decimal mark of each column: ".", ",", or "" if there is no evidence.
 
     Args:
         header: Names of the columns.
@@ -49,7 +49,7 @@ def read_cell(cell: str, mark: str) -> int | float | None:
 
     Args:
         cell: Text of the cell.
-        mark: Decimal mark of its column; empty if nothing shows it.
+        mark: Decimal mark of its column; empty if there is no evidence.
     """
     match = _CELL.fullmatch(plain_digits(cell.strip()))
     if match is None or (not mark and _OPEN.fullmatch(match["numeral"])):
@@ -65,11 +65,11 @@ def read_cell(cell: str, mark: str) -> int | float | None:
 
 
 def column_values(cells: Sequence[str], mark: str) -> list[Cell]:
-    """Return a column's cells as the narrowest type that all of them have; empty cells are None.
+    """Convert a column's cells to the narrowest type that they all have; empty cells become None.
 
     Args:
         cells: Texts of the cells.
-        mark: Decimal mark of the column, as `column_marks` returns it.
+        mark: Decimal mark of the column, as returned by `column_marks`.
     """
     filled = {cell for cell in cells if cell.lower() not in _NOTHING}
     numbers = {cell: read_cell(cell, mark) for cell in filled}

@@ -1,7 +1,7 @@
 """Forms of dates in many languages, found in a text and read as a whole.
 
-A day followed by a word and a year ("12 xyz 1921") is a date in an unknown language. It is returned as a date that
-cannot be read, so that no part of it is taken for the date.
+A day followed by a word and a year ("12 xyz 1921") is a date in an unknown language. It is returned as an unreadable
+date, so that no part of it is mistaken for the date.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _IS_NO_MONTH = frozenset(_NO_MONTHS.split())
 
 @dataclass(frozen=True, slots=True)
 class DateForm:
-    """A date in a text. Parts that the text leaves out are 0.
+    """Date in a text. Parts that the text omits are 0.
 
     Attributes:
-        year: The year, negative before Christ.
+        year: The year, negative for years BC.
         month: Number of the month.
         day: Day of the month.
         start: Position of the first character.
@@ -92,7 +92,7 @@ def _form(match: re.Match[str], month: int, day: int, problem: str = "") -> Date
 
 
 def _exists(year: int, month: int, day: int) -> bool:
-    """Return whether a day is in the calendar. 29 February 1900 is in the Julian one."""
+    """Return whether a day is in the calendar. 29 February 1900 is in the Julian calendar."""
     if month > 12 or (month and day > (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]):
         return False
     return not (month == 2 and day == 29 and year % 4)
@@ -130,7 +130,7 @@ def _year_first(match: re.Match[str]) -> DateForm | None:
 
 
 def _month_only(match: re.Match[str]) -> DateForm | None:
-    """Read "May 1987". Only English abbreviations count, and "Mars 2020" is a mission."""
+    """Read "May 1987". Only English abbreviations are accepted, and "Mars 2020" is a mission, not a date."""
     word = match["month"]
     known = month_of(word, short=False) if plain_word(word) in MONTHS else _ENGLISH.get(plain_word(word), 0)
     return None if not known or (word == "Mars") else _form(match, known, 0)
@@ -141,7 +141,7 @@ _ENGLISH = {"sept": 9} | {name: number for number, name in enumerate(_SHORT.spli
 
 
 def _numeric(match: re.Match[str]) -> DateForm | None:
-    """Read "31/12/1999", "12/31/1999" and "31.12.1999". With points, the day comes first."""
+    """Read "31/12/1999", "12/31/1999" and "31.12.1999". In forms with points, the day comes first."""
     first, second = int(match["first"]), int(match["second"])
     if match["mark"] == "." or first > 12 or first == second:
         return _form(match, second, first)
@@ -201,7 +201,7 @@ _LEAD = re.compile(
 
 
 def _is_readable(match: re.Match[str]) -> bool:
-    """Return True if the number can be a year. A number of three digits needs context that shows it is one."""
+    """Return True if the number can be a year. A number with three digits needs context that shows that it is one."""
     if len(match["year"]) == 4 or match["era"]:
         return True
     before, after = match.string[: match.start()], match.string[match.end() :]

@@ -24,7 +24,7 @@ def _first(text: str, kind: str) -> DateForm:
 
 def _build_date(form: DateForm, text: str) -> date:
     if form.problem:
-        raise ValueError(f"{text!r} is no date that can be read ({form.problem}): ask for it as YYYY-MM-DD")
+        raise ValueError(f"{text!r} is not a readable date ({form.problem}): ask for it as YYYY-MM-DD")
     if not 1 <= form.year <= 9999:
         raise ValueError(f"{text!r} lies outside the calendar (years 1 to 9999): compare with parse_year instead")
     month = form.month or 1
@@ -54,7 +54,7 @@ def parse_year(text: Datable) -> int:
         return text.year
     form = _first(str(text), "year")
     if form.problem.startswith("its year"):
-        raise ValueError(f"{str(text)!r} is no date that can be read ({form.problem}): ask for it as YYYY-MM-DD")
+        raise ValueError(f"{str(text)!r} is not a readable date ({form.problem}): ask for it as YYYY-MM-DD")
     return form.year
 
 
@@ -78,7 +78,7 @@ _SHORT_END = re.compile(r"(\d{2})(\d{2})\s*[-–—/]\s*(\d{2})(?!\d)(?![-–—
 
 
 def parse_period(text: str | tuple[Datable, Datable] | date | int) -> Period:
-    """Return start and end of "1914–1938", "from 1921 to 44", "since 1990", "1990–present", a year, or a pair."""
+    """Return start and end of "1914–1938", "from 1921 to 44", "since 1990", "1990–present", one year, or a pair."""
     text = require_known(text)
     if isinstance(text, tuple):
         return parse_date(text[0]), _last_day(text[1])

@@ -1,4 +1,4 @@
-"""Known and unknown values of a program, and the error for using an unknown one."""
+"""Known and unknown values in a program, and the error for using an unknown value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnknownAnswerError(ValueError):
 
 
 def is_known(answer: object) -> bool:
-    """Return False for an answer that was not found, for a text that means this in any words, and for None."""
+    """Return False for an answer that was not found, for a text with this meaning, and for None."""
     known = getattr(answer, "known", None)
     if isinstance(known, bool):
         return known
@@ -23,7 +23,7 @@ def is_known(answer: object) -> bool:
 
 
 def require_known(value: T) -> T:
-    """Return a value unchanged, or raise `UnknownAnswerError` if it is an answer that was not found."""
+    """Return a value unchanged. Raise `UnknownAnswerError` if it is an answer that was not found."""
     if value is None or (isinstance(value, str) and str.__str__(value).strip() and not is_known(value)):
         raise UnknownAnswerError(
             "the answer to be read is unknown: test it with is_known(…) first, or find it another way"

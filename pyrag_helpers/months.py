@@ -1,6 +1,6 @@
 """Names of the months in many languages, without accents, in all their grammatical forms.
 
-The names are from CLDR 45, taken from Babel; `tests/helpers/test_locales.py` compares them.
+The names are from CLDR 45, taken from Babel; `tests/helpers/test_locales.py` checks this.
 """
 
 from __future__ import annotations
@@ -80,6 +80,6 @@ def month_of(word: str, *, short: bool = True) -> int:
 
 
 def plain_word(word: str) -> str:
-    """Return a word in lower case without accents and a final point."""
+    """Return a word in lower case, without accents and without a final point."""
     letters = unicodedata.normalize("NFKD", word.casefold())
     return "".join(c for c in letters if not unicodedata.combining(c)).strip(".").replace("ς", "σ")

@@ -97,7 +97,7 @@ def _tokens(text: str) -> list[str]:
 
 
 def countries(text: str) -> set[str]:
-    """Return the countries that a text names, by noun or adjective, each under one name; empty if none is known."""
+    """Return the countries in a text, named by noun or adjective, each under one name; empty if none is known."""
     words, matches, at = _tokens(text), set(), 0
     while at < len(words):
         for size in range(min(_MAX_COUNTRY, len(words) - at), 0, -1):
@@ -111,7 +111,7 @@ def countries(text: str) -> set[str]:
 
 
 def same_entity(a: str, b: str) -> bool:
-    """Return True if two texts name the same thing, as far as spelling can tell.
+    """Return True if two texts name the same thing, judging by spelling.
 
     Case, accents, articles, punctuation and remarks in brackets are ignored. "U.S.", "American" and "United States"
     are the same country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France") suffices. Texts with
@@ -197,7 +197,7 @@ def split_list(text: str) -> list[str]:
 
 
 def common(a: str, b: str) -> list[str]:
-    """Return the items that two lists ("A, B and C") share, in the spelling and order of the first; empty if none.
+    """Return the items that two lists ("A, B and C") share, in the spelling and order of the first list; empty if none.
 
     Args:
         a: First list, as text.

@@ -55,7 +55,7 @@ _CJK = re.compile("[百千万萬億亿兆만천억조]")
 
 @dataclass(frozen=True, slots=True)
 class Spelled:
-    """A number in words.
+    """Number in words.
 
     Attributes:
         value: The number.
@@ -77,7 +77,7 @@ def read_scale(text: str, at: int, *, money: bool = False) -> tuple[int, int]:
         money: Whether a currency sign precedes the number, so that "m", "b" and "t" are scales.
 
     Raises:
-        ValueError: A word may stand for two different scales.
+        ValueError: A word may mean two different scales.
     """
     scale, end = 1, at
     while match := _SCALE.match(text, end):
@@ -124,7 +124,7 @@ def find_spelled(text: str, before: int | None = None) -> Spelled | None:
         if before is not None and start >= before:
             return None
         if vague and vague.start() <= start:
-            raise ValueError(f"{vague[0]!r} is no number: ask for the exact number")
+            raise ValueError(f"{vague[0]!r} is not a number: ask for the exact number")
         if word in _WORDS or word in _ADVERBS or (word in ("a", "an", "half") and _opens(tokens, place)):
             value, after = _Words(tokens, place).read()
             return Spelled(value, start, tokens[after - 1][2])
@@ -149,7 +149,7 @@ def _follows(tokens: _Tokens, place: int, word: str) -> bool:
 
 
 class _Words:
-    """Parser of a number in words, by the grammar of English numbers."""
+    """Parser for a number in words, following the grammar of English numbers."""
 
     def __init__(self, tokens: _Tokens, at: int) -> None:
         self._tokens = tokens

@@ -33,8 +33,8 @@ def parse_quantity(text: str | int | float, context: str | None = None) -> int |
     """Return the first number in a text as a quantity in the base unit of its kind: "900 g" is 0.9, in kg.
 
     Base units are kg, m, m², m³, s, m/s, °C and byte. A quantity is a number. Comparing it with a quantity of another
-    kind (length and mass, euros and dollars) raises `ValueError`, and so does adding one. Without a known unit, the
-    result is a plain number.
+    kind (length and mass, euros and dollars) raises `ValueError`, as does adding one. Without a known unit, the result
+    is a plain number.
 
     Args:
         text: The text, or an answer that contains a quantity.
@@ -51,7 +51,7 @@ def parse_quantity(text: str | int | float, context: str | None = None) -> int |
 
 
 def quantities_in(text: str) -> list[Any]:
-    """Return all quantities of a text that can be read, in order.
+    """Return all readable quantities in a text, in order.
 
     Args:
         text: The text.

@@ -1,8 +1,8 @@
 """Numerals in digits: grouping, decimal marks, and the evidence for the meaning of a mark.
 
-`1.750` is more than a thousand in a text with decimal commas, and less than two in English. A numeral is read by its
-own form if that leaves one reading (`1.480.500`, `1'234.50`, `12,34,567`), and otherwise by the decimal mark of its
-context.
+`1.750` is more than a thousand in a text with decimal commas, and less than two in English. If a numeral's own form
+allows only one reading (`1.480.500`, `1'234.50`, `12,34,567`), this is used; otherwise, the decimal mark of its context
+decides.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POINT_SCRIPTS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\u0e00-\u0
 
 
 def plain_digits(text: str) -> str:
-    """Return a text with the digits and marks of all scripts as ASCII; every character keeps its position."""
+    """Return a text with the digits and marks of all scripts as ASCII; each character keeps its position."""
     if text.isascii():
         return text
     digits = {ord(c): str(unicodedata.decimal(c)) for c in set(text) if not c.isascii() and c.isdecimal()}
@@ -45,7 +45,7 @@ def read_numeral(numeral: str, mark: str = "") -> int | float:
 
     Args:
         numeral: ASCII digits with marks, such as `1,480,500`, `12’400` or `2,75`, without sign and unit.
-        mark: Decimal mark of its context, "." or ","; empty if unknown. Without it, `1,750` is read as in English.
+        mark: Decimal mark of the context, "." or ","; empty if unknown. Without it, `1,750` is read as in English.
 
     Raises:
         ValueError: The numeral is not a number, or may be two different ones.
@@ -64,9 +64,9 @@ def read_numeral(numeral: str, mark: str = "") -> int | float:
 
 
 def decimal_mark(texts: Iterable[str]) -> str:
-    """Return the decimal mark that texts use, "." or ","; empty without evidence, or with evidence for both.
+    """Return the decimal mark that texts use, "." or ","; empty if there is no evidence or contradictory evidence.
 
-    Numerals with only one reading are evidence; without any, the language of the words decides.
+    Numerals with only one reading are evidence. Without such numerals, the language of the words decides.
 
     Args:
         texts: Texts of a document, or the cells of a table.
@@ -88,7 +88,7 @@ def decimal_mark(texts: Iterable[str]) -> str:
 
 @lru_cache(maxsize=1024)
 def mark_of_text(text: str) -> str:
-    """Return the decimal mark that a text shows."""
+    """Return the decimal mark that a text uses."""
     return decimal_mark((text,))
 
 
@@ -102,7 +102,7 @@ def _decimal_mark(text: str) -> str:
 
 
 def _mark_of(text: str) -> str:
-    """Return the decimal mark that a numeral is evidence for; empty if it is no evidence."""
+    """Return the decimal mark that a numeral is evidence for; empty if it is not evidence."""
     marks = re.sub(r"\d", "", text)
     if not marks or not _is_grouped(re.sub(r"[.,]\d+$", "", text) if _decimal_mark(text) else text):
         return ""

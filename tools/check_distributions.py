@@ -1,7 +1,7 @@
 """Check the built wheel and sdist: `python tools/check_distributions.py dist [vX.Y.Z]`.
 
-The wheel must hold every committed file of its packages, types and the schema of traces; the files must be small enough
-to upload; and a release's tag must be the version, with a dated section in CHANGELOG.md.
+The wheel must contain all committed files of its packages, type information and the schema of traces. The files must be
+small enough to upload. A release's tag must match the version, which must have a dated section in CHANGELOG.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NEEDED = ("pyrag/trace/schema.json", "pyrag_rl/configs/sft.yaml", "pyrag_runtime
 
 
 def main(folder: str, tag: str = "") -> int:
-    """Print what is wrong with the distributions of a folder, and return 1 if anything is.
+    """Print what is wrong with the distributions in a folder; return 1 if there are problems, else 0.
 
     Args:
         folder: Folder with one wheel and one sdist.
@@ -51,13 +51,13 @@ def _distributions(folder: Path) -> Iterator[str]:
 
 
 def packages_of(project: Path) -> list[Path]:
-    """Return the folders of the packages that a project's wheel holds, relative to the project."""
+    """Return the folders of the packages in a project's wheel, relative to the project."""
     settings = tomllib.loads(project.read_text(encoding="utf-8"))
     return [Path(name) for name in settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]]
 
 
 def _committed(packages: list[Path]) -> Iterator[str]:
-    """Yield the committed files of packages by their place in the wheel."""
+    """Yield the committed files of packages, by their path in the wheel."""
     lines = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -76,7 +76,7 @@ def _release(tag: str) -> Iterator[str]:
 
 
 def is_released(version: str, changelog: str) -> bool:
-    """Return whether a changelog has a dated section of a version."""
+    """Return whether a changelog has a dated section for a version."""
     return re.search(rf"^## {re.escape(version)} - \d{{4}}-\d\d-\d\d$", changelog, re.M) is not None
 
 

@@ -2,8 +2,8 @@
 
     python tools/check_targets.py TARGET ...
 
-A clone holds what is committed, so every target has to set up its environments again. The clone is removed when its
-target is done; the target's output stays in runs/targets/TARGET.log.
+A clone contains only committed files, so each target has to set up its environments again. The clone is removed when
+its target is done; the target's output is kept in runs/targets/TARGET.log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HIDDEN = ("VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "PYTEST_ADDOPTS", "CONDA_P
 
 
 def main(targets: list[str]) -> int:
-    """Run the targets and return 1 if one of them failed, else 0."""
+    """Run the targets; return 1 if any of them failed, else 0."""
     if not targets:
         raise SystemExit(__doc__)
     if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, check=True).stdout:
@@ -56,7 +56,7 @@ def run(target: str) -> bool:
 
 
 def counted(output: str) -> dict[str, int] | None:
-    """Return the tests that passed, failed (errors included) and were skipped, or None if pytest reported none."""
+    """Return the numbers of passed, failed (including errors) and skipped tests; None if pytest reported none."""
     counts = {"passed": 0, "failed": 0, "skipped": 0}
     summaries = _SUMMARY.findall(output)
     for summary in summaries:

@@ -1,4 +1,4 @@
-"""Requirements of the `dev` group of pyproject.toml, one per line: `pip install --group` needs a newer pip."""
+"""Printer of the requirements in pyproject.toml's `dev` group (`pip install --group` needs a newer pip)."""
 
 import tomllib
 from pathlib import Path

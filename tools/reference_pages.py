@@ -1,4 +1,4 @@
-"""Write docs/settings.md and docs/commands.md from the code: `python -m tools.reference_pages`."""
+"""Writer of docs/settings.md and docs/commands.md from the code: `python -m tools.reference_pages`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Options that set a setting are explained in [settings.md](settings.md), the use 
 
 
 def settings_page() -> str:
-    """Return the reference of settings and profiles."""
+    """Return the reference page of settings and profiles."""
     options = {name for _, command in commands() for parameter in command.params for name in parameter.opts}
     rows = [_setting_row(setting, options) for setting in declarations().values()]
     profiles = [_row(f"`{name}`", _profile(values)) for name, values in PROFILES.items()]
@@ -42,7 +42,7 @@ def settings_page() -> str:
 
 
 def commands_page() -> str:
-    """Return the reference of commands."""
+    """Return the reference page of commands."""
     return _COMMANDS + "".join(_section(path, command) for path, command in commands())
 
 
@@ -119,7 +119,7 @@ def _row(*cells: str) -> str:
 
 
 def main() -> None:
-    """Write both pages."""
+    """Write both reference pages."""
     (DOCS / "settings.md").write_text(settings_page(), encoding="utf-8")
     (DOCS / "commands.md").write_text(commands_page(), encoding="utf-8")
 

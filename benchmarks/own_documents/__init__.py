@@ -1,1 +1,1 @@
-"""Labelled questions about invented documents, and how often the embedded engine's answers to them are right."""
+"""Labelled questions about invented documents, and how often the embedded engine answers them correctly."""

@@ -1,4 +1,4 @@
-"""Reliability of the embedded engine's confidence on questions about own documents.
+"""Reliability of the embedded engine's confidence on questions about a user's own documents.
 
 python -m benchmarks.own_documents --out FILE            # asks all questions of both halves, prints a table
 python -m benchmarks.own_documents --wikipedia DATA      # asks also 200 questions of each Wikipedia set in DATA
@@ -21,7 +21,7 @@ from pyrag.cli.main import guarded
 
 
 def main() -> None:
-    """Ask, write the answers and print how often they are right by tenths of confidence."""
+    """Ask the questions, write the answers, and print how often they are right for each tenth of confidence."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--out", type=Path, help="file for the answers, as JSON lines")
     parser.add_argument("--again", type=Path, help="file of answers to report, instead of asking")

@@ -53,7 +53,7 @@ async def ask_own(documents: Iterable[Document], questions: Sequence[Labelled], 
 
 
 async def traces_over(files: dict[str, str], questions: Sequence[str]) -> list[Trace]:
-    """Return the traces of questions over an index of files, by name and text."""
+    """Return the traces of questions over an index of the given files (text by name)."""
     with tempfile.TemporaryDirectory() as folder:
         async with PyRAG(retriever=_indexed(files, Path(folder))) as rag:
             return [trace async for trace in rag.aask_many(questions, concurrency=2)]
@@ -71,7 +71,7 @@ def _indexed(files: dict[str, str], folder: Path) -> str:
 
 
 def is_right(item: Labelled, answer: Answer) -> bool:
-    """Return whether an answer is one of a question's right ones."""
+    """Return whether an answer is one of the right answers to a question."""
     if not item.golds or not answer.known:
         return not item.golds and not answer.known
     text = _plain(answer.text)
@@ -85,7 +85,7 @@ def _plain(text: str) -> str:
 
 
 def _is(text: str, gold: str) -> bool:
-    """Return whether a text says the gold answer: its only number, or all of its names in a few words more."""
+    """Return whether a text gives the gold answer: as its only number, or as all names of it plus a few words."""
     if re.search(r"\d", gold):
         figures, wanted = _NUMBER.findall(text), _NUMBER.findall(gold)
         unit = gold[len(wanted[0]) :].strip()
@@ -96,7 +96,7 @@ def _is(text: str, gold: str) -> bool:
 
 
 def source_of(trace: Trace) -> str:
-    """Return the part of the engine that gave the answer: by its rationale and by the steps of the program."""
+    """Return the part of the engine that gave the answer, judged by its rationale and the program's steps."""
     cited = {citation.step for citation in trace.citations}
     steps = [step for step in trace.steps if step.id in cited and step.answer]
     if len(steps) != 1:

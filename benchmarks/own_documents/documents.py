@@ -1,7 +1,7 @@
 """Invented documents, as prose, lists, tables, records and mails, with labelled questions about them.
 
-Nothing is drawn from data sets: names, figures and wordings are made here. The same seed makes the same set. The two
-halves share neither subjects nor wordings.
+Nothing comes from data sets: names, figures and wordings are invented here. The same seed gives the same set. The two
+halves share no subjects and no wordings.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _THINGS = 6
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """Thing of a document, with its properties."""
+    """Subject of a document, with its properties."""
 
     name: str
     count: int
@@ -46,7 +46,7 @@ class Labelled:
     Attributes:
         kind: Kind of question.
         form: Form of the document.
-        golds: Right answers. Empty if the documents do not answer, so that only unknown is right.
+        golds: Right answers. Empty if the documents have no answer, so that only "unknown" is right.
         others: Names that a right answer must not contain.
     """
 
@@ -59,7 +59,7 @@ class Labelled:
 
 
 def made(seed: int = 40) -> tuple[list[Document], list[Labelled]]:
-    """Return the documents and questions of both halves."""
+    """Return the invented documents and questions of both halves."""
     random_numbers = random.Random(seed)  # noqa: S311 - makes a set, no secret
     documents: list[Document] = []
     questions: list[Labelled] = []

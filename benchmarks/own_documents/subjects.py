@@ -1,4 +1,4 @@
-"""Subjects of invented documents: names of things, what is counted and measured, and who is responsible."""
+"""Subjects of invented documents: names of things, countable and measurable properties, and who is responsible."""
 
 # ruff: noqa: E501 - one subject is easier to read on few lines
 
@@ -35,8 +35,8 @@ class Size:
     Attributes:
         column: Heading of a table's column.
         adjective: Adjective of the measure.
-        comparative: Its comparative.
-        superlative: Its superlative.
+        comparative: Comparative of the adjective.
+        superlative: Superlative of the adjective.
         unit: Unit that documents use.
         asked_unit: Name of another unit.
         factor: Number of asked units in one unit.
@@ -60,8 +60,8 @@ class Subject:
     """Kind of things in a document.
 
     Attributes:
-        role: Heading, participle and question word phrase of the responsible person: ("Head", "led").
-        state: Heading, and the participle of things that are done: ("Status", "finished").
+        role: Heading and participle for the responsible person: ("Head", "led").
+        state: Heading and participle for finished things: ("Status", "finished").
         missing: Property that documents do not mention.
     """
 

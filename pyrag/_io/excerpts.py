@@ -1,8 +1,8 @@
-"""Excerpts of foreign replies in messages: on one line, without anything that looks like a key.
+"""Excerpts of foreign replies in messages: shortened to one line, without anything that looks like a key.
 
 A message may quote a server, a library or foreign code, for the person who runs pyrag: ``replied HTTP 400 (no such
-model)``. The clients of the service are other people. So the service marks excerpts: ``replied HTTP 400 (‹no such
-model›)``. It removes marked words from everything that it sends, and writes them only to its log.
+model)``. The service's clients must not see it. So the service marks excerpts: ``replied HTTP 400 (‹no such model›)``.
+It removes marked words from everything that it sends, and writes them only to its log.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ _MIN_PART = 16  # characters of a random part of a key
 
 
 def excerpt(text: object, limit: int) -> str:
-    """Return a foreign text on one line, shortened and without keys, for a message; see `mark_excerpts`.
+    """Return another program's text on one line, shortened and without keys, for a message; see `mark_excerpts`.
 
     Args:
-        text: Foreign text.
+        text: The text.
         limit: Maximum number of characters before an ellipsis.
     """
     words = " ".join(without_keys(without_secrets(str(text)[: 16 * limit + 256])).split())
@@ -100,7 +100,7 @@ def _is_random(part: str) -> bool:
 
 
 def _changes(word: str) -> int:
-    """Return the number of changes between digits, upper and lower case, of which random text has many."""
+    """Return how often a word changes between digits, upper and lower case. Random text changes often."""
     kinds = [
         "d" if character.isdigit() else "u" if character.isupper() else "l" for character in word if character.isalnum()
     ]

@@ -41,7 +41,7 @@ class AtomicFile:
         self.file: IO[bytes] = self._scratch.open("wb")
 
     def commit(self) -> None:
-        """Move the content to its place, after writing it to the disk itself."""
+        """Sync the content to the disk and move it into place."""
         self.file.close()
         sync(self._scratch)
         self._scratch.replace(self._path)
@@ -78,7 +78,7 @@ def write_atomic(path: Path, content: bytes) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Replace a file by indented JSON in one step.
+    """Replace a file with indented JSON in one step.
 
     Args:
         path: File to replace or create.
@@ -94,14 +94,14 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_all(file: IO[bytes], data: bytes) -> None:
-    """Write all bytes, even to an unbuffered file, which may take only a part of them at once.
+    """Write all bytes, even to an unbuffered file, which may accept only some of them per call.
 
     Args:
         file: Open binary file.
         data: Bytes to write.
 
     Raises:
-        OSError: The disk refused a part; the beginning may have been written.
+        OSError: The disk is full or failed; some of the bytes may have been written.
     """
     remaining = memoryview(data)
     while remaining:
@@ -109,7 +109,7 @@ def write_all(file: IO[bytes], data: bytes) -> None:
 
 
 def open_private(path: Path) -> IO[bytes]:
-    """Open a file for appending that only its user can read; create it if missing.
+    """Open a file for appending that only the current user can read; create it if missing.
 
     Raises:
         OSError: The file cannot be opened.
@@ -138,7 +138,7 @@ def writing(path: Path, cure: str = _CURE) -> Iterator[None]:
 
 
 def sync(path: Path) -> None:
-    """Write a file's content, or the names in a folder, to the disk itself."""
+    """Sync a file's content, or the names in a folder, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -151,7 +151,7 @@ def lock(file: IO[Any] | int, on_busy: Callable[[], None] | None = None) -> None
 
     Args:
         file: Open file or descriptor.
-        on_busy: Called before waiting if another process holds the lock. It may raise an error instead.
+        on_busy: Called before waiting if another process holds the lock. It may raise an error instead of waiting.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

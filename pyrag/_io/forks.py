@@ -1,4 +1,4 @@
-"""Objects that drop their parent's resources in the child of a fork (`os.fork`, multiprocessing)."""
+"""Objects that drop resources inherited from the parent process after a fork (`os.fork`, multiprocessing)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 
 class Forkable(Protocol):
-    """Object with resources that a child must not use."""
+    """Object with resources that a child process must not use."""
 
     def after_fork(self) -> None:
         """Drop the parent's resources. Called in the child, where no other thread runs."""
@@ -20,12 +20,12 @@ _inherited: list[Any] = []
 
 
 def watch(instance: Forkable) -> None:
-    """Call the object's `after_fork` in every child, as long as the object lives."""
+    """Call the object's `after_fork` in every child process, as long as the object lives."""
     _instances.add(instance)
 
 
 def keep(resources: object) -> None:
-    """Keep the parent's resources alive, since their destructors would act on them."""
+    """Keep the parent's resources alive, since their destructors would affect the parent."""
     _inherited.append(resources)
 
 

@@ -1,4 +1,4 @@
-"""Files of the public hub, of another server with its protocol, or of a folder that mirrors it.
+"""Files of the public hub, of another server with the same protocol, or of a folder that mirrors it.
 
 The files of a mirror are `FOLDER/OWNER/REPOSITORY/FILE`. The hub's own client (`pip install '.[data]'`) downloads files
 and resumes interrupted downloads. Nothing is fetched unless a command requests it.
@@ -24,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")  # the tag of a large file; small files ha
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """File in a repository of data sets on the hub."""
+    """File in a data set's repository on the hub."""
 
     repository: str
     file: str

@@ -43,7 +43,7 @@ def locked_lines(path: Path) -> IO[bytes]:
 
 
 def cut_off_torn(path: Path) -> None:
-    """Remove an incomplete last line; create the file if missing."""
+    """Remove an incomplete last line; create the file if it is missing."""
     path.touch()
     cut_off(path, sum(len(line) for _, line in whole_lines(path)))
 
@@ -62,14 +62,14 @@ def cut_off(path: Path, length: int) -> None:
 
 
 def append(file: IO[bytes], *lines: bytes) -> None:
-    """Write lines and sync them. On a full disk, only their beginning may be written.
+    """Write lines and sync them. On a full disk, only some of the bytes may be written.
 
     Args:
         file: File opened for appending.
-        lines: Lines without their ends.
+        lines: Lines without line ends.
 
     Raises:
-        OSError: The disk refused a part.
+        OSError: The disk is full or failed.
     """
     write_all(file, b"".join(line + b"\n" for line in lines))
     file.flush()

@@ -1,10 +1,10 @@
-"""Event loop in its own thread, for synchronous callers: any thread hands it work and waits for the result.
+"""Event loop in its own thread, for synchronous callers: any thread can give it work and wait for the result.
 
 Events of the work are delivered in the waiting thread, so that an observer never runs at the same time as its caller.
 Ctrl-C there cancels the work. The thread is a daemon, which the interpreter ends cleanly at exit.
 
-A fork copies the loop's memory without its thread. `disown` makes the copy harmless: the child shares the descriptors
-that the loop watches with the parent, which must not be affected if the child closes them.
+A fork copies the loop's memory without its thread. `disown` makes the copy harmless: parent and child share the
+descriptors that the loop watches, and the parent must not be affected if the child closes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _INSIDE = "a synchronous call from inside pyrag's own event loop would wait for 
 
 
 class _LoopCall(Generic[T]):
-    """Coroutine with the thread that waits for it."""
+    """Coroutine, and the thread that waits for it."""
 
     def __init__(self, start: Callable[[Report], Coroutine[Any, Any, T]]) -> None:
         self._start = start
@@ -72,7 +72,7 @@ class _LoopCall(Generic[T]):
             self._task.cancel()
 
     def wait(self, observer: Report) -> None:
-        """Wait for a result and pass events on meanwhile. Called in the caller's thread."""
+        """Wait for the result, and meanwhile pass events to the observer. Called in the caller's thread."""
         while (report := self._reports.get()) is not None:
             observer(report[0])
 
@@ -114,7 +114,7 @@ class LoopThread:
         return not self._stopping and self._thread.is_alive()
 
     def run(self, start: Callable[[Report], Coroutine[Any, Any, T]], observer: Report) -> T:
-        """Run a coroutine to its end.
+        """Run a coroutine until it finishes.
 
         Args:
             start: Function that makes the coroutine. Its argument is the function that reports events.
@@ -167,7 +167,7 @@ class LoopThread:
             self._thread.join(seconds)
 
     def disown(self) -> None:
-        """Release the descriptors that the parent watches. Called in a forked child before anything is closed there."""
+        """Release the descriptors that the parent also watches. Called in a forked child before it closes anything."""
         if self in _inherited:
             return
         _inherited.append(self)
@@ -223,7 +223,7 @@ def _end_all() -> None:
 
 
 def _forget_all() -> None:
-    """Make the copies of all threads harmless in a forked child."""
+    """Make the copies of all loop threads harmless in a forked child."""
     for thread in list(_running):
         thread.disown()
 

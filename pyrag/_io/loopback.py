@@ -1,4 +1,4 @@
-"""Ports and servers of this machine."""
+"""Ports and servers on this machine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_free(port: int) -> bool:
 
 
 def is_ready(url: str) -> bool:
-    """Return whether a server of this machine answers a GET request with status 200. Proxies are not asked."""
+    """Return whether a server of this machine answers a GET request with status 200. Proxies are not used."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with contextlib.suppress(OSError), opener.open(url, timeout=_TIMEOUT) as reply:
         return bool(reply.status == 200)

@@ -1,4 +1,4 @@
-"""Checks for packages that come with an extra, before the work that needs them begins."""
+"""Checks that the packages of an extra are installed, before the work that needs them begins."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def require_packages(work: str, packages: tuple[str, ...], *, instead: str = "")
     """Check that packages of the extra `embedded` are installed, without importing them.
 
     Args:
-        work: What needs the packages, as the beginning of the error's sentence.
+        work: Work that needs the packages, as the subject of the error message.
         packages: Modules of the packages.
-        instead: What a person can do without the packages.
+        instead: Advice for users who do not want to install the packages.
 
     Raises:
         ConfigError: A package is missing.

@@ -50,13 +50,13 @@ OWN: Mapping[Kind, Collection[str]] = {
 
 
 def names(kind: Kind) -> tuple[str, ...]:
-    """Return the names that packages add to a kind."""
-    return tuple(name for name in _found(kind)[0] if name not in OWN[kind])
+    """Return the names that packages register for a kind of part."""
+    return tuple(name for name in _entries_of(kind)[0] if name not in OWN[kind])
 
 
 def problems(kind: Kind) -> list[str]:
-    """Return a sentence on each name that cannot be used."""
-    return _found(kind)[1]
+    """Return a sentence about each name that cannot be used."""
+    return _entries_of(kind)[1]
 
 
 @cache
@@ -70,7 +70,7 @@ def load(kind: Kind, name: str) -> Any:
     Raises:
         ConfigError: The name is not registered, or the part cannot be loaded, whatever the package's code raised.
     """
-    entry = _found(kind)[0].get(name)
+    entry = _entries_of(kind)[0].get(name)
     if entry is None:
         raise ConfigError(
             f"the {_SINGULAR[kind]} {name} is not registered, because this copy of pyrag is not installed: run "
@@ -98,12 +98,12 @@ def loaded_function(kind: Kind, name: str, signature: str) -> Any:
     function = load(kind, name)
     if not callable(function):
         what = f"the {_SINGULAR[kind]} {name} of {package_of_part(kind, name)}"
-        raise ConfigError(f"{what} is no function {signature}: look at its entry point")
+        raise ConfigError(f"{what} is not a function {signature}: look at its entry point")
     return function
 
 
 def opened(kind: Kind, spec: Spec) -> Any:
-    """Return the part that a package's function `open(rest)` makes of a spec.
+    """Return the part that a package's function `open(rest)` creates for a spec.
 
     Args:
         kind: Kind of the part.
@@ -129,7 +129,7 @@ def package_of_part(kind: Kind, name: str) -> str:
         kind: Kind of the part.
         name: Name in `names(kind)`.
     """
-    return package_of(_found(kind)[0][name])
+    return package_of(_entries_of(kind)[0][name])
 
 
 def package_of(entry: EntryPoint) -> str:
@@ -137,8 +137,8 @@ def package_of(entry: EntryPoint) -> str:
 
 
 def forget() -> None:
-    """Look for packages again, for tests that install some."""
-    for cached_function in (load, _found, _installed):
+    """Look for packages again, for tests that install packages."""
+    for cached_function in (load, _entries_of, _installed):
         cached_function.cache_clear()
 
 
@@ -156,7 +156,7 @@ def _installed() -> Any:  # Python 3.11 and 3.12 give it different types
 
 
 @cache
-def _found(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
+def _entries_of(kind: Kind) -> tuple[dict[str, EntryPoint], list[str]]:
     entries: dict[str, EntryPoint] = {}
     wrong: list[str] = []
     claimed_names: set[str] = set()

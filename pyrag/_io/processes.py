@@ -1,4 +1,4 @@
-"""Child processes that end with their parent, and the garbage collector of processes that answer many questions."""
+"""Child processes that end with their parent, and garbage collection in processes that answer many questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PATIENCE = 20.0  # seconds that a process has to end after a signal
 
 
 def die_with_parent() -> None:
-    """Have this child process end when its parent is killed. For `preexec_fn`."""
+    """Make this child process end when its parent is killed. For `preexec_fn`."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
@@ -43,8 +43,8 @@ def end(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: fl
 def settle_collector() -> None:
     """Exclude all existing objects from garbage collection, and collect less often.
 
-    This is for commands that answer many questions, once they are ready, since modules, models and indexes stay until
-    the end.
+    Commands that answer many questions call this once they are ready, since modules, models and indexes then stay in
+    memory until the end.
     """
     gc.collect()
     gc.freeze()

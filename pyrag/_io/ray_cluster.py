@@ -10,7 +10,7 @@ from pyrag.errors import ConfigError, install_extra
 
 
 def connected(address: str, count: int) -> Any:
-    """Return Ray, after connecting this process to a cluster at the first call.
+    """Return the `ray` module, after connecting this process to a cluster at the first call.
 
     Args:
         address: Address of the cluster, or "local" for workers on this machine.

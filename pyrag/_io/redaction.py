@@ -3,7 +3,7 @@
 `without_secrets` strips addresses in a text. A `Redactor` knows the secrets of a service and removes them from its
 replies, in the forms in which servers repeat them: unchanged, URL-encoded, in base64, escaped, or in part. There are
 two levels: `message` for errors, where removing too much does no harm, and `content` for replies and passages, where
-only texts that look like a secret are removed. Left out: secrets that a server has changed in other ways.
+only texts that look like a secret are removed. Secrets that a server has changed in other ways are not found.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def secrets_of_query(query: str) -> Iterator[str]:
 
 
 def looks_secret(value: str) -> bool:
-    """Return whether a value is so unusual that a text which holds it must have repeated it."""
+    """Return whether a value is so unusual that any text containing it must have copied it."""
     if len(value) < 6 or _PLAIN_VERSION.fullmatch(value) or " " in value:
         return False
     has_digit, has_letter = any(map(str.isdigit, value)), any(map(str.isalpha, value))
@@ -69,7 +69,7 @@ def looks_secret(value: str) -> bool:
 
 
 class Redactor:
-    """Redactor of a service's secrets in its replies."""
+    """Redactor that removes a service's secrets from its replies."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._secrets = tuple(dict.fromkeys(secret for secret in secrets if secret))
@@ -89,7 +89,7 @@ class Redactor:
         return text
 
     def content(self, text: str) -> str:
-        """Remove texts that look like a secret from a reply."""
+        """Remove texts that look like secrets from a reply."""
         if self._needles and any(needle in text for needle in self._needles):
             return self._struck(text)
         return text
@@ -105,11 +105,11 @@ class Redactor:
         return content
 
     def pieces(self, show: Callable[[str], None]) -> Pieces:
-        """Return a callable that passes on the pieces of a streamed reply, without secrets even across pieces."""
+        """Return a callable that passes on a streamed reply's pieces without secrets, even if these span pieces."""
         return Pieces(self, show, guarded=bool(self._strong))
 
     def unfinished(self, text: str) -> int:
-        """Return the position from which a text may begin a secret; its length if it does not."""
+        """Return the position from which a text may be the start of a secret; the text's length if there is none."""
         match = self._beginnings.search(text, max(0, len(text) - self._longest))
         return match.start() if match else len(text)
 
@@ -132,7 +132,7 @@ class Redactor:
 
     @cached_property
     def _grams(self) -> list[tuple[int, frozenset[str]]]:
-        """Parts of secrets that are removed from messages, with their lengths."""
+        """Parts of secrets to remove from messages, with their lengths."""
         grams_by_length = []
         for secret in _all_forms(self._secrets):
             run = min(max(-(-len(secret) // 2), _MIN_RUN), _MAX_RUN)
@@ -146,7 +146,7 @@ class Redactor:
 
     @cached_property
     def _beginnings(self) -> re.Pattern[str]:
-        """Pattern of the first characters of a secret at the end of a text."""
+        """Pattern of the start of a secret at the end of a text."""
         patterns = []
         for secret in self._strong:
             rest = ""
@@ -157,7 +157,7 @@ class Redactor:
 
 
 class Pieces:
-    """Filter of a reply's pieces, which holds back text that may begin a secret until it is clear."""
+    """Filter for the pieces of a reply. It holds back text that may be the start of a secret until this is decided."""
 
     def __init__(self, redactor: Redactor, show: Callable[[str], None], *, guarded: bool) -> None:
         self._redactor = redactor
@@ -176,7 +176,7 @@ class Pieces:
             self._show(self._redactor.content(text[:cut]))
 
     def end(self) -> None:
-        """Show the text that was held back, which is not a secret."""
+        """Pass on the text that was held back, which turned out not to be a secret."""
         if self._held:
             self._show(self._redactor.content(self._held))
             self._held = ""

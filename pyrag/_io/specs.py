@@ -27,13 +27,13 @@ class Spec(NamedTuple):
 
     @property
     def at_url(self) -> tuple[str, str]:
-        """Name and HTTP URL of `NAME@URL`; the URL is empty if it is missing. Names may hold an @."""
+        """Name and HTTP URL of `NAME@URL`; the URL is empty if there is none. Names may contain an @."""
         match = _WITH_URL.fullmatch(self.rest)
         return (match[1], match[2]) if match else (self.rest, "")
 
     @property
     def at_place(self) -> tuple[str, str]:
-        """Name and place of `NAME@PLACE`, such as a folder or a database; names hold no @."""
+        """Name and place of `NAME@PLACE`, such as a folder or a database; names must not contain an @."""
         name, _, place = self.rest.partition("@")
         return name, place
 
@@ -48,7 +48,7 @@ def parse_named_spec(text: str) -> tuple[str, Spec]:
     """Split a spec that may begin with `NAME=`.
 
     Returns:
-        Name, which is empty if it is missing, and spec. A text of another form is a scheme.
+        Name (empty if there is none) and spec. A text of another form is a scheme.
     """
     match = _NAMED.fullmatch(text)
     return (match[1] or "", Spec(match[2], match[3])) if match else ("", Spec(text, ""))

@@ -1,7 +1,7 @@
 """Thread pool of a process for encoders and vector searches, and values that belong to an event loop.
 
 Each search runs on a single thread, and several run at the same time: if a library started its own threads for every
-query, the questions of a batch would compete for the cores. Index builds do not use the pool, but all cores.
+query, the questions of a batch would compete for the cores. Index builds do not use the pool; they use all cores.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ async def in_thread(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs)
 
 
 class StoppedError(Exception):
-    """End of work in a thread for which nobody waits any more."""
+    """End of work in a thread whose result nobody waits for any more."""
 
 
 class Stop:
-    """Signal for work in a thread that nobody waits for it any more."""
+    """Signal to work in a thread that nobody waits for its result any more."""
 
     def __init__(self) -> None:
         self._event = Event()
@@ -110,7 +110,7 @@ async def in_stoppable_thread(function: Callable[[Stop], T]) -> T:
 
 
 class PerLoop(Generic[T]):
-    """Values by event loop, each created at its first use and forgotten with its loop."""
+    """Values by event loop, each created on first use and dropped with its loop."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Analyst: an agent that judges whether the evidence suffices, and answers if it does."""
+"""Agent that judges whether the evidence suffices, and answers if it does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LLMAnalyst(PromptedAgent):
     Attributes:
         system: Template of the system message.
         template: Template of the request with passages.
-        retry: Template of the request for another reply.
+        retry: Template of the request to reply again.
         facts: Template of the request with facts instead of passages; empty if `answerer` answers from facts.
         answerer: Agent that answers from facts.
         question: The user's question, which the request shows beside a query that is a step towards it.
@@ -46,7 +46,8 @@ class LLMAnalyst(PromptedAgent):
 
         Args:
             query: Query to answer; without passages, it includes the facts to answer from.
-            passages: Evidence; without any, the answer is unknown and no call is made. None answers from facts.
+            passages: Evidence; without any, the answer is unknown and no call is made. None to answer from the facts in
+                the query.
         """
         if passages is None and not self.facts:
             assert self.answerer is not None

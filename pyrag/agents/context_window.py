@@ -2,7 +2,7 @@
 
 A `ContextWindow` belongs to one agent, and a wrapper puts it around each role whose prompt holds passages. If the
 window's size is known, passages are trimmed in advance. If it is unknown or was misjudged, a `ContextLengthError`
-causes one retry with half of the passages; a second error is raised. The reply's `note` says which passages were
+causes one retry with half of the passages; a second such error is raised. The reply's `note` says which passages were
 left out, and becomes a warning in the trace. Positions of passages in a reply refer to the passages that the caller
 passed.
 """
@@ -44,7 +44,7 @@ class Fitted:
         positions: Original position of each passage.
         cut: Number of passages that were shortened.
         total: Number of passages before fitting.
-        note: Sentence about what the agent was not shown; empty if it was shown everything.
+        note: Sentence about passages that the agent was not shown; empty if it was shown everything.
     """
 
     passages: tuple[Passage, ...]
@@ -58,7 +58,7 @@ class Fitted:
         return not self.cut and len(self.passages) == self.total
 
     def noted(self, agent: str, why: str) -> Fitted:
-        """Return these passages with a note, if some were cut or left out.
+        """Return these passages with a note if some were cut or left out.
 
         Args:
             agent: Name of the agent in the note.
@@ -69,7 +69,7 @@ class Fitted:
         return self if self.whole else replace(self, note=note)
 
     def places(self, among: Sequence[int]) -> tuple[int, ...]:
-        """Return the original positions of passages that a reply names by their positions here."""
+        """Convert positions in these passages, as a reply names them, to original positions."""
         return tuple(self.positions[place] for place in among)
 
 
@@ -103,7 +103,7 @@ def _length(passage: Passage, count: CountTokens) -> int:
 
 
 def _by_rank(passages: Sequence[Passage]) -> list[int]:
-    """Return positions ordered by rank: the first passage of every search before the second of any."""
+    """Return positions ordered by rank: the first passage of each search, then the second of each, and so on."""
     searches: list[list[int]] = []
     for position, passage in enumerate(passages):
         if not searches or passage.score > passages[position - 1].score:
@@ -125,10 +125,10 @@ def _cut(passage: Passage, tokens: int, count: CountTokens) -> Passage:
 
 
 async def reading_sections(answerer: object, passages: Sequence[Passage]) -> list[list[Passage]]:
-    """Return passages in parts that an answerer reads at once, in their order.
+    """Group passages, in order, into parts that an answerer can read at once.
 
     Args:
-        answerer: The Answer agent; one with an unknown window is taken to read `DEFAULT_ROOM` tokens.
+        answerer: The Answer agent; `DEFAULT_ROOM` tokens are assumed if its window is unknown.
         passages: Passages in reading order.
 
     Returns:
@@ -194,7 +194,7 @@ class ContextWindow:
             return await ask(half.passages), half.noted(self.agent, "the server said that the prompt was too long")
 
     async def room(self) -> int:
-        """Return the number of tokens of passages that fit beside a query of usual length."""
+        """Return the number of tokens left for passages if the query has the usual length."""
         overhead = self.count(self.prompt())
         window = await self._window(_UNUSUAL + 1)
         if window is None:
@@ -236,7 +236,7 @@ class WindowedAnswerer:
         return self if about is None else replace(self, inner=about(question), question=question)
 
     def returning(self, returns: Returns) -> WindowedAnswerer | None:
-        """Return this answerer for values of a type; None if the inner answerer has none."""
+        """Return this answerer for values of a type; None if the inner answerer does not support this."""
         make = getattr(self.inner, "returning", None)
         if make is None:
             return None

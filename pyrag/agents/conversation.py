@@ -1,4 +1,4 @@
-"""Exchange of one agent with its model: it asks, asks again after a bad reply, and adds up the cost.
+"""Exchange between one agent and its model: requests, retries after a bad reply, and the total cost.
 
 A caller either passes a parser to `asked()`, or parses the reply of `ask()` itself and calls `retry()` with its
 fault.
@@ -118,7 +118,7 @@ class Conversation:
 
     @property
     def hanging(self) -> str:
-        """Fault of a last reply whose answer may be incomplete; empty if it is complete."""
+        """Fault of the last reply if its answer may be incomplete; empty if it is complete."""
         last = self._replies[-1]
         return "its answer is not whole" if last.cut_off and not closes_answer(last.text) else ""
 
@@ -144,7 +144,7 @@ class Conversation:
         return self.own(read_whole(last, last.text, parse, essence))
 
     def own(self, value: T) -> T:
-        """Return a parsed value. Raises `BadOutputError` if it copies the prompt's example or form."""
+        """Return a parsed value. Raises `BadOutputError` if it only copies the prompt's example or form."""
         if self._request is not None and copies_example(value, self._request):
             raise BadOutputError(COPIED)
         return value
@@ -154,7 +154,7 @@ class Conversation:
         return await self._first_that_fits(self._opening, *self._spared(self._shorter))
 
     async def retry(self, user: str) -> str:
-        """Ask again with the last reply and `user`; earlier bad replies are left out, since they mislead."""
+        """Ask again with the last reply and `user`. Earlier bad replies are left out, since they mislead the model."""
         last, before = self._replies[-1], self._sampling
         if last.finish_reason == "length":
             more = min(2 * before.max_tokens, max(ROOMS[-1], before.max_tokens))
@@ -171,11 +171,11 @@ class Conversation:
         )
 
     def _spared(self, user: str) -> tuple[tuple[Message, ...], ...]:
-        """Return the shortened forms of a request for a small window, longest first."""
+        """Return shortened forms of a request for a small window, longest first."""
         return ((self._opening[0], Message("user", user)), (Message("user", user),)) if user else ()
 
     async def _first_that_fits(self, *requests: tuple[Message, ...]) -> str:
-        """Make the first request that fits into the window; each further request asks for a reply half as long."""
+        """Send the first request that fits into the window; each further request asks for a reply half as long."""
         for request in requests[:-1]:
             try:
                 return await self._complete(request)
@@ -185,7 +185,7 @@ class Conversation:
         return await self._complete(requests[-1])
 
     def blame(self, problem: str) -> str:
-        """Return the fault of the last reply, including that it was cut off."""
+        """Return a description of the last reply's fault, including whether it was cut off."""
         return f"{problem}; {self._cut()}" if self._replies[-1].cut_off else problem
 
     def _cut(self) -> str:

@@ -1,4 +1,4 @@
-"""Engines whose agents are code: the object by which a package registers one, and its lookup by a spec."""
+"""Engines whose agents are code: the object that a package registers for one, and its lookup by a spec."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Engine:
             language model have `calls_model=False`.
         about: Returns a description of the engine in a few words, from the REST of the spec.
         can_write: Whether the agents include a writer of free text, which some methods need.
-        languages: Languages that the engine reads, as a message names them; empty for all languages.
-        reads: Returns False for a question in another language; None if this cannot be told.
-        rules: Rules that read questions as goals; None if the engine has none.
+        languages: Languages that the engine reads, as worded in messages; empty for all languages.
+        reads: Returns False for a question in another language; None if the engine cannot detect languages.
+        rules: Rules that turn questions into goals; None if the engine has none.
         open_reader: Returns a reader that rates passages; None if the engine has none.
-        check_answers: Returns an answerer whose known answers need an evidence of at least the limit, in [0, 1]; None
-            if the engine rates no evidence.
+        check_answers: Returns an answerer that gives an answer only if its evidence score reaches the limit, in [0, 1];
+            None if the engine does not score evidence.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Engine:
 
 
 def engine_of(spec: str) -> Engine | None:
-    """Return the engine that a spec names; None if the spec names a chat model, a recording or nothing known.
+    """Return the engine that a spec names; None for a chat model, a recording or an unknown name.
 
     Args:
         spec: Spec of an engine, `NAME` or `NAME:REST`.
@@ -77,7 +77,7 @@ def engine_of(spec: str) -> Engine | None:
 
 
 def open_agents(engine: Engine, spec: str, settings: Settings) -> Agents:
-    """Return the agents of an engine, named after its spec.
+    """Open the agents of an engine and name them after its spec.
 
     Args:
         engine: The engine that the spec names.
@@ -85,7 +85,7 @@ def open_agents(engine: Engine, spec: str, settings: Settings) -> Agents:
         settings: The settings.
 
     Raises:
-        ConfigError: The engine cannot be opened, whatever the package's code raised.
+        ConfigError: The engine cannot be opened; any exception of the package's code is converted.
     """
     what = f"the engine {engine.name} of {plugins.package_of_part('engines', spec.partition(':')[0])}"
     try:

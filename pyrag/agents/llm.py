@@ -1,8 +1,8 @@
 """The paper's three agents over language models: Decompose Agent, Plan Agent and Answer Agent.
 
-Each agent is a prompt, a parser and a bounded number of retries, without state of a question. Prompts are template
-files (`pyrag.agents.prompts`); replies are parsed in `pyrag.agents.parsing`. The caller decides when to repair a
-program and how to treat an unknown answer. Errors of services pass through unchanged.
+Each agent is a prompt, a parser and a bounded number of retries, and keeps no state between questions. Prompts are
+template files (`pyrag.agents.prompts`); replies are parsed in `pyrag.agents.parsing`. The caller decides when to repair
+a program and how to treat an unknown answer. Errors of services pass through unchanged.
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class LLMDecomposer:
 
 @dataclass(frozen=True, slots=True)
 class LLMPlanner:
-    """Plan Agent: writes a program, and repairs syntax errors within the same call (at most `retries` times).
+    """Plan Agent: writes a program, and repairs syntax errors in the same call (at most `retries` times).
 
-    `repair` shows the failing program with its traceback, or with the objection to it (a plan check, a refusal of
-    the sandbox, a limit).
+    `repair` shows the model the failing program with its traceback, or with the reason for its rejection (a plan check,
+    the sandbox's policy, a limit).
 
     Attributes:
         on_draft: Called with the finished statements of each program while it is written.
@@ -108,11 +108,11 @@ class LLMPlanner:
     retries: int = RETRIES
 
     def drafting(self, on_draft: OnDraft, on_text: OnDraft) -> LLMPlanner:
-        """Return this planner, reporting its programs while it writes them.
+        """Return this planner, set to report programs while it writes them.
 
         Args:
             on_draft: Called with the beginning of a program whenever more statements with calls are finished.
-            on_text: Called with the lines of a program whenever there are more, finished or not.
+            on_text: Called with all lines of a program so far whenever there are more, finished or not.
         """
         return replace(self, on_draft=on_draft, on_text=on_text)
 
@@ -121,7 +121,7 @@ class LLMPlanner:
         return replace(self, tools=tools)
 
     def with_corpus(self, overview: CorpusOverview) -> LLMPlanner:
-        """Return this planner with an overview of the documents, over which its programs may call functions."""
+        """Return this planner with an overview of the documents that its programs may query."""
         return replace(self, corpus=describe(overview))
 
     def with_returns(self, wanted: str) -> LLMPlanner:
@@ -212,18 +212,18 @@ class LLMPlanner:
 
 
 def _error_line(error: str) -> str:
-    """Return the line of an error that names it: the last line of a traceback, the first line of a syntax error."""
+    """Return the line that names an error: the last line of a traceback, the first line of a syntax error."""
     lines = lines_of(error.strip()) or [""]
     return next((line for line in reversed(lines) if _ERROR_NAME.match(line)), lines[-1])
 
 
 def _end(error: str) -> str:
-    """Return the end of an error, which names it; a traceback's frames come before."""
+    """Return the end of an error text, which names the error; the frames of a traceback come first."""
     return error if len(error) <= _MAX_ERROR else "…" + error[-_MAX_ERROR:]
 
 
 def _without_program(reply: str) -> str:
-    """Return a reply without its code blocks, whose lists and f-strings are not sub-queries."""
+    """Return a reply without its code blocks, since lists and f-strings in code are not sub-queries."""
     if "```" not in reply and "retrieve(" in reply and not syntax_error(reply):
         return ""
     return "```".join(
@@ -240,14 +240,14 @@ def _compiled(reply: str) -> str:
     try:
         source = parse_program(reply)
     except BadOutputError as error:
-        raise BadOutputError(f"The reply is no program: {error}") from error
+        raise BadOutputError(f"The reply is not a program: {error}") from error
     if fault := syntax_error(source):
         raise BadOutputError(fault)
     return source
 
 
 def _source(reply: str) -> str:
-    """Return a reply's program unchanged, or an empty text if the reply has no program."""
+    """Return a reply's program as it is, or an empty text if the reply has no program."""
     try:
         return parse_program(reply)
     except BadOutputError:
@@ -321,7 +321,7 @@ def _listed(sampling: Sampling) -> Sampling:
 
 
 def _salvaged(talk: Conversation, documents: int, query: str) -> ParsedAnswer | None:
-    """Return the best reading of the last reply, unless it is the prompt's example or was cut off."""
+    """Return the best reading of the last reply, unless the reply copies the prompt's example or was cut off."""
     try:
         return talk.read(lambda text: salvage_answer(text, documents, query), _essence)
     except BadOutputError:

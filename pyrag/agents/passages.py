@@ -1,9 +1,8 @@
 """Passages, sub-queries and facts as text for a prompt.
 
 Retrieved text is hostile. It may hold the marks that fence it, headings that imitate another document, or control
-tokens of chat templates, which servers interpret inside a message too. The fence is therefore chosen so that no
-passage holds it, and false headings and control tokens are written with other brackets. Everything else is
-unchanged.
+tokens of chat templates, which servers interpret inside a message too. Therefore, the fence is a mark that no passage
+contains, and false headings and control tokens get other brackets. Everything else is unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _CONTROL_TOKEN = re.compile(
 
 
 def fenced_passages(passages: Sequence[Passage]) -> tuple[str, str]:
-    """Return a fence that no passage holds, and the passages as `[Doc 1]`, `[Doc 2]`, …"""
+    """Return a fence that no passage contains, and the passages as `[Doc 1]`, `[Doc 2]`, …"""
     documents = "\n\n".join(f"[Doc {number}]{_written(passage)}" for number, passage in enumerate(passages, start=1))
     folded = documents.casefold()
     names = itertools.chain(["documents"], (f"documents-{i}" for i in itertools.count(2)))
@@ -47,7 +46,7 @@ def with_facts(facts: str, question: str) -> str:
 
 
 def _written(passage: Passage) -> str:
-    """Return a passage preceded by a line break, since a heading begins after one."""
+    """Return a passage preceded by a line break, since a heading must follow one."""
     title, text = passage.title.strip(), passage.text.strip()
     whole = text if not title or text.startswith(title) else f"{title}\n{text}"
     shown = f"\n{whole}"

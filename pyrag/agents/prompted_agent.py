@@ -1,4 +1,4 @@
-"""Base of the agents of methods: a prompt with a schema, a parser and a bounded number of retries."""
+"""Base of methods' agents: a prompt with a schema, a parser and a bounded number of retries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PromptedAgent:
-    """Model with its prompts, which is asked again after a malformed reply."""
+    """Model with its prompts. It is asked again after a malformed reply."""
 
     model: ChatModel
     prompts: Prompts
@@ -36,7 +36,7 @@ class PromptedAgent:
 
         Args:
             template: Name of the prompt template.
-            values: Texts for its placeholders.
+            values: Values of its placeholders.
             schema: JSON schema of the replies; enforced only if the prompt asks for this form.
             system: Name of the template whose system message replaces the template's own.
             optional: Names among `values` that the template may leave out.
@@ -91,7 +91,7 @@ class PromptedEngine:
         )
 
     def context_window_of(self, agent: str, system: str, user: str) -> ContextWindow:
-        """Return a `ContextWindow` for an agent whose prompt is in the folder `methods`.
+        """Return a `ContextWindow` for an agent whose prompts are in the folder `methods`.
 
         Args:
             agent: Name of the agent in messages.

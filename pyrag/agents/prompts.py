@@ -1,20 +1,20 @@
 """Prompt templates, read from `pyrag_prompts` or a user's folder.
 
-A template is a text file with placeholders `{{name}}`. Single braces, `$` and `%` are plain text, and inserted
-values are never expanded again, so braces in a question or a passage stay as they are. `{{contract}}`, `{{helpers}}`
-and `{{example}}` stand for the files `plan.contract.txt`, `plan.helpers.txt` and `plan.example.txt`, so text that
-several prompts share has one source.
+A template is a text file with placeholders `{{name}}`. Single braces, `$` and `%` are plain text, and inserted values
+are never expanded again, so braces in a question or a passage stay as they are. `{{contract}}`, `{{helpers}}` and
+`{{example}}` stand for the files `plan.contract.txt`, `plan.helpers.txt` and `plan.example.txt`, so that shared text
+has a single source.
 
-The subfolder `methods` holds the prompts of single methods: `NAME.user.txt`, and `NAME.system.txt` if there is a
-system message. They are read when first needed, so a new method brings its own files, and a folder for one method
-needs no others. Their placeholders must be exactly those that the method fills. `{{guidance}}` in a system message
-stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles in
-`NAME.principles.txt`, one per line, if these files exist (HERA evolves them, one folder at a time).
+The subfolder `methods` holds the prompts of single methods: `NAME.user.txt`, and `NAME.system.txt` if there is a system
+message. They are read when first needed, so a new method can bring its own files, and a folder for one method needs
+only that method's files. Their placeholders must be exactly the ones that the method fills. `{{guidance}}` in a system
+message stands for what its agent has learned: the operational rules in `NAME.rules.txt` and the behavioural principles
+in `NAME.principles.txt`, one per line, if these files exist (HERA evolves them, one folder at a time).
 
-A user's folder replaces the package's prompts as a whole: a missing file is an error, so that prompts are never
-mixed silently. The package also has named sets of prompts (`PROMPT_SETS`), which fall back to the default prompts.
+A user's folder replaces the package's prompts as a whole: a missing file is an error, so prompts are never mixed
+silently. The package also has named sets of prompts (`PROMPT_SETS`), which fall back to the default prompts.
 
-Forms write placeholders in capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples use invented
+Reply forms write placeholders in capitals and underscores, `<answer>SHORT_ANSWER</answer>`, and examples use invented
 names, so `is_placeholder` and `copies_example` can tell when a small model copies them.
 """
 
@@ -112,7 +112,7 @@ class Prompts:
         Args:
             template: Name of the template.
             tools: Description of further functions that programs may call; appended if a user's template has no
-                place for it.
+                placeholder for it.
             corpus: Overview of the documents, if programs may call the functions over the whole corpus; added before
                 the tools.
             returns: Description of the type of the final value, which is appended; empty for a text.
@@ -168,8 +168,8 @@ class Prompts:
         """Return the message for a malformed text.
 
         Args:
-            template: The method's template; without a retry template of its own, the Answer agent's is used.
-            reason: Fault of the text.
+            template: The method's template; the Answer agent's retry template is used if the method has none.
+            reason: Description of what is wrong with the text.
         """
         own = self._method_text(f"{template}.retry.user", optional=True)
         return _filled(own, {"reason": reason}) if own else self.render("answer.retry", reason=reason)
@@ -179,7 +179,7 @@ class Prompts:
         return self._guided(self._method_text(template), template.removesuffix(".system"))
 
     def taught(self, template: str, rules: Sequence[str], principles: Sequence[str]) -> Prompts:
-        """Return these prompts with other guidance for one agent.
+        """Return these prompts with different guidance for one agent.
 
         Args:
             template: The agent's template.
@@ -217,7 +217,7 @@ class Prompts:
 
 
 def load_prompts(prompts_dir: str | Path | None = None) -> Prompts:
-    """Return the prompts of a folder or packaged set; without a name, the package's own, which are read once."""
+    """Return the prompts of a folder or packaged set, or the default prompts without a name. They are read once."""
     if prompts_dir is None or str(prompts_dir) in PROMPT_SETS:
         return _packaged("" if prompts_dir is None else str(prompts_dir))
     return Prompts(prompts_folder(prompts_dir))
@@ -239,12 +239,12 @@ def prompts_folder(prompts_dir: str | Path | None = None) -> Traversable:
 
 
 def is_placeholder(text: str) -> bool:
-    """Return True if a value is only the placeholder that a form shows, as small models copy it."""
+    """Return True if a value is only a placeholder of a reply form, which small models copy."""
     return bool(text.strip()) and _plain(text) in placeholders()
 
 
 def copies_example(value: object, request: str) -> bool:
-    """Return True if a parsed value names something that only the prompts' examples and forms name.
+    """Return True if a parsed value contains a name that occurs only in the examples and forms of prompts.
 
     Args:
         value: Value parsed from a reply, of any type whose `repr` shows its texts.
@@ -258,7 +258,7 @@ def copies_example(value: object, request: str) -> bool:
 
 @functools.cache
 def _copied_name() -> re.Pattern[str]:
-    """Return a pattern that finds a name of the examples or forms, for a quick look at the usual replies."""
+    """Return a pattern that finds any name of the examples or forms, so that most replies are cleared quickly."""
     return re.compile("|".join(map(re.escape, (*EXAMPLE_NAMES, *_form_names()))))
 
 
@@ -266,14 +266,14 @@ def _copied_name() -> re.Pattern[str]:
 def placeholders() -> frozenset[str]:
     """Return all placeholder texts of the package's forms, in lower case without underscores.
 
-    The empty text stands for "…" and the like.
+    The empty text represents "…" and similar ones.
     """
     return frozenset(map(_plain, (*_form_names(), *_FORMER_PLACEHOLDERS, "…")))
 
 
 @functools.cache
 def _form_names() -> frozenset[str]:
-    """Return the placeholders in forms of the package's prompts, as written there."""
+    """Return the placeholders in the forms of the package's prompts, as they are written there."""
     folder = files("pyrag_prompts")
     paths = (*folder.iterdir(), *(path for name in ("methods", *PROMPT_SETS) for path in (folder / name).iterdir()))
     texts = [path.read_text(encoding="utf-8") for path in paths if path.name.endswith(".txt")]
@@ -297,7 +297,7 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
 
 @functools.lru_cache(maxsize=256)
 def _pieces(template: str) -> tuple[str, ...]:
-    """Return a template's texts, with the names of its placeholders between them."""
+    """Split a template into texts and the names of the placeholders between them."""
     return tuple(_PLACEHOLDER.split(template))
 
 

@@ -1,7 +1,7 @@
 """Agent roles. An engine is a set of agents, implemented by prompts (language models) or by code (the embedded engine).
 
-Agents hold no state of a question, so one set serves many questions at once. They raise `pyrag.errors.ServiceError`
-if their model cannot be used and `BadOutputError` if it does not give a well-formed reply, and nothing else.
+Agents hold no state of a question, so one set serves many questions at once. They raise `pyrag.errors.ServiceError` if
+their model cannot be used and `BadOutputError` if it gives no well-formed reply; they raise nothing else.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class AgentReply:
 
     Attributes:
         usage: Model calls and tokens, including the cost of bad replies.
-        raw: The model's replies as written, including bad ones.
+        raw: The model's replies verbatim, including bad ones.
         note: Reason for a fallback, or anything else the user should know.
-        doubt: Whether the note casts doubt on the answer; it is then only shown with a weak or unknown answer.
+        doubt: Whether the note casts doubt on the answer; otherwise it is shown only with a weak or unknown answer.
     """
 
     usage: Usage = Usage()
@@ -79,7 +79,7 @@ class Reading(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten(AgentReply):
-    """Rewritten query for a step whose search did not return its evidence; `strategy` describes the change."""
+    """Rewritten query for a step whose search did not find the evidence; `strategy` describes the change."""
 
     query: str
     keywords: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Rewritten(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Written(AgentReply):
-    """Free text. The method that requested it parses it; `cut_off` is True if the text may be incomplete."""
+    """Free text, which the requesting method parses; `cut_off` is True if the text may be incomplete."""
 
     text: str
     cut_off: bool = False
@@ -166,7 +166,7 @@ class FollowUpAgent(Protocol):
     """Agent that resolves the last question of a conversation."""
 
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
-        """Return the last question of a conversation as a question that stands on its own.
+        """Rephrase the last question of a conversation so that it stands on its own.
 
         Args:
             earlier: Messages before the question, oldest first.
@@ -190,7 +190,7 @@ class Writer(Protocol):
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
-        """Return a text that a language model writes after a prompt template.
+        """Return text that a language model writes from a prompt template.
 
         Args:
             template: Name of the template.
@@ -206,7 +206,7 @@ class Writer(Protocol):
 class RoleEngines:
     """Engine of each role, from which methods build agents of their own.
 
-    Each is a `PromptedEngine`, a `RuleEngine`, or another object that a method may know.
+    Each is a `PromptedEngine`, a `RuleEngine`, or another object that a method knows how to use.
     """
 
     answer: Any
@@ -224,7 +224,7 @@ class Agents:
         writer: Agent that writes free text; None without a language model.
         rewriter: Agent that rewrites a failed query; None if the engine has none.
         follow_up: Agent that resolves follow-up questions; None if the engine has none.
-        engines: Engines from which `team` builds agents; None if nothing can be built.
+        engines: Engines from which `team` builds agents; None if it cannot build any.
         teams: Agents of single methods, by the function that builds them.
         calls_model: Whether agents call a language model; without one, a question costs no model calls.
     """
@@ -268,7 +268,7 @@ class Agents:
 
 
 class PlanReply(Protocol):
-    """Plan of an agent with its notes. Some plans also have `warnings`."""
+    """Plan of an agent, with the agent's notes. Some plans also have `warnings`."""
 
     @property
     def note(self) -> str: ...

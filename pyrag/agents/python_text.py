@@ -7,17 +7,17 @@ from collections.abc import Callable
 
 
 def literal(text: str) -> str:
-    """Return a string literal in double quotes, with everything unprintable escaped."""
+    """Return a string literal in double quotes, with all unprintable characters escaped."""
     return f'"{_escape(text)}"'
 
 
 def braced(text: str) -> str:
-    """Return text for the inside of an f-string in double quotes."""
+    """Escape a text for use inside an f-string in double quotes."""
     return _escape(text).replace("{", "{{").replace("}", "}}")
 
 
 def interpolated(text: str, slot: re.Pattern[str], name: Callable[[re.Match[str]], str]) -> str:
-    """Return text for the inside of an f-string in double quotes, with variables in place of its slots.
+    """Escape a text for use inside an f-string in double quotes, with its slots replaced by variables.
 
     Args:
         text: Any text.

@@ -39,11 +39,11 @@ _needed: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
 
 def roomy(model: object, sampling: Sampling) -> Sampling:
-    """Return sampling parameters with the reply limit that this model's thinking was seen to need.
+    """Return sampling parameters whose token limit leaves room for this model's thinking, as seen so far.
 
     Args:
         model: Client for which the limit is remembered.
-        sampling: Parameters that an agent asks for.
+        sampling: Parameters that an agent requests.
     """
     if not _needed:
         return sampling
@@ -57,11 +57,11 @@ def roomy(model: object, sampling: Sampling) -> Sampling:
 async def asked_with_room(
     model: object, sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
 ) -> Sampling:
-    """Ask until a reply is not cut off while the model thinks, or the limit cannot grow further.
+    """Repeat a request until the reply is not cut off during thinking, or the limit cannot grow further.
 
     Args:
         model: Client for which the limit is remembered.
-        sampling: Parameters that the agent asks for.
+        sampling: Parameters that the agent requests.
         ask: Makes the request.
         replies: List that receives every reply, since each was paid for; the last reply counts.
 
@@ -86,7 +86,7 @@ async def asked_with_room(
 async def with_twice_the_room(
     sampling: Sampling, ask: Callable[[Sampling], Awaitable[Reply]], replies: list[Reply]
 ) -> None:
-    """Ask once more if the last reply was cut off inside its answer.
+    """Repeat a request with twice the limit if the last reply was cut off inside its answer.
 
     Args:
         sampling: Sampling parameters of the last reply.
@@ -112,7 +112,7 @@ async def _first(
 
 
 def _window(model: object) -> int | None:
-    """Return the window of a local model, which clips limits to what its prompt leaves; servers report their own."""
+    """Return a local model's window, which lowers limits to the room that the prompt leaves. Servers report theirs."""
     window = getattr(model, "window", None)
     return window if isinstance(window, int) else None
 
@@ -132,7 +132,7 @@ def _remember(model: object, tokens: int) -> None:
 
 
 def is_cut_in_thought(reply: Reply) -> bool:
-    """Return True if a reply was cut off before it reached the requested text, or because of long thinking."""
+    """Return True if a reply was cut off before the requested text began, or after long thinking."""
     if not reply.cut_off:
         return False
     thinking, rest = split_thinking(reply.text, _NOTHING)
@@ -145,12 +145,12 @@ def is_cut_in_thought(reply: Reply) -> bool:
 
 
 def _is_open(text: str) -> bool:
-    """Return True if the last answer that begins does not end."""
+    """Return True if the last answer that a text begins has no end."""
     return text.rfind("<answer>") > text.rfind("</answer>")
 
 
 def closes_answer(text: str) -> bool:
-    """Return True if an answer ends, and no other answer begins after it."""
+    """Return True if an answer ends and no other answer begins after it."""
     return "</answer>" in text and not _is_open(text)
 
 
@@ -161,12 +161,12 @@ def read_whole(
 
     Args:
         reply: The reply, which reports whether it was cut off.
-        text: Text of the reply in the form that `read` takes.
+        text: Text of the reply in the form that `read` expects.
         read: Parser of the text.
         essence: Returns the part of the value that must not depend on the missing end.
 
     Raises:
-        BadOutputError: `read` refused the text, or the value could change if the reply went on.
+        BadOutputError: `read` rejected the text, or the value could change if the reply continued.
     """
     value = read(text)
     if not reply.cut_off:
@@ -183,7 +183,7 @@ def read_whole(
 
 
 def written_answer(written: Written, read: Callable[[str], Answer | None]) -> Answer | None:
-    """Return the answer in free text, or unknown if the missing end of the text could change it.
+    """Return the answer in a free text, or unknown if the missing end of the text could change it.
 
     Args:
         written: The text.

@@ -66,7 +66,7 @@ class LLMRewriter(PromptedAgent):
 
 
 def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
-    """Return the query, keywords and strategy of a reply. Raises `BadOutputError`."""
+    """Return the query, keywords and strategy of a reply. Raises `BadOutputError` if it is malformed."""
     try:
         value = object_with(text, "query")
     except BadOutputError:
@@ -84,7 +84,7 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
 
 
 def salvage_rewrite(text: str) -> str:
-    """Return a reply that is one line of search terms and nothing else; otherwise an empty text."""
+    """Return a reply that consists of one line of search terms; otherwise an empty text."""
     lines = [line.strip(' *`"“”') for line in lines_of(split_thinking(text, "(?!)")[1]) if line.strip()]
     line = lines[0] if len(lines) == 1 else ""
     words = line.split()
@@ -93,7 +93,7 @@ def salvage_rewrite(text: str) -> str:
 
 
 def _query_of(value: Any) -> str:
-    """Return one query; of several, the first."""
+    """Return a query, or the first of several."""
     if isinstance(value, list):
         value = next((item for item in value if item), "")
     if isinstance(value, dict):
@@ -102,7 +102,7 @@ def _query_of(value: Any) -> str:
 
 
 def _bare_query(text: str) -> str:
-    """Return a query that stands in quotes or after a label; empty if the reply may be anything else."""
+    """Return a query in quotes or after a label; empty if the reply may be anything else."""
     lines = [line.strip() for line in lines_of(split_thinking(text, r"(?i)\bquery\s?[:：]")[1]) if line.strip()]
     labelled = [line[label.end() :] for line in lines if (label := _LABEL.match(line))]
     line = labelled[-1] if labelled else lines[0] if len(lines) == 1 else ""

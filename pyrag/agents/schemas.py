@@ -1,8 +1,8 @@
 """JSON schemas and patterns of agents' replies, for servers that enforce them (`Sampling.schema`, `.pattern`).
 
-Every field is required and no other is allowed, since OpenAI accepts no other schema; a field that does not apply is
-empty. Each schema has the fields of its prompt's example, in that order (a test compares them). In a schema that
-begins with "analysis", this is the only place where a model can think before it decides; it is kept in the trace.
+Every field is required and no other is allowed, since OpenAI accepts no other schemas; a field that does not apply is
+left empty. Each schema has the fields of its prompt's example, in that order (a test compares them). In a schema that
+begins with "analysis", this field is the model's only place to think before it decides; the trace keeps it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def closed(title: str, properties: Schema) -> Schema:
 def asks_for(schema: Schema, prompt: str) -> bool:
     """Return True if a prompt names every field of a schema, in quotes.
 
-    Prompts of another set or folder may ask for another form, which a server must not be made to refuse.
+    Prompts of another set or folder may ask for another form; a server must then not enforce the schema.
 
     Args:
         schema: Schema of an object.

@@ -1,8 +1,8 @@
 """Writer and Standalone Agent over a language model.
 
-The Writer writes free text after a method's prompt template, for methods that are not programs. It asks once more
-for a text with a fault, or one that was cut off while the model was thinking or inside its answer. The method parses
-the text.
+The Writer writes free text from a method's prompt template, for methods that are not programs. It asks once more for a
+text with a fault, or one that was cut off while the model was thinking or inside its answer. The method parses the
+text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class LLMWriter:
         prefix: str = "",
         fault: FindFault | None = None,
     ) -> Written:
-        """Return a text written after a template.
+        """Return a text written from a template.
 
         Args:
             template: Name of the template.
@@ -87,9 +87,9 @@ class LLMWriter:
 
 @dataclass(frozen=True, slots=True)
 class LLMFollowUp:
-    """Standalone Agent: turns the last question of a conversation into a question that stands on its own.
+    """Standalone Agent: rephrases the last question of a conversation so that it stands on its own.
 
-    If a conversation is longer than the model's window, only its end is shown.
+    If the conversation is longer than the model's window, only its end is shown.
 
     Attributes:
         context_tokens: The model's context window in tokens, if known.
@@ -133,7 +133,7 @@ class LLMFollowUp:
         return Standalone(standalone, usage=talk.usage, raw=talk.raw, note=talk.noted(trimmed))
 
     def _room(self, turns: Sequence[str], question: str) -> int:
-        """Return the number of characters of a conversation that fit into the window, as far as its size is known."""
+        """Return the number of characters of a conversation that fit into the window, if its size is known."""
         everything = max(sum(map(len, turns)), _MIN_SHOWN)
         tokens = self.count_tokens("\n".join(turns))
         if self.context_tokens is None or not tokens:
@@ -144,7 +144,7 @@ class LLMFollowUp:
 
 
 def _shown(turns: Sequence[Message] | Sequence[str], characters: int) -> list[str]:
-    """Return the last messages of a conversation, each cut to a share of so many characters."""
+    """Return the last messages of a conversation, each shortened to its share of the characters."""
     texts = [turn if isinstance(turn, str) else f"{turn.role}: {turn.content[:MAX_TURN]}" for turn in turns]
     if sum(map(len, texts)) <= characters:
         return texts

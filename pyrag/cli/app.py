@@ -1,6 +1,6 @@
 """Commands of the core with their options. A command's work is in its own module, imported when it runs.
 
-The commands of plug-ins, pyrag's own ones too, are found by entry points (`pyrag.cli.commands`).
+Commands of plug-ins, including pyrag's own, are found by entry points (`pyrag.cli.commands`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def chat(
     trace: Annotated[Path | None, typer.Option(help="File to write the traces to, as JSON lines.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answers only, without remarks.")] = False,
 ) -> None:
-    """Answer a conversation, one question a line."""
+    """Answer a conversation, one question per line."""
     from pyrag.cli.ask.chat import run
     from pyrag.cli.ask.questions import Form
 

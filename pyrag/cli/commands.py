@@ -60,7 +60,7 @@ def _failing(error: ConfigError) -> typer.Typer:
 
 
 def _made(name: str, part: Any) -> Any:
-    """Make a command of a function or a Typer application.
+    """Make a command from a function or a Typer application.
 
     Args:
         name: Name of the command.

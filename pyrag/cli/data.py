@@ -1,4 +1,4 @@
-"""`pyrag data`: import, download and check data sets."""
+"""`pyrag data`: imports, downloads and checks data sets."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check(
     folder: Annotated[Path, typer.Argument(help="Folder with questions.jsonl, or a folder of such folders.")],
     json: _Json = False,
 ) -> None:
-    """Check question sets. Gold answers must score 1.0, gold passages exist and ids be unique."""
+    """Check question sets. Gold answers must score 1.0, gold passages must exist, and ids must be unique."""
     from pyrag.evaluation.datasets.importers.check import check_folder
 
     reports = check_folder(folder)

@@ -1,4 +1,4 @@
-"""`make demo`: the bundled demo questions, the first answered in full, the others in one line each."""
+"""`make demo`: the bundled demo questions, the first with its full trace, the others in one line each."""
 
 from __future__ import annotations
 

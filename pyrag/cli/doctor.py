@@ -1,4 +1,4 @@
-"""`pyrag doctor`: checks of installation, settings and engines; `pyrag models`: the models of a server."""
+"""`pyrag doctor`: checks of the installation, settings and engines; `pyrag models`: the models of a server."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _packages() -> Finding:
 
 
 def _extras() -> Finding:
-    """Return which extras are installed, and how to get the others that this system can have."""
+    """Return which extras are installed, and how to install the others that this system supports."""
     packages: dict[str, list[str]] = {}
     try:
         requirements = importlib.metadata.requires(pyrag_runtime.DISTRIBUTION) or []
@@ -147,7 +147,7 @@ def _summary(findings: list[Finding]) -> str:
 
 
 def _plugins() -> list[Finding]:
-    """Return the parts that installed packages add, and the ones among them that cannot be used."""
+    """Return the parts that installed packages add, and report those that cannot be used."""
     findings = []
     for kind in plugins.OWN:
         wrong, usable = list(plugins.problems(kind)), []
@@ -164,7 +164,7 @@ def _plugins() -> list[Finding]:
 
 
 def _local_engine(name: str) -> str:
-    """Return a note on an engine's package, without importing it, which would take seconds."""
+    """Return a note on an engine's package. The package is not imported, since this would take seconds."""
     try:
         return f"{name}: with {name} {importlib.metadata.version(name)}"
     except importlib.metadata.PackageNotFoundError:
@@ -225,7 +225,7 @@ async def _engine(spec: str, settings: Settings) -> str:
 
 
 async def _retriever(engines: Engines) -> str:
-    """Return what a test query shows. That no passage contains its words is not a fault of the index."""
+    """Return the result of a test query. An index without the query's words is not at fault."""
     passages = await engines.retriever.retrieve("who wrote this", 1)
     count = searched_index(engines.retriever).passages
     size = "" if count is None else f"; it holds {counted(count, 'passage')}"

@@ -1,4 +1,4 @@
-"""Entry point of the command line, where errors become messages and exit codes."""
+"""Entry point of the command line, which turns errors into messages and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the command line that set settings, generated from the settings' declarations.
+"""Command-line options for settings, generated from the settings' declarations.
 
     @app.command()
     @with_settings(*QUESTION, "stream")
@@ -58,7 +58,7 @@ def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callab
 
     Args:
         *names: Names of settings, in the order of the help page.
-        texts: Help by option, for options whose meaning differs from the setting's own help.
+        texts: Help text by option, for options that mean something other than the setting's own help.
     """
     options = [_parameter(name, (texts or {}).get(name, "")) for name in names]
 
@@ -85,7 +85,7 @@ def with_settings(*names: str, texts: Mapping[str, str] | None = None) -> Callab
 
 
 def _with_sources(flags: dict[str, Any]) -> dict[str, Any]:
-    """Return flags in which one index or one retriever is a text, and several are the setting `sources`."""
+    """Return flags in which a single index or retriever is a text, and several become the setting `sources`."""
     places = {name: flags[name] for name in SOURCE if flags.get(name)}
     own = {name: value for name, value in flags.items() if name not in SOURCE}
     sources = [place for listed in places.values() for place in listed]

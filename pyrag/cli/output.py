@@ -41,11 +41,11 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "index": trace.index,
         "started_at": trace.started_at,
         "pyrag_version": trace.pyrag_version,
-    } | _value_of(trace)
+    } | _optional_fields(trace)
 
 
-def _value_of(trace: Trace) -> dict[str, Any]:
-    """Return the fields that only a value has: of a requested type, of a user's program, or over all documents."""
+def _optional_fields(trace: Trace) -> dict[str, Any]:
+    """Return the fields that only some traces have: for a type, a user's program, or a question over all documents."""
     typed = {} if trace.returns is None else {"value": trace.value, "item_citations": trace.item_citations}
     if trace.method != "program" and (trace.returns is not None or trace.value is None) and not trace.coverage:
         return typed
@@ -65,15 +65,15 @@ def print_json(value: Any) -> None:
 
 
 def tell(message: str) -> None:
-    """Print a remark on stderr."""
+    """Print a message on stderr."""
     print(f"pyrag: {one_line(message)}", file=sys.stderr, flush=True)
 
 
 class Sink:
-    """Files of traces and recordings, opened before the first question, so that a wrong path costs nothing.
+    """Files of traces and recordings, opened before the first question, so that a wrong path fails before any cost.
 
-    Only the user can read the files, since questions and passages are private. The first trace replaces the content of
-    an existing trace file; a run that fails earlier leaves it unchanged.
+    The files are readable only by the user, since questions and passages are private. The first trace replaces the
+    content of an existing trace file; a run that fails earlier leaves it unchanged.
     """
 
     def __init__(self, trace_file: Path | None, record_file: Path | None) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
-    """Replace this process by vLLM's server, with the flags that pyrag needs, or print its command.
+    """Replace this process with vLLM's server, with the flags that pyrag needs, or print its command.
 
     Args:
         serving: Model, adapters and resources.
@@ -55,7 +55,7 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
 
 
 def _key(environ: Mapping[str, str]) -> str | None:
-    """Return the key in vLLM's own variable, else in pyrag's, never OpenAI's key, which belongs to another server."""
+    """Return the key in vLLM's own variable, else pyrag's. OpenAI's key is not used, since it is for another server."""
     from pyrag.llm.clients.openai import key_from_environment
     from pyrag.llm.clients.serve_line import KEY_VARIABLE
 

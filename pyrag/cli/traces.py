@@ -1,4 +1,4 @@
-"""`pyrag trace`: saved traces, printed, written as a page, or run again from their recordings."""
+"""`pyrag trace`: prints saved traces, writes them as a page, or runs them again from their recordings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # errors th
 
 
 def show(files: Sequence[Path]) -> None:
-    """Print the traces of files."""
+    """Print the traces in files."""
     from pyrag.cli.views.live import SafeConsole
     from pyrag.cli.views.saved import trace_view
 
@@ -36,7 +36,7 @@ def show(files: Sequence[Path]) -> None:
 
 
 def write_html(files: Sequence[Path], out: Path | None) -> None:
-    """Write the traces of files as one self-contained page, and print its path.
+    """Write the traces in files as one self-contained page, and print its path.
 
     Args:
         files: Files of traces, one JSON line each.
@@ -82,7 +82,7 @@ def replay(file: Path, *, as_json: bool) -> None:
 
 
 def load_traces(file: Path) -> Iterator[Trace]:
-    """Yield the traces of a file.
+    """Yield the traces in a file.
 
     Raises:
         DataError: The file cannot be read, is empty, or holds something other than complete traces.
@@ -104,7 +104,7 @@ def _whole(trace: Trace) -> Trace:
     """Return the trace unchanged.
 
     Raises:
-        DataError: The trace lacks a passage that is cited or was read.
+        DataError: The trace lacks a passage that it cites or read.
     """
     ids = {citation.passage for citation in trace.citations}
     ids |= {passage for step in trace.steps for passage in step.passages}

@@ -2,7 +2,7 @@
 
 A rule-based parser writes the programs. A small trained network, which comes with the package, and patterns of known
 relations read the short answers. This is the default engine: deterministic on one machine, and good for trying pyrag
-out and for small corpora. A language model reads better.
+out and for small corpora. A language model gives better answers.
 """
 
 from __future__ import annotations

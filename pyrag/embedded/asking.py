@@ -1,4 +1,4 @@
-"""Normal form of questions: without courtesies, with a capital letter and a question mark."""
+"""Normal form of questions: without polite phrases, with a capital letter and a question mark."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _WHETHER = re.compile(r"(?:if|whether)\s+", re.IGNORECASE)
 
 
 def plain_question(question: str) -> str:
-    """Return a question without courtesies and surplus blanks, beginning with a capital and ending with "?".
+    """Return a question without polite phrases and extra blanks, starting with a capital and ending with "?".
 
     Args:
-        question: Question as typed. "X >> relation" and "Given: …" are returned unchanged.
+        question: Question as the user typed it. "X >> relation" and "Given: …" are returned unchanged.
     """
     if ">>" in question or question.lstrip().lower().startswith("given"):
         return question

@@ -1,4 +1,4 @@
-"""Registration of the embedded engine: its agents, its language, and its ratings of evidence."""
+"""Registration of the embedded engine: its agents, its language, and its evidence scores."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def open_reader() -> EvidenceReader:
 
 
 def check_answers(answerer: Answerer, limit: float) -> Answerer:
-    """Return an answerer that reports answers with too little evidence as unknown.
+    """Return an answerer that turns answers with too little evidence into unknown ones.
 
     Args:
         answerer: Answerer to check.

@@ -1,8 +1,9 @@
 """Check of a language model's answers by the small reader.
 
-A language model may answer from what it remembers although the passages hold no answer. The reader rates how likely one
-of the passages answers the query. If the rating is below `min_evidence`, the answer counts as unknown: the method then
-searches again, and the trace says why. Yes/no and either-or questions are not checked, because no span answers them.
+A language model may answer from what it remembers although the passages hold no answer. The reader estimates how likely
+it is that one of the passages answers the query. If the rating is below `min_evidence`, the answer counts as unknown:
+the method then searches again, and the trace says why. Yes/no and either-or questions are not checked, because no span
+answers them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pyrag.trace.model import NOT_BELIEVED, UNKNOWN, Passage
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswerer:
-    """`Answerer` that reports answers with too little evidence as unknown.
+    """`Answerer` that turns answers with too little evidence into unknown ones.
 
     Args:
         answerer: Answerer to check.
@@ -34,11 +35,11 @@ class CheckedAnswerer:
     reader: NeuralAnswerer = field(default_factory=NeuralAnswerer)
 
     def returning(self, returns: Returns) -> CheckedAnswerer:
-        """Return a checked answerer for values of a type."""
+        """Return a checked answerer for values of this type."""
         return replace(self, answerer=typed_answerer(self.answerer, returns))
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the inner answerer's reading, changed to unknown if the passages hold too little evidence.
+        """Return the inner answerer's reading, or an unknown one if the passages hold too little evidence.
 
         Args:
             query: Question to answer.

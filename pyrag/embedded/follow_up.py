@@ -2,8 +2,8 @@
 
 After "Who directed The Seventh Seal?" – "Ingmar Bergman", the question "Where was he born?" is about Ingmar Bergman,
 "When was it released?" about The Seventh Seal, and "And Wild Strawberries?" asks for its director. A follow-up question
-that cannot be resolved is asked unchanged, with a note. Left out: "the other one", "both", and anything else that needs
-understanding.
+that cannot be resolved is asked unchanged, with a note. This includes "the other one", "both", and anything
+else that needs understanding.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NOTE = "the follow-up was asked as it is: nothing before it says what {word!r} 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """Names in the conversation so far."""
+    """Names mentioned in the conversation so far."""
 
     question: str = ""  # the last question, in its standalone form
     subject: str = ""
@@ -68,10 +68,10 @@ class _Known:
 
 
 class EmbeddedFollowUp:
-    """Standalone Agent by rules, which is deterministic."""
+    """Deterministic, rule-based Standalone Agent."""
 
     async def standalone(self, earlier: Sequence[Message], question: str) -> Standalone:
-        """Return a follow-up question in its standalone form.
+        """Rewrite a follow-up question so that it stands on its own.
 
         Args:
             earlier: Earlier turns of the conversation.
@@ -127,7 +127,7 @@ def _referent(match: re.Match[str], known: _Known) -> str:
 
 
 def _is_question(text: str) -> bool:
-    """Return whether a text is a whole question, such as "when did he die" after "and"."""
+    """Return whether a text is a complete question, such as "when did he die" after "and"."""
     first = text.split()[0].casefold()
     return first in QUESTION_OPENERS - ARTICLES
 
@@ -145,6 +145,6 @@ def _names(question: str) -> Iterator[str]:
 
 
 def _first_line(answer: str) -> str:
-    """Return the first line of an answer without marks of citations."""
+    """Return the first line of an answer without citation marks."""
     line = lines_of(answer.strip())[0]
     return re.sub(r"(?:\s*\[\d+\])+\s*\Z", "", line).rstrip(". ")

@@ -1,8 +1,8 @@
 """Detection of questions that are not English, for the engine that only reads English.
 
-English questions nearly always open with a word, or hold words, that no other language has. Names and titles of other
-languages occur in them, so a question only counts as foreign if its foreign words outnumber its English ones. In doubt
-it counts as English. The module does not say which other language a question is in, and it cannot judge questions
+English questions nearly always start with, or contain, words that no other language has. They may also contain foreign
+names and titles, so a question only counts as foreign if its foreign words outnumber its English words. In doubt, it
+counts as English. The module does not detect which other language a question is in, and it cannot judge questions
 without common words.
 """
 
@@ -29,7 +29,7 @@ _LATIN_ADDITIONS = range(0x1E00, 0x1F00)
 
 
 def is_english(question: str) -> bool:
-    """Return whether a question seems to be English, or shows no sign of any language."""
+    """Return whether a question seems to be English, or has no words that show its language."""
     words = _WORD.findall(_QUOTED.sub(" ", question))
     if not words:
         return True

@@ -1,7 +1,7 @@
 """Analysis of a question: the relation and entity it asks about, and the kind of its answer.
 
-The wordings of relations are in `pyrag.embedded.relations`. This module adds the words that surround the entity, and
-the kinds of answer that nouns ask for. It reads only the question, no passages.
+The wordings of relations are in `pyrag.embedded.relations`. This module adds the words around the entity, and the kinds
+of answers that nouns ask for. It only looks at the question, not at passages.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -24,7 +24,7 @@ _YESNO = re.compile(rf"^{OPENING_AUXILIARY}\b", re.I)
 _SHAPE = re.compile(
     r"\b(?:who|whom|what|which(?: \w+)?|when|where|why|how(?: many| much| long| old)?(?: \w+)?)\s+(\w+)", re.I
 )
-_GIVEN = re.compile(r"\s*+given:?", re.I)
+_FACTS_MARK = re.compile(r"\s*+given:?", re.I)
 _QUESTION = re.compile(r"answer the question:?", re.I)
 _MAX_CHARACTERS = 2_000  # of a question, since the time that patterns take may grow with its square
 
@@ -38,8 +38,8 @@ class QuestionAnalysis:
         relation: Name of the relation that it asks for. Empty if no known wording fits.
         kind: Kind of the answer, such as "person", "date", "choice" or "yesno".
         subject: Entity that it asks about. Empty if no known wording fits.
-        wh: Question word in small letters, such as "who" or "how many". Empty without one.
-        head: Noun after "which", "what" or "whose", in small letters. Empty without a noun.
+        wh: Question word in lower case, such as "who" or "how many". Empty without one.
+        head: Noun after "which", "what" or "whose", in lower case. Empty without a noun.
         options: The two alternatives of an either-or question, else empty.
         year_only: True if the answer is a year, not a full date.
         shape: What the question asks for: the doer ("subject"), the thing done ("object"), what something is ("be"), or
@@ -58,16 +58,16 @@ class QuestionAnalysis:
 
     @property
     def folded(self) -> str:
-        """The question as `fold` compares it."""
+        """The question in the normal form of `fold`."""
         return fold(self.question)
 
 
 def split_aggregation(query: str) -> tuple[str, str]:
-    """Return facts and question of "Given: … Answer the question: …".
+    """Split "Given: … Answer the question: …" into facts and question.
 
-    The facts are empty if the query has another form.
+    If the query has another form, the facts are empty.
     """
-    facts_mark = _GIVEN.match(query)
+    facts_mark = _FACTS_MARK.match(query)
     question_mark = _QUESTION.search(query, facts_mark.end()) if facts_mark else None
     if facts_mark is None or question_mark is None:
         return "", query.strip()
@@ -115,7 +115,7 @@ def _shape(question: str) -> str:
 
 
 def _mask(question: str) -> str:
-    """Return the question with quoted and capitalised words blanked, so that no title is read as a relation."""
+    """Return a question with quoted and capitalised words blanked out, so that no title is mistaken for a relation."""
     blank = re.sub(r"[\"“][^\"”]+[\"”]", lambda match: "X" * len(match.group()), question)
     return re.sub(rf"(?<=\s)[{UPPER_CLASS}][\w'’.-]*\w(?<!['’]s)", lambda match: "X" * len(match.group()), blank)
 
@@ -130,7 +130,7 @@ def _relation(text: str) -> tuple[str, str, re.Match[str] | None]:
 
 
 def _wh_word(question: str) -> str:
-    """Return the question word in small letters; empty without a question word."""
+    """Return the question word in lower case; empty without a question word."""
     match = re.search(
         r"\b(who|whom|whose|what|which|when|where|why|how many|how much|how long|how old|how|name)\b", question, re.I
     )
@@ -144,7 +144,7 @@ def _head_noun(question: str) -> str:
 
 
 def _plain_kind(wh: str, head: str, question: str) -> str:
-    """Return the kind of answer that the question word or a noun asks for, without regard to relations."""
+    """Return the kind of answer that the question word or a noun asks for, ignoring relations."""
     if wh in _KIND_OF_WH:
         return _KIND_OF_WH[wh]
     head_phrase = re.search(
@@ -172,8 +172,8 @@ def choice_options(question: str) -> tuple[str, ...]:
 def _subject(question: str, match: re.Match[str] | None) -> str:
     """Return the entity that a question asks about.
 
-    It is the text that remains without question words and the words of the relation. If text remains on both sides of
-    them, the side with more capitals wins.
+    It is the text that remains without question words and the words of the relation. If text remains on both sides, the
+    side with more capital letters is used.
     """
     if match is None:
         return ""
@@ -262,7 +262,7 @@ _NAMED_KINDS = ("who", "whom", "when", "where", "how many")  # question words wh
 
 
 def asked_for(question: str) -> str:
-    """Return the kind of answer in a word; empty if the question does not name one.
+    """Return the kind of answer in one word; empty if the question does not name it.
 
     The word is the noun after "which" or "what", or a noun for other question words, such as "person" for "who".
     """

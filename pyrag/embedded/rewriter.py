@@ -1,7 +1,7 @@
-"""Query rewriting by rules.
+"""Rule-based query rewriting.
 
 If a search found nothing, the rewriter tries the subject as the query (pages differ mainly in their titles), the words
-that usually go with the relation, and the question without words that only ask. It returns the first query that was not
+that usually go with the relation, and the question without question words. It returns the first query that was not
 tried yet.
 """
 
@@ -31,19 +31,19 @@ _NOT_SEARCHED = names_of("""
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedRewriter:
-    """`Rewriter` by rules."""
+    """Rule-based `Rewriter`."""
 
     async def rewrite(self, query: str, tried: Sequence[str], passages: Sequence[Passage], missing: str) -> Rewritten:
         """Return the most promising search query that was not tried yet.
 
         Args:
             query: Question to search for.
-            tried: Search queries so far. Case, accents and the order of words make no difference.
+            tried: Search queries so far. Case, accents and word order are ignored.
             passages: Passages found so far. Their titles show whether the subject's own page is among them.
             missing: Ignored.
 
         Raises:
-            BadOutputError: All queries that the rules know were tried.
+            BadOutputError: All queries that the rules can make were already tried.
         """
         query = plain_question(query)
         seen = {_words(earlier) for earlier in tried}
@@ -54,7 +54,7 @@ class EmbeddedRewriter:
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the words of a query in the form in which queries are compared."""
+    """Return the words of a query in normal form, for comparing queries."""
     return frozenset(fold(text).split())
 
 

@@ -11,13 +11,13 @@ class EmbeddedRules:
     """The planner's rules, whose modules load at their first use."""
 
     def readings(self, question: str) -> Iterator[QuestionReading]:
-        """Yield the planner's readings of a question as goals; the last has the question as its only goal."""
+        """Yield the planner's readings of a question as goals, and finally the question as the only goal."""
         from pyrag.embedded.planner.goals import readings_of
 
         return readings_of(question)
 
     def asked_for(self, question: str) -> str:
-        """Return the kind of answer that a question asks for, in a word; empty if the question does not name one."""
+        """Return the kind of answer that a question asks for, in one word; empty if the question does not name it."""
         from pyrag.embedded.question_analysis import asked_for
 
         return asked_for(question)

@@ -1,7 +1,7 @@
-"""Text for the embedded reader: tidied passages, tokens with offsets, sentences, light stems.
+"""Text processing for the embedded reader: tidied passages, tokens with offsets, sentences, rough stems.
 
-The module knows nothing of questions or answers. Tokens are kept as parallel tuples because one question reads some
-thousand of them within a few milliseconds.
+The module does not deal with questions or answers. Tokens are stored in parallel tuples because each question reads
+thousands of them within a few milliseconds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def stem(word: str) -> str:
     """Return a rough stem, the same for "directs", "directed" and "directing".
 
     Args:
-        word: Word in small letters.
+        word: Word in lower case.
     """
     word = word.removesuffix("'s").removesuffix("’s").strip("'’")
     irregular = _IRREGULAR.get(word) or _IRREGULAR.get(word.removesuffix("s"))  # "directors" as "director"
@@ -91,12 +91,12 @@ class Sentence:
 
     Args:
         text: The sentence, tidied.
-        index: Its number in the passage, from 0.
+        index: Number of the sentence in the passage, from 0.
         words: Tokens as written.
-        lowers: Tokens in small letters.
+        lowers: Tokens in lower case.
         stems: Stems of the tokens. Empty for stop words and punctuation.
         starts: Position of each token's first character.
-        ends: Position behind each token's last character.
+        ends: Position after each token's last character.
     """
 
     text: str
@@ -108,18 +108,18 @@ class Sentence:
     ends: tuple[int, ...]
 
     def span(self, first: int, stop: int) -> str:
-        """Return the text from one token to another, as written in the sentence.
+        """Return the text of a range of tokens, as written in the sentence.
 
         Args:
             first: Number of the first token, from 0.
-            stop: Number behind the last token. The text is empty unless it is above `first`.
+            stop: Number after the last token. The text is empty unless this is above `first`.
         """
         return self.text[self.starts[first] : self.ends[stop - 1]] if stop > first else ""
 
 
 @lru_cache(maxsize=1 << 15)
 def content_stem(lower: str) -> str:
-    """Return the stem of a token in small letters; empty for a stop word or punctuation."""
+    """Return the stem of a lower-case token; empty for a stop word or punctuation."""
     return "" if lower in STOPWORDS or not any(char.isalnum() for char in lower) else stem(lower)
 
 
@@ -128,7 +128,7 @@ def sentence(text: str, index: int = 0) -> Sentence:
 
     Args:
         text: The sentence, tidied.
-        index: Its number in the passage, from 0.
+        index: Number of the sentence in the passage, from 0.
     """
     matches = list(TOKEN.finditer(text))
     words = tuple(match.group() for match in matches)
@@ -152,7 +152,7 @@ def sentences(text: str) -> list[Sentence]:
 
 @lru_cache(maxsize=1 << 14)
 def fold(text: str) -> str:
-    """Return a text in small letters, without accents and punctuation, so that names can be compared."""
+    """Return a text in lower case, without accents and punctuation, so that names can be compared."""
     if not text.isascii():
         text = "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
     return " ".join(re.findall(r"\w+", text.lower()))

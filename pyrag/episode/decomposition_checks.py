@@ -1,4 +1,4 @@
-"""Checks that a program searches often enough and builds its searches on each other (paper, section 3.4, F1)."""
+"""Checks that a program searches often enough, and that its searches build on each other (paper, section 3.4, F1)."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def decomposition_faults(
     *,
     repeated: bool,
 ) -> Iterator[str]:
-    """Yield faults of a program's decomposition, worded for its planner.
+    """Yield faults of a program's decomposition, worded for the planner.
 
     Args:
         searches: The program's calls of `retrieve`.
         values: Expressions assigned to each name of the program.
-        sub_queries: Sub-queries that the program was written for; may hold only the question itself.
+        sub_queries: Sub-queries that the program was written for; possibly only the question itself.
         question: The original question; may be empty.
-        repeated: Whether the program has loops or functions, whose calls may happen any number of times.
+        repeated: Whether the program has loops or functions, so that its calls may run any number of times.
     """
     queries = [_resolved(_query(call), values) for call in searches]
     varying = [query for query in queries if not isinstance(query, ast.Constant)]
@@ -72,7 +72,7 @@ def _query(call: ast.Call) -> ast.expr:
 
 
 def _resolved(query: ast.expr, values: Mapping[str, Sequence[ast.expr]]) -> ast.expr:
-    """Return the text of a query if it is constant, otherwise the expression."""
+    """Return the text of a query if it is constant; otherwise return the expression."""
     match query:
         case ast.Name(id=name) if len(values.get(name, ())) == 1:
             return _resolved(values[name][0], {key: value for key, value in values.items() if key != name})

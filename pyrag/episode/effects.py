@@ -1,8 +1,8 @@
-"""Tool calls with effects made for a question, kept so that a repaired program does not repeat them by mistake.
+"""Tool calls with effects that a question made, recorded so that a repaired program does not repeat them by mistake.
 
-If a program fails after calling such a tool, its repair makes the call again; it is then answered from this record.
-Any other call is a repetition if an earlier program called the same tool and this program has not yet repeated that
-call. Only a tool declared `repeatable` runs then; for any other tool, the question stops.
+If a program fails after calling such a tool, the repaired program makes the same call again, which is answered from
+this record. Any other call counts as a repetition if an earlier program called the same tool and this program has not
+yet repeated that call. Then the tool only runs if it is declared `repeatable`; otherwise, the question stops.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_REPLY = 200  # characters of a reply shown in a message
 
 @dataclass(slots=True, eq=False)
 class EffectCall:
-    """Call of a tool with effects. Without a reply it was interrupted, and may have taken effect."""
+    """Call of a tool with effects. A call without a reply was interrupted, and may have taken effect."""
 
     name: str
     key: bytes
@@ -54,7 +54,7 @@ class Effects:
         self._pending, self._now = list(self._earlier), []
 
     def recalled(self, name: str, key: bytes, shown: str, *, repeatable: bool) -> ToolReply | None:
-        """Return the reply to the same call by an earlier program, or None if the call must be made.
+        """Return the reply to the same call in an earlier program, or None if the call must be made.
 
         Args:
             name: Name of the tool.
@@ -92,7 +92,7 @@ class Effects:
         self._now.remove(call)
 
     def summary(self) -> str:
-        """Return all calls so far as text; empty if there are none."""
+        """Return all calls so far as text; empty if there were none."""
         return _listed([*self._earlier, *self._now])
 
     def left_out(self) -> str:
@@ -124,7 +124,7 @@ def _listed(calls: list[EffectCall]) -> str:
 
 
 def has_effects(source: str, tools: Mapping[str, bool]) -> bool:
-    """Return True if a program may call a tool with effects: its calls then run in order, and none is made early.
+    """Return True if a program may call a tool with effects. Its calls then run in order, and none runs early.
 
     Args:
         source: Source code of the program.

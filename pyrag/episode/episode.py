@@ -1,7 +1,7 @@
-"""State of one question: its engines and filter, and everything requested, retrieved and decided so far.
+"""State of one question: its engines and filter, and everything that was requested, retrieved and decided so far.
 
-An episode knows neither the method that answers nor the calls of programs (`program_run`). All requests of a
-question share its memo, so a repaired program pays only for what changed.
+An episode is independent of the method that answers and of the calls of programs (`program_run`). All requests of a
+question share its memo, so a repaired program pays only for its changes.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class ProgramGate(Protocol):
         """Raise `PyRAGError` if a program must not run.
 
         Args:
-            episode: The question.
+            episode: Episode of the question.
             program: The program.
         """
 
 
 @dataclass(slots=True)
 class Episode:
-    """State of one question.
+    """State of a question.
 
     Attributes:
         unknown_policy: Effect of using an unknown answer in a query: `repair` raises an error for the planner,
             `allow` accepts it.
         no_passages: Effect of `answer(query, [])`: `unknown` returns an unknown answer without a model call,
-            `aggregate` answers from the facts in the query, as without documents.
+            `aggregate` answers from the facts in the query, as if no documents were passed.
         extensions: The method's own part of the trace; see `pyrag.trace.extensions`.
         shared: State that the method keeps open between questions.
         more: Primitives added by the method and by tools; each is called with the program's run and the call.
@@ -59,16 +59,16 @@ class Episode:
         effects: Record of the calls of tools with effects.
         flow: Policy for calls with effects that depend on passages.
         hideable: Names of primitives that a program hides by binding them.
-        in_order: Names of primitives; the calls of a program that names one of them run one after the other.
+        in_order: Names of primitives. If a program names one of them, its calls run one after another.
         value_bytes: Maximum size of a value that crosses between a program and its primitives.
         partial: Rows of the last incomplete `each`, as JSON, which become the value if the question fails.
-        inputs: Values that programs find under these names.
+        inputs: Input values of programs, by variable name.
         contract: Type of the final value; None for a text.
-        gate: Passed by the first program before it runs; None lets every program run.
+        gate: Gate that the first program must pass before it runs; None lets every program run.
         where: The caller's filter, which applies to every search. A program's own filter only narrows it.
         user_message: The user's last message, if the question was derived from a conversation.
         memo: All requests of the question.
-        requests: Way in which the episode's requests are made: through the memo, or ahead of the question.
+        requests: Maker of the episode's requests: the memo, or a speculative view of it.
     """
 
     question: str
@@ -117,7 +117,7 @@ class Episode:
     def ahead(self) -> Episode:
         """Return an episode like this one that leaves no traces, for a program that runs ahead.
 
-        It lacks the primitives over the whole corpus, whose calls may be many.
+        It lacks the primitives over the whole corpus, which may make many calls.
         """
         aside = replace(
             self,
@@ -143,7 +143,7 @@ class Episode:
             self.observer(Warned(message))
 
     def keep_note(self, note: str, *, doubt: bool) -> None:
-        """Warn of a note, or keep it back as a doubt until the answer shows whether it matters.
+        """Add a note as a warning, or hold it back as a doubt until the answer shows whether it matters.
 
         Args:
             note: One sentence.
@@ -160,7 +160,7 @@ class Episode:
             self.warn(doubt)
 
     def keep_notes(self, role: str, reply: PlanReply) -> None:
-        """Keep the notes, warnings and fallbacks of a plan.
+        """Record the notes, warnings and fallbacks of a plan.
 
         Args:
             role: The agent's role, added to the fallbacks if the plan is a fallback.
@@ -195,7 +195,7 @@ class Episode:
         Args:
             role: The agent's role, or `retrieve`; the request is counted under it.
             request: The request as plain data; equal data means the same request.
-            run: Makes the request.
+            run: Function that makes the request.
             reply_type: Type of the reply, for reading it from a recording.
             step: Step that makes the request.
 
@@ -216,14 +216,14 @@ class Episode:
         *,
         cleared: bool = False,
     ) -> tuple[list[Passage], bool]:
-        """Return the passages that match best, as passages of the question, and True if the search had been made.
+        """Return the passages that match best, added to the question, and True if the same search had been made before.
 
         Args:
             query: Search text.
             topk: Maximum number of passages.
             where: The program's filter, which narrows the caller's.
             step: Step that searches.
-            cleared: Whether the flow policy allows the search.
+            cleared: Whether the flow policy has already allowed the search.
         """
         passages, memo = await self.search(query, topk, where, step, cleared=cleared)
         return self.keep_passages(passages, f"the retriever {name_of(self.retriever)}"), memo
@@ -246,12 +246,12 @@ class Episode:
             where: The program's filter, which narrows the caller's.
             step: Step that searches.
             keep: Whether the passages stay in the memo.
-            cleared: Whether the flow policy allows the search.
+            cleared: Whether the flow policy has already allowed the search.
 
         Raises:
             FlowError: Searches have effects, and this one may depend on passages.
-            FilterError: There is a filter but the retriever takes none, or the program's filter names fields or
-                types of values that no passage has.
+            FilterError: The retriever does not support filters, or the program's filter names fields or value types
+                that no passage has.
         """
         if not cleared and self.flow.guards_searches and self.ledger.recording is None:
             await self.flow.clear_search(query, tuple(self.passages.values()))
@@ -274,7 +274,7 @@ class Episode:
         return passages, memo
 
     async def judge(self, where: Filter) -> None:
-        """Warn of a program's filter that finds nothing. Raises `FilterError` if it cannot find anything."""
+        """Warn if a program's filter matches nothing. Raises `FilterError` if it can never match anything."""
         verdict = await filter_verdict(self.retriever, where, self.where)
         if verdict.mismatched:
             raise FilterError("; ".join(verdict.sentences))
@@ -294,7 +294,7 @@ class Episode:
         return distinct
 
     def _distinct(self, passage: Passage, origin: str) -> Passage:
-        """Return the passage, under a new id if another text already has its id."""
+        """Return the passage, with a new id if a different text already has its id."""
         known = self.passages.get(passage.id, passage)
         if (known.title, known.text) == (passage.title, passage.text):
             return passage
@@ -302,7 +302,7 @@ class Episode:
         return replace(passage, id=f"{passage.id}#{content_id(passage.title, passage.text)}")
 
     def evidence(self, passages: list[Passage]) -> list[Passage] | None:
-        """Return the passages to answer from, or None if the facts in the query are to be aggregated."""
+        """Return the passages to answer from, or None to aggregate the facts in the query."""
         return None if not passages and self.no_passages == "aggregate" else passages
 
     async def read(
@@ -314,7 +314,7 @@ class Episode:
         step: AskingStep | None = None,
         returns: str = "",
     ) -> tuple[Reading, bool]:
-        """Return an agent's answer to a query, and True if it came from the memo.
+        """Return an agent's answer to a query, and True if the answer came from the memo.
 
         Args:
             query: Query to answer.
@@ -322,7 +322,7 @@ class Episode:
             role: Role under which the request is counted.
             agent: Agent to ask; None for the Answer agent.
             step: Step that asks.
-            returns: Type of the answer, `Returns.key`, if `agent` answers with values of a type.
+            returns: Type of the answer (`Returns.key`), if `agent` gives typed answers.
         """
         if passages is not None and not passages:
             return Reading(UNKNOWN, known=False, rationale="no passages"), False
@@ -387,7 +387,8 @@ class Episode:
             values: Values for the template's fields.
             stop: Strings that end the text.
             prefix: Beginning of the text, which the model continues.
-            fault: Returns what is wrong with a text, so that the model is asked again; None accepts any text.
+            fault: Returns the fault of a text, so that the model is asked again, or an empty text. None accepts any
+                text.
             step: Step that the text belongs to.
         """
         request = {"template": template, "values": dict(values), "stop": list(stop), "prefix": prefix}

@@ -36,9 +36,9 @@ class QuestionBudget:
     Attributes:
         tokens: Maximum of prompt and completion tokens together.
         cost: Maximum cost, in the currency of the prices.
-        price_in: Price of a million prompt tokens. Without prices nothing costs money.
-        patient: Whether a request waits if only the requests under way leave no room for it, since they may turn out
-            to cost nothing (cached replies); otherwise it is refused.
+        price_in: Price of a million prompt tokens. Without prices, the cost is not limited.
+        patient: Whether a request waits if only unfinished requests leave no room for it, since these may turn out to
+            cost nothing (cached replies). Otherwise, it is refused.
     """
 
     calls: int = 20
@@ -61,7 +61,7 @@ class QuestionBudget:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """End of a request. `recalled` is True if its reply comes from a recording or an earlier process."""
+    """End of a request. `recalled` is True if the reply comes from a recording or an earlier process."""
 
     seconds: float
     spent: Usage
@@ -71,7 +71,7 @@ class _Ended:
 
 @dataclass(eq=False, slots=True)
 class _OpenRequest:
-    """Request under way, with its minimum cost and the cost of its model calls so far."""
+    """Unfinished request, with its minimum cost and the cost of its model calls so far."""
 
     cost: Usage
     spending: Spending
@@ -80,7 +80,7 @@ class _OpenRequest:
 
     @property
     def reserved(self) -> Usage:
-        """Part of the budget that the request holds while it is under way."""
+        """Part of the budget that the request reserves until it is finished."""
         spent = self.spending.usage
         return Usage(
             max(self.cost.model_calls, self.spending.calls),
@@ -92,7 +92,7 @@ class _OpenRequest:
 
 
 class Ledger:
-    """Account of a question's requests against its budget. `exchanges` holds all of them if `keep` is set.
+    """Account of a question's requests against its budget. `exchanges` holds all requests if `keep` is set.
 
     Requests recalled from a journal count against the budget like any other, including the seconds spent on them.
     """
@@ -135,7 +135,7 @@ class Ledger:
         Args:
             role: The agent's role, or `retrieve`.
             request: The request as plain data; equal data means the same request.
-            run: Makes the request.
+            run: Function that makes the request.
             reply_type: Type of the reply, for reading it from a recording.
             step: Step that makes the request, for its events.
 
@@ -221,7 +221,7 @@ class Ledger:
         return replied
 
     def has_room_for(self, cost: Usage) -> bool:
-        """Return True if the budget has room for this cost on top of everything spent and under way."""
+        """Return True if the budget has room for this cost on top of all finished and unfinished requests."""
         try:
             self._check(cost)
         except BudgetExceededError:
@@ -229,7 +229,7 @@ class Ledger:
         return True
 
     def _has_room(self, cost: Usage) -> bool:
-        """Return True if there is room now, or if nothing is under way whose end could make room."""
+        """Return True if there is room now, or if no unfinished request could still make room."""
         calls = self._reserved().model_calls
         return not calls or self.usage.model_calls + calls + cost.model_calls <= self.budget.calls
 
@@ -237,7 +237,7 @@ class Ledger:
         return reduce(add, (request.reserved for request in self._under_way), Usage())
 
     def _admit(self, asking: Spending) -> None:
-        """Refuse a model call of a request under way if the budget has no room for it.
+        """Refuse a model call of an unfinished request if the budget has no room for it.
 
         The first call was checked with its request; later calls are an agent's retries.
         """
@@ -249,7 +249,7 @@ class Ledger:
             self._check(Usage(model_calls=1))
 
     def _check(self, cost: Usage) -> None:
-        """Raise `BudgetExceededError` if this cost, everything spent and everything under way exceed a limit."""
+        """Raise `BudgetExceededError` if this cost, plus all finished and unfinished requests, exceeds a limit."""
         total, budget = self.usage + cost, self.budget
         if self._under_way:
             total += self._reserved()
@@ -301,7 +301,7 @@ class Ledger:
 
 
 def _body_of(reply: Any) -> dict[str, Any]:
-    """Return a reply as recordings hold it; notes on passages are stored beside the list."""
+    """Return a reply in the form for recordings, which store notes on passages beside the list."""
     notes = getattr(reply, "notes", ())
     return {"value": msgspec.to_builtins(reply), **({"notes": list(notes)} if notes else {})}
 
@@ -311,6 +311,6 @@ def _read_again(exchange: Exchange, reply_type: type[T]) -> T:
     try:
         reply = msgspec.convert(exchange.reply.get("value"), reply_type)
     except msgspec.ValidationError as error:
-        raise ReplayError(f"the recorded reply to {exchange.role} is not in form: {error}") from error
+        raise ReplayError(f"the recorded reply to {exchange.role} cannot be read ({error}): record it again") from error
     notes = exchange.reply.get("notes")
     return Passages(reply, map(str, notes)) if isinstance(notes, list) and isinstance(reply, list) else reply  # type: ignore[return-value]

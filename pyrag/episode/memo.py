@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Requests(Protocol):
-    """Way in which the requests of an episode are made."""
+    """Interface through which an episode makes its requests."""
 
     async def ask(
         self,
@@ -35,7 +35,7 @@ class Requests(Protocol):
         Args:
             role: The agent's role, or `retrieve`.
             request: The request as plain data; equal data means the same request.
-            run: Makes the request.
+            run: Function that makes the request.
             reply_type: Type of the reply, for reading it from a recording.
             step: Step that makes the request.
         """
@@ -48,7 +48,7 @@ class Requests(Protocol):
         ...
 
     async def until_certain(self) -> None:
-        """Wait until it is certain that the program's calls count."""
+        """Wait until the program's calls are certain to count, because the program is not discarded."""
         ...
 
 
@@ -73,7 +73,7 @@ class Memo:
         Args:
             role: The agent's role, or `retrieve`.
             request: The request as plain data; equal data means the same request.
-            run: Makes the request.
+            run: Function that makes the request.
             reply_type: Type of the reply, for reading it from a recording.
             step: Step that makes the request.
         """
@@ -103,7 +103,7 @@ class Memo:
         return await self._ledger.call(role, request, run, reply_type)
 
     async def until_certain(self) -> None:
-        """Return at once: the calls of this program count."""
+        """Return immediately, because the calls of this program always count."""
 
     def forget(self, role: str, request: dict[str, Any]) -> None:
         """Forget the reply to a request, so that an equal request is made again.

@@ -1,8 +1,8 @@
-"""Checks for mistakes of a program that no exception would show, made before it runs.
+"""Checks, before a program runs, for mistakes that cause no exception.
 
-The problems go back to the planner like a compiler's errors. A program with a `fatal` problem cannot produce an
-answer. All other problems are opinions (the most frequent, under-decomposition, is described in the paper, section
-3.4): the planner sees them once, then the program runs as it is.
+The planner is shown the problems like a compiler's errors. A program with a `fatal` problem cannot produce an answer.
+All other problems are only suspected (the most frequent one, under-decomposition, is described in section 3.4 of the
+paper): the planner is shown them once, and may return the program unchanged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAME = re.compile(r"(?<!#)\b(?:[A-Z][\w'’.-]+|\d[\w.-]*)")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Problem of a program, worded for the planner that must fix it."""
+    """Problem of a program, worded for the planner that has to fix it."""
 
     message: str
     line: int | None = None
@@ -52,14 +52,14 @@ def check_plan(
 ) -> list[Problem]:
     """Return all problems of a program, fatal ones first.
 
-    A program that does not parse has no problems here: running it fails.
+    A program that does not parse has no problems here, since it fails when it runs.
 
     Args:
         source: Source code of the program.
         sub_queries: Sub-queries that the program was written for.
         primitives: Names that the program may call, without the helpers.
         helpers: Functions available without an import.
-        tools: Primitives that are tools; one call of a tool may settle several sub-queries.
+        tools: Primitives that are tools; a single call may cover several sub-queries.
         question: The original question, whose wording gives the minimum number of look-ups.
     """
     try:
@@ -120,7 +120,7 @@ class _PlanFacts:
 
 
 def _walk(tree: ast.AST) -> list[ast.AST]:
-    """Return the tree and all nodes in it except contexts, at a third of the cost of `ast.walk`."""
+    """Return the tree and all nodes in it except contexts. This takes a third of the time of `ast.walk`."""
     nodes = [tree]
     for node in nodes:
         if type(node) in _LEAVES:
@@ -219,7 +219,7 @@ def _result_without_steps(facts: _PlanFacts) -> Iterator[Problem]:
 def _result_as_sentence(facts: _PlanFacts) -> Iterator[Problem]:
     """Yield a problem if the program composes its result as a sentence.
 
-    The result should have the form that the question asks for, which `answer()` gives it. Short texts around a value
+    The result should have the form that the question asks for, as `answer()` returns it. Short texts around a value
     ("12 years") and refusals are accepted.
     """
     sentence = next((value for value in _values_of(RESULT, facts.nodes) if is_sentence(_spelled_out(value))), None)
@@ -232,7 +232,7 @@ def _result_as_sentence(facts: _PlanFacts) -> Iterator[Problem]:
 
 
 def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
-    """Yield the expressions that a name's value may come from, through other names and functions of the program."""
+    """Yield the expressions that a name's value may come from, including through other names and functions."""
     values = _assigned(nodes)
     todo: list[ast.expr] = [ast.Name(name)]
     seen: set[str] = set()
@@ -250,7 +250,7 @@ def _values_of(name: str, nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _assigned(nodes: Sequence[ast.AST]) -> dict[str, list[ast.expr]]:
-    """Return the values that each name is set to and each function returns."""
+    """Return the expressions assigned to each name and returned by each function."""
     values: dict[str, list[ast.expr]] = {}
     for node in nodes:
         match node:
@@ -271,7 +271,7 @@ _FIELD = "\N{WHITE SQUARE}"  # marks a value in a text
 
 
 def _spelled_out(node: ast.expr) -> str:
-    """Return the text that an expression composes, with a mark for each value; empty for other expressions."""
+    """Return the text that an expression builds, with a mark for each value; empty for other expressions."""
     match node:
         case ast.JoinedStr(values=parts):
             return "".join(map(_part, parts))
@@ -287,7 +287,7 @@ def _spelled_out(node: ast.expr) -> str:
 
 
 def _sum_spelled_out(node: ast.expr) -> str:
-    """Return the text of a sum, whose terms may be more than Python's stack has frames."""
+    """Return the text that a sum builds. A sum may have more terms than Python's stack has frames."""
     terms: list[ast.expr] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         terms.append(node.right)
@@ -304,7 +304,7 @@ def _part(node: ast.expr) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """Return True if a text is a sentence about the values marked in it, and not a refusal."""
+    """Return True if a text is a sentence around the marked values, and not a refusal."""
     if _FIELD not in text or is_unknown(text.replace(f"({_FIELD})", "").replace(_FIELD, "Alpha")):
         return False
     words = _LETTERS.findall(text.casefold())
@@ -315,7 +315,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 
 
 def _missing_sub_queries(facts: _PlanFacts, sub_queries: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each sub-query whose names and numbers appear in no text of the program."""
+    """Yield a problem for each sub-query whose names and numbers occur in no text of the program."""
     written = (node.value for node in facts.nodes if isinstance(node, ast.Constant))
     texts = " ".join(str(value) for value in written if isinstance(value, str | int | float)).casefold()
     texts = _THOUSANDS.sub("", texts)

@@ -1,4 +1,4 @@
-"""Run of a program: the episode's agents and retriever serve its calls, and each call becomes a step.
+"""Run of a program: its calls are served by the episode's agents and retriever, and each becomes a step.
 
 A step with an unknown answer is recovered before anything uses the answer.
 """
@@ -46,7 +46,7 @@ _UNKNOWN_WORD = re.compile(rf"\b{UNKNOWN}\b", re.IGNORECASE)
 
 @dataclass(slots=True)
 class ProgramRun:
-    """Primitives of one program run. Steps are keyed by the sandbox's call ids until the run ends.
+    """Primitives of one program run. Until the run ends, steps are identified by the sandbox's call ids.
 
     With `without_recovery`, unknown answers are not recovered, and queries may contain them.
     """
@@ -95,7 +95,7 @@ class ProgramRun:
             role: Name of the primitive that was called.
             agent: Agent to ask; None for the Answer agent.
             recover: Whether an unknown answer goes through the recovery ladder.
-            desk: Replaces the episode for reading and recovery.
+            desk: Object that answers and recovers instead of the episode.
         """
         values = bind(call, ("query", "docs"), {"docs": None})
         query, docs = check_query(values["query"], role), values["docs"]
@@ -135,12 +135,12 @@ class ProgramRun:
         read: ReadAnswer,
         **fields: Any,
     ) -> Written:
-        """Record a model's free text as a step. For methods; programs cannot call it.
+        """Record a model's free text as a step. This is for methods; programs cannot call it.
 
         Args:
-            call: Call that the step stands for.
+            call: Call that the step belongs to.
             query: Request as the step shows it.
-            work: Makes the step's request; the second value of its result is True if the reply came from the memo.
+            work: Makes the step's request; the second value that it returns is True for a reply from the memo.
             read: Parses the answer from the text; returns None if the text has none.
             fields: Further fields of the step.
         """
@@ -158,7 +158,7 @@ class ProgramRun:
     async def _recover(
         self, call: Call, step: OpenStep, query: str, passages: list[Passage], reading: Reading, desk: Desk
     ) -> list[Attempt]:
-        """Go through the recovery ladder until the answer is known, beginning with this step's searches."""
+        """Go through the recovery ladder until the answer is known, starting from this step's searches."""
         searches = dict(self.retrieved[key][:2] for key in self.sources(call, passages))
         if not searches:
             return []
@@ -170,7 +170,7 @@ class ProgramRun:
 
         Args:
             call: The program's call; only retrievals that it depends on count.
-            passages: Passages to trace back; if empty, the retrieval that returned nothing is meant.
+            passages: Passages to trace back; if empty, the retrieval that returned nothing is traced.
 
         Returns:
             The retrieval that returned exactly these passages, otherwise all that returned some of them.
@@ -201,7 +201,7 @@ class ProgramRun:
         return merge(flat)
 
     def refuse_unknown(self, call: Call, query: str) -> None:
-        """Refuse a query that holds an unknown answer as if it were a name (paper, failure F2).
+        """Refuse a query that contains an unknown answer as if it were a name (paper, failure F2).
 
         Args:
             call: The program's call; only answers that it depends on count.
@@ -257,11 +257,11 @@ class ProgramRun:
         return step
 
     def begun(self, calls: Iterable[int]) -> tuple[int, ...]:
-        """Return the ids of the steps that have begun for these calls, while the program runs."""
+        """Return the ids of the steps that these calls have started, while the program runs."""
         return tuple(number for call in calls if call in self._open and (number := self._open[call].id) is not None)
 
     async def watched(self, step: OpenStep, work: Awaitable[Any]) -> Any:
-        """Await work, and record a failure of a service on the step at which it happened.
+        """Await work, and record a service's failure on the step in which it happened.
 
         Args:
             step: Step that the work belongs to.
@@ -281,7 +281,7 @@ class ProgramRun:
 
         Args:
             step: Step that `start` returned.
-            fields: Fields of the `Step`, replacing those that it began with.
+            fields: Fields of the `Step`, which replace its initial values.
         """
         done = step.step(seconds=self.episode.ledger.elapsed() - step.started, **fields)
         self._steps[step.call] = done
@@ -289,7 +289,7 @@ class ProgramRun:
         self.episode.observer(StepFinished(done if needs == done.depends_on else replace(done, depends_on=needs)))
 
     def finished(self, order: list[int] | None) -> list[Step]:
-        """Return the steps renumbered in program order, given as call ids; None keeps the order in which they began."""
+        """Return the steps, renumbered in the given order of call ids; None keeps the order in which they began."""
         call_ids = list(self._open) if order is None else [call_id for call_id in order if call_id in self._open]
         numbers = {call_id: self.first + position for position, call_id in enumerate(call_ids)}
         self._ids = {number: call_id for call_id, number in numbers.items()}
@@ -299,7 +299,7 @@ class ProgramRun:
         return [_renumbered(step, number, numbers) for step, number in zip(steps, numbers.values(), strict=True)]
 
     def mark_unknown(self, call: Call) -> None:
-        """Have queries refused that show an unknown value of this call."""
+        """Register an unknown value of this call, so that queries that contain it are refused."""
         self._answers[call.id] = Answer(UNKNOWN, known=False)
 
     def answer_of(self, call_id: int) -> Answer:
@@ -318,7 +318,7 @@ class ProgramRun:
         return bool(unknown) if calls is None else not unknown.isdisjoint(calls)
 
     def step_ids(self, calls: Sequence[int]) -> list[int]:
-        """Return the step ids of calls, once the run has ended."""
+        """Return the step ids of calls, after the run has ended."""
         numbers = {call_id: number for number, call_id in self._ids.items()}
         return sorted(numbers[call] for call in calls if call in numbers)
 
@@ -326,15 +326,15 @@ class ProgramRun:
 async def run_program(episode: Episode, program: Program) -> tuple[Outcome, ProgramRun]:
     """Execute a program in the sandbox and add its steps to the episode, in program order.
 
-    If its process is killed from outside, the program runs again: the memo answers the requests already made, and
-    the record of effects answers the calls with effects.
+    If its process is killed from outside, the program runs again. The memo then answers the requests that were already
+    made, and the record of effects answers the calls with effects.
 
     Args:
-        episode: The question; its `more` primitives are callable beside `retrieve` and `answer`.
+        episode: Episode of the question. Programs can also call its `more` primitives.
         program: Program to run; it is added to the episode's programs.
 
     Raises:
-        PyRAGError: A primitive failed because of a service or a spent budget; the steps made so far are kept.
+        PyRAGError: A primitive failed because of a service or the budget. The steps so far are kept.
         SandboxError: The sandbox cannot work, or its processes were killed repeatedly.
     """
     for _ in range(_RUNS_AGAIN):

@@ -1,7 +1,7 @@
 """Values passed between programs and primitives.
 
-Arguments are checked as Python would check them, with errors that a program's author understands. Passages become
-records, answers become texts, and variables become JSON.
+Arguments are checked as Python would check them, with errors worded for the program's author. Passages become records,
+answers become texts, and variables become JSON.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def answer_text(answer: Answer, asked: str, source: str) -> Text:
 
     Args:
         answer: The answer.
-        asked: Query that it answers.
-        source: Source code of the program; its texts decide what an unknown answer compares equal to.
+        asked: Query that the answer belongs to.
+        source: Source code of the program; its texts determine what an unknown answer compares equal to.
     """
     fields = {"known": answer.known, "citations": list(answer.citations), "confidence": answer.confidence}
     return Text(answer.text, fields, None if answer.known else absent_answer(source, asked))
@@ -91,17 +91,17 @@ _FILLING = frozenset((
 
 
 def is_no_answer(text: str) -> bool:
-    """Return True if a program that ends with this text gives no answer ("None" is how Python writes it)."""
+    """Return True if a program whose result is this text gives no answer ("None" is Python's own text for it)."""
     return not text.strip() or text.strip().casefold() in ("none", "null") or is_unknown(text)
 
 
 def _spells_unknown(text: str) -> bool:
-    """Return True if comparing an answer with this text is a test for an unknown answer."""
+    """Return True if a comparison with this text tests whether an answer is unknown."""
     return text.strip(" .!?-–—").casefold() in _NOTHING or is_no_answer(text)
 
 
 def _hints_at_unknown(text: str) -> bool:
-    """Return True if a program that looks for this text in an answer tests for a refusal."""
+    """Return True if searching an answer for this text tests whether it is a refusal."""
     words = _WORD.findall(text.casefold().replace("’", "'"))
     return not _REFUSING.isdisjoint(words) and _REFUSING.union(_FILLING).issuperset(words)
 
@@ -120,7 +120,7 @@ def absent_answer(source: str, asked: str) -> Absent:
 
 @lru_cache(maxsize=256)
 def _words_of(source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the texts of a program that mean "unknown", and those that it may look for in a refusal."""
+    """Return the texts of a program that mean "unknown", and the texts that it may search for in a refusal."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError):
@@ -164,14 +164,14 @@ def check_topk(topk: Any) -> int:
 
 
 def check_where(where: Any, retriever: object) -> Filter:
-    """Return a program's filter, parsed.
+    """Parse a program's filter.
 
     Args:
         where: The filter as a str or dict.
-        retriever: Retriever that is to search with it.
+        retriever: Retriever that will search with it.
 
     Raises:
-        PrimitiveError: The value is not a filter, or the retriever takes no filters.
+        PrimitiveError: The value is not a filter, or the retriever does not support filters.
     """
     value = plain(where)
     if not isinstance(value, str | dict):
@@ -196,7 +196,7 @@ class CallResults:
     _calls: dict[int, tuple[int, Any]] = field(default_factory=dict)  # the objects are kept, so their ids stay theirs
 
     def keep(self, call: int, values: list[T]) -> list[T]:
-        """Return the values, and remember the call that returned them.
+        """Record which call returned these values, and return them.
 
         Args:
             call: Id of the call.

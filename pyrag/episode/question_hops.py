@@ -1,4 +1,4 @@
-"""Minimum number of look-ups of a question, estimated from its wording.
+"""Minimum number of look-ups that a question needs, estimated from its wording.
 
 The patterns are narrow: they match questions that nest one description in another, or compare two named things.
 Every other question, and every question in a language other than English, counts as one look-up.
@@ -47,7 +47,7 @@ _COMPARATIVE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Hops:
-    """Minimum number of look-ups of a question.
+    """Minimum number of look-ups that a question needs.
 
     Attributes:
         minimum: Number of look-ups, at least 1.

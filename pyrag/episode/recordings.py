@@ -1,8 +1,8 @@
-"""Recordings and journals: exchanges of a question that replace its engines, including failures.
+"""Recordings and journals: exchanges of a question, including failures, that are replayed instead of using engines.
 
-A failure is an exchange too, since a method may have coped with it: its reply holds `error` and the cost. A request
-that was cut short has the error `cancelled`. If the deadline cut it short, a replay also ends by the deadline, once
-all other exchanges were answered.
+A failure is an exchange too, since a method may have handled it: its reply holds `error` and the cost. An interrupted
+request has the error `cancelled`. If the deadline interrupted it, a replay also ends at the deadline, after all other
+exchanges were answered.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _Queue = deque[Exchange]
 
 
 class ReplayedDeadlineError(TimeoutError):
-    """Error for a request during which the deadline of the recorded question passed."""
+    """Error for a request during which the recorded question reached its deadline."""
 
 
 class Recording:
-    """Exchanges that answer in place of an engine. Equal requests are answered in recorded order."""
+    """Exchanges that answer instead of an engine. Equal requests are answered in recorded order."""
 
     def __init__(self, exchanges: Iterable[Exchange]) -> None:
         self._replies: dict[tuple[str, str], _Queue] = defaultdict(deque)
@@ -41,7 +41,7 @@ class Recording:
 
     @classmethod
     def load(cls, path: Path) -> Recording:
-        """Read a file written by `--record`, one exchange per line. Raises `DataError`."""
+        """Read a file written by `--record`, one exchange per line. Raises `DataError` if it cannot be read."""
         try:
             lines = path.read_bytes().splitlines()
         except OSError as error:
@@ -51,7 +51,7 @@ class Recording:
             try:
                 exchanges.append(msgspec.json.decode(line, type=Exchange))
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                raise DataError(f"{path} line {number} is no recorded exchange ({error}): record again") from error
+                raise DataError(f"{path} line {number} is not a recorded exchange ({error}): record again") from error
         return cls(exchanges)
 
     def holds(self, role: str) -> bool:
@@ -66,7 +66,7 @@ class Recording:
         return {str(name): bool(effects) for tools in offered for name, effects in tools.items()}
 
     def reply(self, role: str, key: str, request: dict[str, Any]) -> Exchange:
-        """Return the next reply to this request; the last reply repeats.
+        """Return the next reply to this request; after the last reply, return it again.
 
         Args:
             role: The agent's role, or `retrieve`.
@@ -85,10 +85,10 @@ class Recording:
         return exchange
 
     async def until_served(self, seconds: float) -> None:
-        """Wait until all exchanges that were not cut short have been answered.
+        """Wait until all exchanges except interrupted ones have been answered.
 
         Args:
-            seconds: Maximum time to wait, since the recording may hold further questions.
+            seconds: Maximum time to wait in seconds, since the recording may hold further questions.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds
@@ -105,7 +105,7 @@ class Journal(Protocol):
         ...
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """Return the exchange that an earlier process had for this request, or None. Each exchange is returned once.
+        """Return the exchange of an earlier process for this request, or None. Each exchange is returned once.
 
         Args:
             role: The agent's role, or `retrieve`.
@@ -128,7 +128,7 @@ def as_failure(error: BaseException, spent: Usage, *, deadline: bool) -> dict[st
     Args:
         error: Error that the request raised.
         spent: Cost of the request.
-        deadline: Whether the question's deadline has passed, if the request was cut short.
+        deadline: Whether the question's deadline has passed, if the request was interrupted.
     """
     usage = msgspec.to_builtins(spent)
     if isinstance(error, asyncio.CancelledError):
@@ -147,7 +147,7 @@ async def raise_again(exchange: Exchange, recording: Recording | None) -> None:
         recording: Recording that holds the exchange; None for a journal.
 
     Raises:
-        Exception: The request raised this when it was recorded.
+        Exception: The recorded request failed with this exception.
     """
     failure = failure_of(exchange)
     if not failure:
@@ -166,7 +166,7 @@ def spent_of(exchange: Exchange) -> Usage:
     try:
         return msgspec.convert(exchange.reply.get("usage", {}), Usage)
     except msgspec.ValidationError as error:
-        raise ReplayError(f"the recorded usage of {exchange.role} is not in form: {error}") from error
+        raise ReplayError(f"the recorded usage of {exchange.role} cannot be read ({error}): record it again") from error
 
 
 def _error_of(failure: dict[str, Any], spent: Usage) -> Exception:

@@ -1,7 +1,7 @@
-"""Recovery ladders: what is tried for a step whose answer is unknown, before anything uses it.
+"""Recovery ladders: attempts for a step whose answer is unknown, before anything uses the answer.
 
-PyRAG's ladder has one rung (its paper, section 2.6): the same step with more passages. OPERA's ladder has another: a
-rewritten query. A rung is plain data; a `RecoveryRunner` tries the rungs in order.
+PyRAG's ladder has one rung (section 2.6 of its paper): the same step with more passages. OPERA's ladder has a different
+one: a rewritten query. A rung is plain data; a `RecoveryRunner` tries the rungs in order.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MIN_CALLS = 20
 
 
 def calls_for(ladder: Ladder) -> int:
-    """Return the model calls of a four-hop plan that uses the whole ladder, and of one revision of it."""
+    """Return the maximum model calls of a four-hop plan that uses the whole ladder, and of one revision of it."""
     return max(_MIN_CALLS, 2 * (2 + _HOPS * calls_of_step(ladder)))
 
 
@@ -63,14 +63,14 @@ def ladder_of(recovery: Recovery, boost_topk: int) -> Ladder:
 
     Args:
         recovery: Names of rungs, joined by `+`.
-        boost_topk: Number of passages that the boost retrieves; 0 leaves it out.
+        boost_topk: Number of passages that the boost retrieves; 0 omits this rung.
     """
     rungs: dict[str, Ladder] = {"boost": (Boost(boost_topk),) if boost_topk else (), "rewrite": (Rewrite(),)}
     return tuple(rung for name in recovery.split("+") for rung in rungs.get(name, ()))
 
 
 class RecoveryContext(Protocol):
-    """Part of an episode that a recovery needs."""
+    """Part of an episode that recovery needs."""
 
     @property
     def observer(self) -> Observer: ...
@@ -135,7 +135,7 @@ class ProgramSearch:
 
 @dataclass(slots=True)
 class RecoveryRunner:
-    """Recovery of one step. `searches` maps the searches that its passages came from to their top-k."""
+    """Recovery of one step. `searches` maps the searches that returned its passages to their top-k."""
 
     desk: RecoveryContext
     step: AskingStep
@@ -147,7 +147,7 @@ class RecoveryRunner:
     _tried: list[str] = field(default_factory=list)
 
     async def up(self, ladder: Ladder) -> list[Attempt]:
-        """Return the attempts made; the last one is known if any is."""
+        """Try the rungs of a ladder and return the attempts. Only the last attempt can have a known answer."""
         self._tried = [*(search.query for search in self.searches), self.query]
         for rung in ladder:
             match rung:
@@ -223,10 +223,10 @@ def attempt(
     topk: int | None = None,
     rewritten: Rewritten | None = None,
 ) -> Attempt:
-    """Return the attempt that a reading stands for.
+    """Return the attempt that corresponds to a reading.
 
     Args:
-        policy: "first", "boost" or "rewrite".
+        policy: Kind of attempt: "first", "boost" or "rewrite".
         query: Query that was searched for or answered.
         passages: Passages that were read.
         reading: The answerer's reading.
@@ -249,7 +249,7 @@ def attempt(
 
 
 def plain(query: str) -> str:
-    """Return the words of a query in a form that ignores case and order."""
+    """Return a query's words in lower case and alphabetical order, to compare queries."""
     return " ".join(sorted("".join(char if char.isalnum() else " " for char in query.casefold()).split()))
 
 

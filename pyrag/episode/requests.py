@@ -20,7 +20,7 @@ TOOL = "tool."  # prefix of the role of a tool's calls
 
 
 class AskingStep(Protocol):
-    """Step that makes requests. Its `id` is None once it was dropped from the trace."""
+    """Step that makes requests. Its `id` is None after it was dropped from the trace."""
 
     @property
     def id(self) -> int | None: ...
@@ -28,7 +28,7 @@ class AskingStep(Protocol):
 
 @dataclass(slots=True)
 class OpenStep:
-    """Step that has begun, with the fields known so far. Its `id` is None once the program has dropped it."""
+    """Step in progress, with the fields known so far. Its `id` is None after the program has dropped it."""
 
     id: int | None
     call: int  # the sandbox's id
@@ -36,7 +36,7 @@ class OpenStep:
     fields: dict[str, Any]
 
     def step(self, **more: Any) -> Step:
-        """Return the step with further fields."""
+        """Return the step with more fields filled in."""
         assert self.id is not None, "the step was dropped"
         return Step(id=self.id, started=self.started, **self.fields | more)
 
@@ -51,10 +51,10 @@ def cost_of(role: str) -> Usage:
 
 
 def spent_on(reply: Any, cost: Usage, metered: Spending | None = None) -> Usage:
-    """Return the cost of a request: the agent's own report, and at least the cost of its model calls.
+    """Return the cost of a request: the agent's own figures, but at least the cost of its model calls.
 
     Args:
-        reply: Reply of the agent or retriever, or the error it raised; its `usage` counts if it has one.
+        reply: Reply of the agent or retriever, or the error it raised; its `usage` is included if it has one.
         cost: Minimum cost of a request of its role.
         metered: Account of the request's model calls, which is exact if a counted model was called.
     """
@@ -82,7 +82,7 @@ def lost_on(error: BaseException, metered: Spending) -> Usage:
 
 
 def _largest(reported: Usage, counted: Usage, retrievals: int = 0) -> Usage:
-    """Return the larger of both counts, field by field: an agent may call a model that is not counted."""
+    """Return the larger count of each field, since an agent may call a model that is not counted."""
     return Usage(
         max(reported.model_calls, counted.model_calls),
         retrievals,
@@ -94,7 +94,7 @@ def _largest(reported: Usage, counted: Usage, retrievals: int = 0) -> Usage:
 
 
 def canonical(role: str, request: dict[str, Any]) -> bytes:
-    """Return bytes that are equal for equal requests, in any process.
+    """Return bytes that are the same for equal requests, in any process.
 
     Args:
         role: The agent's role, or `retrieve`.
@@ -107,7 +107,7 @@ def canonical(role: str, request: dict[str, Any]) -> bytes:
 
 
 def request_key(role: str, request: dict[str, Any]) -> str:
-    """Return a digest of a request's canonical form, 32 hexadecimal digits.
+    """Return a digest of a request's canonical form, as 32 hexadecimal digits.
 
     Args:
         role: The agent's role, or `retrieve`.

@@ -1,8 +1,8 @@
-"""Speculative requests: made before the running program asks for them, because the program being written will.
+"""Speculative requests, which are made before a running program makes them because the text written so far needs them.
 
-A speculative call is not counted until the program asks for it. Then it is counted, recorded and shown as if it were
-made at that moment, so a trace does not show whether anything was speculated. Unused calls are added to the usage at
-the end. `pyrag.methods.pyrag.speculative_execution` decides which calls to make.
+A speculative call does not count until the program makes it. Then it is counted, recorded and shown as if it had been
+made at that moment, so a trace does not show any speculation. The cost of unused calls is added at the end.
+`pyrag.methods.pyrag.speculative_execution` decides which calls to make.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _NOTHING = Usage()
 
 @dataclass(slots=True)
 class PrefetchStats:
-    """Counts of sub-queries that programs used word for word (`hits`) and that they changed (`misses`).
+    """Counts of sub-queries that programs used verbatim (`hits`) or changed (`misses`).
 
-    If a planner words its own queries, prefetching stops after a few questions.
+    Prefetching stops after a few questions if the planner writes its own queries.
     """
 
     hits: int = 0
@@ -35,7 +35,7 @@ class PrefetchStats:
 
     @property
     def pays(self) -> bool:
-        """True if enough sub-queries are used word for word to make prefetching worthwhile."""
+        """True if enough sub-queries are used verbatim to make prefetching worthwhile."""
         return self.misses <= 2 + self.hits / 4
 
 
@@ -48,14 +48,14 @@ class _SpeculativeCall:
 
 
 class SpeculativeCalls:
-    """Requests of programs that run ahead.
+    """Requests of speculative programs.
 
-    A request begins only if the budget has room for it on top of everything requested and speculated so far; a
-    speculative call never takes room from a real request.
+    A request only starts if the budget has room for it on top of all real and speculative requests so far, so it never
+    takes room from a real request.
 
     Args:
         ledger: The question's ledger.
-        replies: Replies to real requests, made or under way, by the requests' canonical forms.
+        replies: Replies to real requests, finished or not, by the requests' canonical forms.
     """
 
     def __init__(self, ledger: Ledger, replies: Mapping[bytes, asyncio.Future[Any]]) -> None:
@@ -73,12 +73,12 @@ class SpeculativeCalls:
         reply_type: type[T],
         step: AskingStep | None = None,
     ) -> tuple[T, bool]:
-        """Return the reply, and True if a real request had been made before.
+        """Return the reply, and True if the same real request had been made before.
 
         Args:
             role: The agent's role, or `retrieve`.
             request: The request as plain data; equal data means the same request.
-            run: Makes the request.
+            run: Function that makes the request.
             reply_type: Ignored: a speculative call is never replayed.
             step: Ignored: a speculative call is not shown.
 
@@ -103,7 +103,7 @@ class SpeculativeCalls:
         return await run()
 
     async def until_certain(self) -> None:
-        """Wait until the program that runs ahead is dropped, because a tool's effect cannot be undone."""
+        """Wait until the speculative program is dropped, because a tool's effect cannot be undone."""
         self.on_wait()
         await asyncio.Event().wait()
 
@@ -115,7 +115,7 @@ class SpeculativeCalls:
 
         Args:
             key: Canonical form of the request.
-            run: Makes the request; returned if there is no speculative call.
+            run: Function that makes the request, which is returned if there is no speculative call.
         """
         return partial(self._claim, key, run) if key in self._pending else run
 
@@ -160,7 +160,7 @@ class SpeculativeCalls:
             self._check_room(Usage(model_calls=1))
 
     def _check_room(self, cost: Usage) -> None:
-        """Raise `BudgetExceededError` if there is no room on top of everything requested and speculated so far."""
+        """Raise `BudgetExceededError` if there is no room on top of all real and speculative requests so far."""
         pending = sum(map(_spent, self._pending.values()), start=self._failed)
         if not self._ledger.has_room_for(pending + cost):
             raise BudgetExceededError("there is no room in the budget for a speculative call")
@@ -177,7 +177,7 @@ def _nothing() -> None:
 
 
 def _spent(call: _SpeculativeCall) -> Usage:
-    """Return the cost of a speculative call, as far as it is known."""
+    """Return the cost of a speculative call, if known."""
     task, metered = call.task, call.spending
     if task.done() and not _failed(task):
         return spent_on(task.result(), call.cost, metered)

@@ -1,4 +1,4 @@
-"""Facts of a synthesis: the earlier answers that appear in the query of an `answer` without documents."""
+"""Facts of a synthesis: the earlier answers in the query of an `answer` call without documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SynthesisFacts:
 
     Attributes:
         unknown: Queries whose answers are unknown.
-        has_known: True if the query also holds a known answer or a passage.
+        has_known: Whether the query also contains a known answer or a passage.
     """
 
     unknown: tuple[str, ...] = ()
@@ -35,8 +35,8 @@ def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str])
 
     Args:
         query: Text with the facts and the question.
-        answers: Earlier answers that flowed into the query, by their own query.
-        passages: Texts of passages that flowed into the query.
+        answers: Earlier answers that the query may contain, by their own query.
+        passages: Texts of passages that the query may contain.
     """
     text = query.casefold()
     unknown = tuple(asked for asked, answer in answers.items() if not answer.known)
@@ -47,7 +47,7 @@ def facts_in(query: str, answers: Mapping[str, Answer], passages: Iterable[str])
 
 
 def _stands_in(answer: str, text: str) -> bool:
-    """Return True if the answer, or a word that a program may have extracted from it, appears in the text."""
+    """Return True if a text contains the answer, or a word that a program may have extracted from it."""
     folded = answer.casefold().strip()
     words = [word for word in folded.split() if len(word) >= _LONG_ENOUGH]
     return bool(folded) and (folded in text or any(word in text for word in words))

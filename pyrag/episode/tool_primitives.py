@@ -31,7 +31,7 @@ _MAX_QUERY = 500  # characters of the arguments that a step shows
 
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
-    """Tool that programs of a question may call. Without `tool`, its calls are replayed from a recording."""
+    """Tool that a question's programs may call. Without `tool`, its calls are replayed from a recording."""
 
     name: str
     effects: bool = False
@@ -40,12 +40,12 @@ class OfferedTool:
 
     @property
     def returns_passages(self) -> bool:
-        """True if the tool returns passages or values taken from them; a replay knows by the replies."""
+        """True if the tool returns passages or values taken from them; a replay finds out from the replies."""
         return self.tool is not None and names_passages(self.tool)
 
 
 def offered_tools(tools: Iterable[Tool[..., Any]]) -> tuple[OfferedTool, ...]:
-    """Return tools in the form that `offer` takes."""
+    """Return tools in the form that `offer` accepts."""
     return tuple(OfferedTool(tool.name, tool.effects, tool, tool.repeatable) for tool in tools)
 
 
@@ -55,10 +55,10 @@ def recorded_tools(names: Mapping[str, bool]) -> tuple[OfferedTool, ...]:
 
 
 def offer(episode: Episode, tools: Sequence[OfferedTool]) -> None:
-    """Let the programs of an episode call tools.
+    """Let an episode's programs call tools.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         tools: Tools to offer.
     """
     primitives: dict[str, Primitive] = {tool.name: partial(_call, tool) for tool in tools}
@@ -151,7 +151,7 @@ def _warn(episode: Episode, reply: ToolReply) -> None:
 
 
 def _plain(episode: Episode, call: Call, value: Any) -> Any:
-    """Return a program's value as plain data: answers as texts, passages as dicts. Raises `PrimitiveError`."""
+    """Convert a program's value to plain data: answers to texts, passages to dicts. Raises `PrimitiveError`."""
     if isinstance(value, Text):
         if value.absent is not None:
             raise PrimitiveError(
@@ -171,7 +171,7 @@ def _plain(episode: Episode, call: Call, value: Any) -> Any:
 
 
 def _shown(name: str, args: list[Any], kwargs: dict[str, Any]) -> str:
-    """Return the arguments as a step shows them. Raises `PrimitiveError` if they are too large."""
+    """Return the arguments in the form that steps show. Raises `PrimitiveError` if they are too large."""
     try:
         size = len(msgspec.json.encode([args, kwargs]))
     except (UnicodeEncodeError, TypeError, OverflowError) as error:

@@ -1,1 +1,1 @@
-"""Data sets and scores by which benchmarks and rewards measure a trace, with one scoring function for all of them."""
+"""Data sets, and the scoring functions that benchmarks and rewards share."""

@@ -1,4 +1,4 @@
-"""Behaviour of agents over traces: calls by role, patterns of success, effect of rewrites (OPERA, tables 2, 10 and 12).
+"""Behaviour of agents over traces: calls by role, success patterns, effect of rewrites (OPERA, tables 2, 10 and 12).
 
 Works for every method that retries steps. Scores and their intervals are in `summary`.
 """
@@ -25,7 +25,7 @@ PATTERNS = ("direct", "one rewrite", "several rewrites")
 
 @dataclass(frozen=True, slots=True)
 class AnsweredQuestion:
-    """Answered question with its exact match."""
+    """Answered question, with its exact match."""
 
     question: Question
     trace: Trace
@@ -58,8 +58,8 @@ class AgentStats:
         efficient: Share of rewritten steps that ended in an answer and belong to a correctly answered question.
         goals: Number of goals.
         hops: Number of goals with an answer.
-        before: Recall of gold passages by the first attempt, at steps whose first attempt failed.
-        after: Recall of gold passages by all attempts, at the same steps.
+        before: Recall of gold passages after the first attempt, over steps whose first attempt failed.
+        after: Recall of gold passages after all attempts, over the same steps.
         depth: Depth of plans by the question's hops.
     """
 
@@ -79,7 +79,7 @@ class AgentStats:
 
     @property
     def em_per_call(self) -> float:
-        """Points of exact match (0 to 100) per model call."""
+        """Percentage points of exact match per model call."""
         return 100 * self.em / self.calls if self.calls else 0.0
 
 
@@ -131,7 +131,7 @@ def agent_stats(outcomes: Sequence[AnsweredQuestion]) -> AgentStats:
 
 
 def pattern(trace: Trace) -> str:
-    """Return the pattern of a question's course, by the maximum number of rewrites of one step."""
+    """Return the success pattern of a question: the maximum number of rewrites of one step."""
     highest = max((len(rewrites(step)) for step in tried_again(trace)), default=0)
     return PATTERNS[min(highest, 2)]
 
@@ -147,12 +147,12 @@ def rewrites(step: Step) -> list[Attempt]:
 
 
 def completed(trace: Trace) -> int:
-    """Return the number of hops completed: goals with an answer, or answered steps of methods without goals."""
+    """Return the number of completed hops: goals with an answer, or answered steps of methods without goals."""
     return counts_of(trace).completed
 
 
 def noise(question: Question, trace: Trace) -> float | None:
-    """Return the share of retrieved passages that are not gold; None if no gold passages are known or none retrieved.
+    """Return the share of retrieved passages that are not gold; None without known gold passages or retrieved ones.
 
     Args:
         question: Question with its gold passages.
@@ -165,7 +165,7 @@ def noise(question: Question, trace: Trace) -> float | None:
 
 
 def _recalls(outcome: AnsweredQuestion) -> Iterable[tuple[float, float]]:
-    """Yield the recall of the question's gold passages at each failed step, by the first attempt and by all."""
+    """Yield the recall of gold passages at each failed step, after the first attempt and after all attempts."""
     accepted = [ids for _, ids in accepted_of(outcome.question, outcome.trace)]
     for step in tried_again(outcome.trace) if accepted else ():
         first = set(step.attempts[0].passages)
@@ -174,7 +174,7 @@ def _recalls(outcome: AnsweredQuestion) -> Iterable[tuple[float, float]]:
 
 
 def depths(planned: Iterable[tuple[int, int]]) -> dict[int, Depth]:
-    """Return the depth of plans by hops, from pairs of a question's hops and its planned searches."""
+    """Return the depth of plans by number of hops, from pairs of a question's hops and its planned searches."""
     groups: dict[int, list[int]] = {}
     for hops, searches in planned:
         groups.setdefault(hops, []).append(searches)

@@ -1,7 +1,7 @@
 """Causes of wrong answers, derived from the trace and the gold passages without a model.
 
-The classes are from the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
-applies, causes before their consequences:
+The classes come from the PyRAG paper's failure analysis (section 3.4). A wrong answer gets the first class that
+applies; causes come before their consequences:
 
     service_error         a model, retriever or sandbox failed, or the runner itself
     budget                the question's calls, tokens or seconds were spent
@@ -13,9 +13,9 @@ applies, causes before their consequences:
     final_refusal         all gold passages were retrieved; the answer is "unknown"
     misreading            all gold passages were retrieved; the answer is wrong
 
-An intermediate answer cannot be judged if the set has no decomposition and the title of the next gold page is
-unknown; the class is then retrieval_missing or misreading. If a set names no gold passages, they count as found if
-some retrieved passage holds every hop's answer, or else the final answer.
+An intermediate answer cannot be judged if the set has no decomposition and the title of the next gold page is unknown;
+the class is then retrieval_missing or misreading. If a set names no gold passages, they count as found if retrieved
+passages contain every hop's answer (or, if unknown, the final answer).
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class WrongAnswerCause:
     """Class of a wrong answer.
 
     Attributes:
-        detail: Details in a few words: an exception's type, the number of missing passages.
-        opera: Line of OPERA's table 11 that it counts for (`pyrag.evaluation.opera_errors`), or empty.
+        detail: Short details: an exception's type, or the number of missing passages.
+        opera: Line of OPERA's table 11 that it belongs to (`pyrag.evaluation.opera_errors`), or empty.
     """
 
     kind: str
@@ -70,7 +70,7 @@ def failure_of(question: Question, trace: Trace, hops: Sequence[Hop], titles: Ma
         question: Question with gold answers and passages.
         trace: Trace of the answer.
         hops: Gold passages, and whether they were found.
-        titles: Titles of gold passages by id, as far as known.
+        titles: Titles of gold passages by id, if known.
     """
     failure = _failure(question, trace, hops, titles)
     return replace(failure, opera=opera_error(failure.kind, question, trace, hops, titles))
@@ -129,14 +129,14 @@ def _texts(trace: Trace) -> list[str]:
 
 
 def _said_somewhere(golds: Sequence[str], texts: Sequence[str]) -> bool:
-    """Return True if a text contains one of the spellings; yes, no and labels count as contained."""
+    """Return True if a text contains one of the spellings. Yes, no and labels always count as contained."""
     if not golds or any(normalise(gold) in _CLOSED for gold in golds):
         return True
     return any(contains_gold(text, golds) for text in texts)
 
 
 def planned_retrievals(trace: Trace) -> int:
-    """Return the number of retrievals of the last program: as written or as run (loops), whichever is larger."""
+    """Return the number of retrievals of the last program, as written or (with loops) as run, whichever is larger."""
     queries = {step.query for step in trace.steps if is_retrieval(step, trace)}
     return max(len(queries), _written(trace.program))
 
@@ -151,7 +151,7 @@ def _written(source: str) -> int:
 
 
 def _lost_on_the_way(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """Return True if an answer that had its evidence led the queries away from the missing passages."""
+    """Return True if a wrong answer that had its evidence led later queries away from the missing passages."""
     queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step, trace)))
     named = [_page(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
     if named and all(f" {name} " in f" {queries} " for name in named if name):
@@ -168,7 +168,7 @@ def _page(title: str) -> str:
 
 
 def _answers_used(trace: Trace) -> list[tuple[Step, Answer]]:
-    """Return the answers of the last round that a later step depends on, and the unknown ones."""
+    """Return the answers of the last round that a later step depends on, and those that are unknown."""
     last = max((step.round for step in trace.steps), default=0)
     steps = [step for step in trace.steps if step.round == last]
     used = {source for step in steps for source in step.depends_on}
@@ -188,7 +188,7 @@ def _had_evidence(step: Step, trace: Trace, steps_found: set[int | None]) -> boo
 
 
 def _right(question: Question, answer: Answer) -> bool:
-    """Return True for an answer of some hop or of the question; without a decomposition, hops are unknown."""
+    """Return True if an answer is right for some hop or for the question. Without a decomposition, hops are unknown."""
     golds = [*question.answers, *(text for hop in question.decomposition for text in hop.answers)]
     return bool(contains_gold(answer.text, golds) or contains_gold(" ".join(golds), [answer.text]))
 

@@ -1,7 +1,7 @@
 """Gold passages in the retriever's terms: known by the data set's ids, by title and text, or not at all.
 
-Recall, and causes of wrong answers that need gold passages, are meaningless if the retriever names passages by its
-own ids. `recognise` searches for some gold passages before a run and compares the results.
+If the retriever uses its own ids, recall is meaningless, as are causes of wrong answers that need gold passages.
+`recognise` searches for some gold passages before a run and compares the results.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PROBE_LENGTH = 300  # characters of a gold passage that is searched for
 
 
 class KnownBy(StrEnum):
-    """Feature by which a retriever's passages are matched with gold passages."""
+    """Feature used to match a retriever's passages with gold passages."""
 
     ID = "id"
     TEXT = "title and text"
@@ -35,8 +35,8 @@ class GoldPassages:
     """Gold passages of a set.
 
     Attributes:
-        passages: Gold passages by id, as far as a corpus with them is available.
-        known_by: Feature by which the retriever's passages are matched with them.
+        passages: Gold passages by id, if a corpus with them is available.
+        known_by: Feature used to match the retriever's passages with them.
     """
 
     passages: Mapping[str, Passage] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class GoldPassages:
         return {key: passage.title for key, passage in self.passages.items()}
 
     def as_retrieved(self, question: Question, trace: Trace) -> Question:
-        """Return the question with its gold passages named by the retriever's ids, or without them if unknown.
+        """Return the question with its gold passages under the retriever's ids, or without them if these are unknown.
 
         Args:
             question: Question with gold passages named by the data set's ids.
@@ -69,7 +69,7 @@ class GoldPassages:
         return replace(question, supporting=tuple(matches), supporting_alt=matches, hops=hops)
 
     def _keys(self, question: Question, gold: str) -> list[tuple[str, str]]:
-        """Return title and text of a gold passage and of its alternatives, as far as known."""
+        """Return title and text of a gold passage and of its alternatives, if known."""
         ids = (gold, *question.supporting_alt.get(gold, ()))
         return [_text_key(self.passages[key]) for key in ids if key in self.passages]
 
@@ -77,11 +77,11 @@ class GoldPassages:
 async def recognise(
     questions: Sequence[Question], passages: Mapping[str, Passage], retriever: Retriever
 ) -> GoldPassages:
-    """Search for some gold passages, and return how the retriever's passages are matched with them.
+    """Search for some gold passages, and return which feature matches the retriever's passages with them.
 
     Args:
         questions: Questions with gold passages named by id.
-        passages: Gold passages by id, as far as known.
+        passages: Gold passages by id, if known.
         retriever: Retriever, which is searched at most eight times.
 
     Raises:
@@ -114,7 +114,7 @@ def _known_by(results: Iterable[Passage], ids: set[str], passages: Mapping[str, 
 
 
 def _probes(questions: Sequence[Question], passages: Mapping[str, Passage]) -> list[str]:
-    """Return queries for gold passages of questions spread over the set."""
+    """Return queries for gold passages of questions from all parts of the set."""
     named = [question for question in questions if question.supporting]
     step = max(1, len(named) // _PROBES)
     queries = []

@@ -1,8 +1,8 @@
 """Bootstrap intervals of means, and a randomisation test of paired differences, with the standard library only.
 
-Intervals are 95 % percentile intervals over the questions with a fixed seed: equal scores have equal intervals. The
-percentiles of scores 0 and 1 are exact, since the resampled mean is binomial. The test is exact for scores 0 and 1,
-where it is the sign test, and if few questions differ.
+Intervals are 95 % percentile intervals over the questions, with a fixed seed, so equal scores have equal intervals. The
+percentiles of scores 0 and 1 are exact, since the resampled mean is binomial. The test is exact if few questions
+differ, and for scores 0 and 1, for which it is the sign test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Estimate:
 class MeanDifference:
     """Mean of a minus mean of b over `n` shared questions, with its interval.
 
-    `p` is two-sided: the probability of a difference this large if each question's two scores were swapped by chance.
+    `p` is two-sided: the probability of a difference this large if each question's two scores were randomly swapped.
     """
 
     mean: float
@@ -89,13 +89,13 @@ def _swap_probability(deltas: Sequence[float]) -> float:
 
 
 def _sign_test(wins: int, count: int) -> float:
-    """Return the two-sided p of `wins` among `count` fair coins."""
+    """Return the two-sided p of `wins` heads in `count` fair coin tosses."""
     tail = sum(math.comb(count, k) for k in range(max(wins, count - wins), count + 1))
     return min(1.0, 2 * tail / float(2**count))
 
 
 def _resampled(values: Sequence[float]) -> list[float]:
-    """Return the means of resamples, in rising order."""
+    """Return the means of resamples, in ascending order."""
     if min(values) == max(values):
         return [fmean(values)] * RESAMPLES
     draw = random.Random(SEED)  # noqa: S311 - statistics, not a secret
@@ -104,7 +104,7 @@ def _resampled(values: Sequence[float]) -> list[float]:
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the interpolation between the two nearest ranks."""
+    """Return a percentile, interpolated between the two nearest ranks."""
     position = share * (len(ordered) - 1)
     below = math.floor(position)
     above = min(below + 1, len(ordered) - 1)
@@ -112,7 +112,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def _binomial(hits: float, count: int) -> tuple[float, float]:
-    """Return the bounds of Binomial(count, hits / count) / count: the smallest values that reach each share."""
+    """Return the interval of Binomial(count, hits / count) / count: the values that reach each tail probability."""
     share = hits / count
     if share in (0.0, 1.0):
         return share, share

@@ -1,7 +1,7 @@
 """Scores of an answer against its gold spellings, and of retrieved passages against gold passages.
 
-Normalisation and exact match follow SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers
-share. The F1 of their scripts differ in the rules of `Script`. HoVer is scored by its label: see `as_label`.
+Normalisation and exact match follow SQuAD's official script, which HotpotQA, 2Wiki, MuSiQue and the papers share. The
+scripts compute F1 differently, by the rules in `Script`. HoVer is scored by its label: see `as_label`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _LABEL_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Rules in which the official scripts differ.
+    """Rules that differ between the official scripts.
 
     Attributes:
-        strict_words: Texts that score an F1 only if they are equal.
+        strict_words: Normalised texts that have a nonzero F1 only if they are equal.
         empty_agrees: Whether two texts without tokens have F1 1 rather than 0.
         blank_golds: Whether gold spellings that normalise to nothing are kept; SQuAD 2.0 drops them.
     """
@@ -46,7 +46,7 @@ MUSIQUE = Script()
 
 
 def script_of(set_name: str) -> Script:
-    """Return the official script of a set by its name; MuSiQue's, the most general, for sets without a script."""
+    """Return the official script of a set; MuSiQue's, which is the most general, for sets without a script."""
     marks = (("hotpot", HOTPOT), ("2wiki", HOTPOT), ("squad", SQUAD2))
     return next((script for mark, script in marks if mark in set_name.lower()), MUSIQUE)
 
@@ -68,7 +68,7 @@ def score_text(text: str, golds: Sequence[str], script: Script = MUSIQUE) -> tup
 
 
 def is_claim(golds: Sequence[str]) -> bool:
-    """Return True for the gold spellings of a claim (HoVer), which is supported or not."""
+    """Return True for the gold spellings of a claim (HoVer), which is either supported or not."""
     return bool(golds) and set(golds) <= set(LABELS)
 
 
@@ -140,7 +140,7 @@ def contains_gold(prediction: str, golds: Iterable[str]) -> float:
 def support_recall(
     ids: Collection[str], supporting: Sequence[str], alternatives: Mapping[str, Sequence[str]] | None = None
 ) -> float:
-    """Return the share of gold passages that were retrieved, from 0 to 1; 0 without gold passages.
+    """Return the share of gold passages that were retrieved, from 0 to 1; 0 if there are no gold passages.
 
     Args:
         ids: Ids of retrieved passages.

@@ -1,15 +1,12 @@
-"""Wrong answers by OPERA's table 11: three sources of errors, with their kinds.
+"""Wrong answers by OPERA's table 11: three sources of errors, each with several kinds.
 
     planning    incorrect decomposition    too few searches for the hops, or no program that runs
-                missing dependencies       no search waits for an answer, though a missing page is not named in the
-                question
-    retrieval   despite rewrite            gold passages were searched for, also with a rewritten query, and not
-    found
+                missing dependencies       no search waits for an answer, though the question omits a missing page
+    retrieval   despite rewrite            gold passages were searched for, also with a rewritten query, and not found
                 without rewrite            the same, without a rewritten query
     reasoning   incorrect YES decision     an answer was given from passages without the evidence
                 misextraction              the evidence was present, and another answer was read from it
-                incorrect NO decision      the evidence was present, and no answer was given (not in the paper's
-                table)
+                incorrect NO decision      the evidence was present, and no answer was given (not in the paper)
 
 The paper gives figures without rules; the rules are ours. All but the first line need gold passages.
 """
@@ -41,7 +38,7 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
         question: Question with gold answers and passages.
         trace: Trace of the answer.
         hops: Gold passages, and whether they were found.
-        titles: Titles of gold passages by id, as far as known.
+        titles: Titles of gold passages by id, if known.
     """
     match kind:
         case "under_decomposition" | "retrieval_missing" if _lacks_dependencies(question, trace, hops, titles):
@@ -58,7 +55,7 @@ def opera_error(kind: str, question: Question, trace: Trace, hops: Sequence[Hop]
 
 
 def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
-    """Return True if no search of several depends on an answer, and the question does not name a missing page."""
+    """Return True if none of several searches depends on an answer, and the question does not name a missing page."""
     searches = [step for step in _last_round(trace) if is_retrieval(step, trace)]
     answered = {step.id for step in trace.steps if step.answer is not None}
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
@@ -73,7 +70,7 @@ def _rewritten(trace: Trace) -> bool:
 
 
 def _misread(question: Question, trace: Trace) -> str:
-    """Return the error of the first step that answered without evidence, or of one that did not answer."""
+    """Return the error of the first step that answered without evidence or did not answer despite evidence."""
     read = [(step, step.answer) for step in _last_round(trace) if step.answer is not None and step.mode == "evidence"]
     if any(answer.known and not _has_evidence(step, question, trace) for step, answer in read):
         return YES

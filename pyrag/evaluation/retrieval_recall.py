@@ -1,7 +1,7 @@
-"""Gold passages that a trace retrieved: per hop, the retrieval, the step and the rank.
+"""Gold passages that a trace retrieved, with retrieval, step and rank for each hop.
 
-A gold passage counts as found if one of its alternatives was found; HoVer's are known by title only. Ranks count
-from 1 and are the best over all retrievals of the trace.
+A gold passage counts as found if one of its alternatives was found; HoVer's gold passages are known only by title.
+Ranks count from 1 and are the best over all retrievals of the trace.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class Hop:
     Attributes:
         step: Id of the step that first found it.
         retrieval: Number, from 1, of the retrieval that first found it.
-        recovered: Whether the recovery ladder found it first, rather than a retrieve of the program.
-        passages: Ids of retrieved passages that count as it, if they differ from `gold`.
+        recovered: Whether the recovery ladder found it first, rather than one of the program's `retrieve` calls.
+        passages: Ids of retrieved passages that count as the gold passage, if they differ from `gold`.
     """
 
     gold: str
@@ -74,11 +74,11 @@ def _rank(passages: tuple[str, ...], accepted: set[str]) -> int:
 
 
 def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str]]]:
-    """Yield every gold passage with the ids that count as it.
+    """Yield each gold passage with all ids that count as it.
 
     Args:
         question: Question with its gold passages.
-        trace: Trace with the titles of passages, by which HoVer's are known.
+        trace: Trace with the titles of passages, which identify HoVer's gold passages.
     """
     for gold in question.supporting:
         yield gold, {gold, *question.supporting_alt.get(gold, ())}
@@ -88,7 +88,7 @@ def accepted_of(question: Question, trace: Trace) -> Iterator[tuple[str, set[str
 
 
 def retrievals(trace: Trace) -> Iterator[Retrieval]:
-    """Yield retrievals in the order of the steps; a recovery's retrievals belong to its step."""
+    """Yield retrievals in the order of the steps. A recovery's retrievals belong to the recovered step."""
     number = 0
     for step in trace.steps:
         if is_retrieval(step, trace):
@@ -99,11 +99,11 @@ def retrievals(trace: Trace) -> Iterator[Retrieval]:
 
 
 def is_retrieval(step: Step, trace: Trace) -> bool:
-    """Return True for steps that search: `retrieve`, also without a result, or another method's primitive.
+    """Return True for steps that search: `retrieve`, even without a result, or another method's primitive.
 
     Args:
         step: Step of the trace.
-        trace: Trace, whose method knows which of its primitives only read.
+        trace: Trace. Its method knows which of its primitives do not search.
     """
     if step.primitive in ("retrieve", "answer"):
         return step.primitive == "retrieve"
@@ -115,8 +115,8 @@ def is_retrieval(step: Step, trace: Trace) -> bool:
 def ndcg_at(hops: tuple[Hop, ...], k: int) -> float | None:
     """Return the mean nDCG@k of the searches for each gold passage; None without gold passages.
 
-    A search for one passage has nDCG 1 / log2(rank + 1) if it finds it among the first k, else 0. The best search of
-    the trace counts (OPERA, table 9).
+    The nDCG of a search for one passage is 1 / log2(rank + 1) if the passage is among the first k, else 0. The trace's
+    best search counts (OPERA, table 9).
 
     Args:
         hops: The gold passages.
@@ -128,7 +128,7 @@ def ndcg_at(hops: tuple[Hop, ...], k: int) -> float | None:
 
 
 def recall_at(hops: tuple[Hop, ...], k: int | None = None) -> float | None:
-    """Return the share of gold passages among the first k of some retrieval; None without gold passages.
+    """Return the share of gold passages among the first k passages of any retrieval; None without gold passages.
 
     Args:
         hops: The gold passages.

@@ -1,4 +1,4 @@
-"""Scores of a question from its trace, as the row that a run keeps. Traces are scored nowhere else."""
+"""Scores of a question from its trace, as the row that a run stores. All traces are scored here."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ TRANSIENT = frozenset({"service", "sandbox", "deadline", "crash"})
 
 @dataclass(frozen=True, slots=True)
 class ResultRow:
-    """Answered question of a run. Seconds are wall time; `critical_path` covers the steps only.
+    """Answered question of a run. Seconds are wall time; `critical_path` only covers the steps.
 
     Attributes:
-        chance_em: Expected exact match of guessing between the two options that the question names.
-        unknowns: Number of retried steps, whose first attempt was unknown.
+        chance_em: Expected exact match of a guess between the two options in the question.
+        unknowns: Number of retried steps, whose first answer was unknown.
         recovered: Number of retried steps that ended in an answer.
         fallbacks: Number of plans replaced by a fallback, since no reply was usable.
-        trace: Position of the trace in the set's and method's trace file: first byte, length.
+        trace: Position of the trace in the trace file of set and method: first byte and length.
     """
 
     set: str
@@ -68,7 +68,7 @@ class ResultRow:
 
     @property
     def is_transient(self) -> bool:
-        """True if the question failed for a reason outside the method, so that it is asked again."""
+        """True if the question failed for a reason outside the method, so that it will be asked again."""
         return self.error is not None and self.error.kind in TRANSIENT
 
 
@@ -124,14 +124,14 @@ def score(
 
 
 def asked(question: Question) -> str:
-    """Return the text for a method: the question, or whether a claim is true."""
+    """Return the text that a method is asked: the question, or whether a claim is true."""
     if is_claim(question.answers):
         return f"Is this true? {question.question.strip()}"  # a claim may be several sentences
     return question.question
 
 
 def is_binary(question: Question) -> bool:
-    """Return True for questions with two options: yes/no, a label, or an answer named beside another option."""
+    """Return True for questions with two options: yes/no, a label, or an answer that is named with an alternative."""
     if not question.answers:
         return False
     gold = question.answers[0]
@@ -141,7 +141,7 @@ def is_binary(question: Question) -> bool:
 
 
 def critical_path(steps: tuple[Step, ...]) -> float:
-    """Return the seconds of the longest chain of dependent steps; rounds follow one another.
+    """Return the seconds of the longest chain of dependent steps; rounds run one after another.
 
     Planning and the sandbox are not included.
     """

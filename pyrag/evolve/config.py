@@ -11,7 +11,7 @@ from pyrag.methods.hera.coach.protocol import AXES, Axis
 class EvolveConfig:
     """Settings of learning. The paper does not state G, the success threshold, the buffer size or the limit C.
 
-    The temperature of group sampling (0.9, §4) belongs to the orchestrator, for all samples but the first.
+    The orchestrator has the temperature of group sampling (0.9, §4), which applies to all samples but the first.
     """
 
     group: int = 4  # G, topologies per question (algorithm 2)
@@ -28,10 +28,10 @@ class EvolveConfig:
 
     @property
     def teaches(self) -> bool:
-        """True if prompts may change."""
+        """True if prompts may be changed."""
         return self.prompt_evolution and not self.topologies
 
     @property
     def mutates(self) -> bool:
-        """True if topologies are mutated."""
+        """True if topologies may be mutated."""
         return self.mutation and not self.topologies

@@ -47,8 +47,8 @@ async def reflect(coach: Coach, profile: Characterisation, group: Sequence[Traje
 async def consolidate(coach: Coach, draft: EntryDraft, profile: Characterisation, insights: Sequence[str]) -> list[str]:
     """Add insights to the library (algorithm 3, lines 3 to 15). Return the operations, one line each.
 
-    PRUNE deletes contradicted entries of low utility. If it deletes all of them, the insight is added, which the paper
-    leaves open.
+    PRUNE deletes contradicted entries of low utility. If it deletes all of them, the insight is added; the paper does
+    not specify this.
 
     Args:
         coach: Coach that chooses the operation for an insight.

@@ -1,8 +1,8 @@
-"""Learning from one training question after another: HERA's top level (algorithm 1).
+"""Learning from training questions, one after another: HERA's top level (algorithm 1).
 
 A step samples a group of topologies, mutates them if all fail, teaches the agents at fault, and validates what was
-learned. Its changes are committed at the end, in one transaction of the library that includes the step's record. A
-process that is killed earlier leaves the state of the previous step.
+learned. Its changes are committed at the end, together with the step's record, in one transaction of the library. If
+the process is killed before, the state of the previous step remains.
 
 The paper executes a topology and then a group of others; here, that topology is the first of the group.
 """
@@ -29,7 +29,7 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 @dataclass(slots=True)
 class _Step:
-    """A step in progress: its state, and the content of its record."""
+    """Step in progress: its state, and the content of its record."""
 
     question: Question
     profile: Characterisation
@@ -52,9 +52,9 @@ class _Step:
 
 
 class Learner:
-    """A run in progress. `records` holds the records of the committed steps, starting with step 0.
+    """Run in progress. `records` holds the records of the committed steps, starting with step 0.
 
-    Methods raise the errors of `Players`. The last committed step then determines the state.
+    Methods raise the errors of `Players`. After an error, the state is the one after the last committed step.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Learner:
         return await self._commit(step, coach)
 
     async def _sample(self, step: _Step) -> None:
-        """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples, not cached ones."""
+        """Sample the group (algorithm 2, lines 3 to 9). A repeated question gets new samples instead of cached ones."""
         lessons = self._library.retrieve(step.profile) if self._config.library else []
         drawn = self._times[step.question.id] * (self._config.group - 1)
         samples = (0, *range(drawn + 1, drawn + self._config.group))
@@ -113,7 +113,7 @@ class Learner:
             step.saw("sample", trajectory)
 
     async def _improve(self, step: _Step, coach: Coach) -> None:
-        """Blame and teach agents (algorithm 1, lines 10 to 13); if all trajectories failed, mutate (algorithm 6)."""
+        """Teach the agents at fault (algorithm 1, lines 10 to 13). If all trajectories failed, mutate (algorithm 6)."""
         failed, taught = step.group[0], step.players
         await self._blame(step, coach, failed)
         if self._config.mutates and all(trajectory.f1 == 0 for trajectory in step.group):

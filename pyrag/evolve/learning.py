@@ -1,4 +1,4 @@
-"""Run of learning in a folder.
+"""Learning run in a folder.
 
     config.json          questions and settings (compared when the run continues), and the sessions
     experience.db        the experience library, whose records are the steps
@@ -7,8 +7,8 @@
     replies.sqlite       paid replies, which answer repeated requests
     summary.json, report.html
 
-A run that was killed or stopped by its budget continues with the unfinished step, whose paid replies are in
-`replies.sqlite`. With a deterministic engine, it ends with the same result as an uninterrupted run.
+A run that was killed or stopped by its budget continues with the unfinished step, whose replies were already paid for
+and are in `replies.sqlite`. With a deterministic engine, it ends with the same result as an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def evolve(
         settings: Engines, and limits of each question.
         config: Settings of the algorithm.
         limits: Maximum calls and tokens of the whole run.
-        seen: Called with the record of each step.
+        seen: Function that is called with the record of each step.
 
     Raises:
         UsageError: The folder contains something else, or is in use.
@@ -119,7 +119,7 @@ def evolve(
 
 
 def _check_model(settings: Settings, config: EvolveConfig) -> None:
-    """Raise `ConfigError` if the engine has no language model and more than topologies is to be learned."""
+    """Raise `ConfigError` if the engine has no language model and the settings ask to learn more than topologies."""
     if not can_write(settings.llm) and not config.topologies:
         raise ConfigError(
             "pyrag evolve needs a language model: pass --llm openai:MODEL@http://host:port/v1; the embedded engine can "
@@ -129,7 +129,7 @@ def _check_model(settings: Settings, config: EvolveConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """A process that works on a run."""
+    """Process that works on a run."""
 
     folder: Path
     questions: Split
@@ -182,13 +182,13 @@ class _Session:
 
 
 def _restore(versions: PromptVersions, records: Sequence[StepRecord]) -> None:
-    """Undo the effects of an uncommitted step, and select the prompts of the last committed one."""
+    """Undo the effects of an uncommitted step, and select the prompts of the last committed step."""
     versions.forget_after(max((record.last_version for record in records), default=0))
     versions.select(records[-1].version if records else 0)
 
 
 def _meter(folder: Path, limits: LearningLimits, records: Sequence[StepRecord]) -> Meter:
-    """Return a meter that starts with the calls and tokens paid so far, from the cache or from the records."""
+    """Return a meter that starts with the calls and tokens paid for so far, according to the cache or the records."""
     meter = Meter(limits.calls, limits.tokens)
     store = ReplyStore(folder / REPLIES)
     last = records[-1] if records else None
@@ -207,7 +207,7 @@ def _identity(settings: Settings, config: EvolveConfig) -> dict[str, Any]:
 
 
 def _state(record: StepRecord) -> StepRecord:
-    """Return the record of a step's state, without its actions."""
+    """Return a record with a step's state but without its actions."""
     return StepRecord(record.step, record.score, record.version, calls=record.calls, tokens=record.tokens)
 
 
@@ -220,7 +220,7 @@ def _write_report(folder: Path, versions: PromptVersions, library: Library) -> N
 
 
 def revert(folder: Path, version: int) -> None:
-    """Make an earlier version of the prompts the current one, for answering and for further learning.
+    """Make an earlier version of the prompts current, for answering and for further learning.
 
     Args:
         folder: Folder of the run.
@@ -231,7 +231,7 @@ def revert(folder: Path, version: int) -> None:
         DataError: The library is damaged.
     """
     if not (folder / LIBRARY).is_file():
-        raise UsageError(f"{folder} is no run of pyrag evolve: name the folder given with --out")
+        raise UsageError(f"{folder} is not a run of pyrag evolve: name the folder given with --out")
     versions = PromptVersions(folder)
     with locked(folder), Library.open(folder / LIBRARY, write=True) as library:
         versions.prompts(version)

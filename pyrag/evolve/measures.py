@@ -1,7 +1,7 @@
 """Measures of agent graphs and of learning (HERA, §5.4 and figure 6).
 
-The graph G_τ = (V, E) of a trajectory has agents as nodes and hand-overs as edges. Entropy and self-loops count
-repeated hand-overs; cycles and diameter use the simple directed graph.
+The graph G_τ = (V, E) of a trajectory has agents as nodes and hand-overs as edges. Repeated hand-overs count for
+entropy and self-loops; cycles and diameter use the simple directed graph.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def transition_entropy(edges: Iterable[Edge]) -> float:
 
 
 def entropies(trajectories: Sequence[Sequence[Edge]], window: int = WINDOW) -> list[float]:
-    """Return the entropy at each trajectory, computed over it and the trajectories before it.
+    """Return the entropy at each trajectory, computed over this trajectory and the preceding ones.
 
     Args:
         trajectories: Hand-overs of each trajectory.
-        window: Maximum number of trajectories for an entropy.
+        window: Maximum number of trajectories that an entropy is computed over.
     """
     return [
         transition_entropy(edge for edges in trajectories[max(0, end - window) : end] for edge in edges)
@@ -80,7 +80,7 @@ def count_cycles(edges: Iterable[Edge]) -> int:
     order = {agent: place for place, agent in enumerate(sorted(after))}
 
     def closed(start: Agent, at: Agent, seen: frozenset[Agent]) -> int:
-        """Count the paths from `at` to `start`, which is the first agent of its cycle in alphabetical order."""
+        """Count the paths from `at` to `start`, the alphabetically first agent of its cycle."""
         count = 0
         for successor in after[at]:
             if successor == start:
@@ -116,7 +116,7 @@ def _successors(edges: Iterable[Edge]) -> dict[Agent, set[Agent]]:
 
 
 def phases(count: int) -> list[range]:
-    """Return the paper's four phases of learning, as ranges of trajectories of about equal length."""
+    """Return the paper's four phases of learning, as ranges of trajectories of roughly equal length."""
     bounds = [round(count * part / len(PHASES)) for part in range(len(PHASES) + 1)]
     return [range(low, high) for low, high in itertools.pairwise(bounds)]
 
@@ -127,7 +127,7 @@ def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds:
     Args:
         x: Positions, ascending.
         y: Values.
-        share: Share of the points that a local line is fitted to.
+        share: Share of the points used to fit a local line.
         rounds: Number of refits with bisquare weights of the residuals.
     """
     near = min(len(x), max(2, int(share * len(x) + 1e-7)))
@@ -143,7 +143,7 @@ def lowess(x: Sequence[float], y: Sequence[float], share: float = 2 / 3, rounds:
 
 
 def _local_line(place: float, x: Sequence[float], y: Sequence[float], trust: Sequence[float], near: int) -> float:
-    """Return the value at a place of the line through the nearest points, weighted by distance and trust."""
+    """Return the value, at a place, of the line through the nearest points, weighted by distance and trust."""
     distances = [abs(other - place) for other in x]
     width = sorted(distances)[near - 1]
     nearness = [

@@ -1,6 +1,6 @@
 """Topology mutation: other structures for a question that every topology failed (HERA, §3.5 and algorithm 6).
 
-The orchestrator makes both operations as revisions of its topology, because it knows substitutes for an agent. Its
+The orchestrator performs both operations as revisions of its topology, because it knows substitutes for an agent. Its
 reply is checked like any other topology.
 """
 
@@ -18,17 +18,18 @@ OPERATIONS = ("replace", "augment")  # options A and B
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """A mutated topology and a name for the change."""
+    """Mutated topology, with a name for the change."""
 
     label: str  # such as "replace retriever"
     topology: Topology
 
 
 async def mutations(players: Players, group: Sequence[Trajectory], agents: Sequence[Agent]) -> list[Mutation]:
-    """Return the candidates C_Γ: per agent at fault, a topology without it, and one with another agent after it.
+    """Return the candidates C_Γ: for each agent at fault, a topology without it, and one with another agent after it.
 
-    They are revisions of the group's first topology. Topologies that were already tried are left out, and so are
-    revisions that the orchestrator cannot make. No experience is shown, so that no entry is credited with the result.
+    They are revisions of the group's first topology. Topologies that were already tried are skipped, as are revisions
+    that the orchestrator cannot make. The orchestrator sees no experience, so that no entry is credited with the
+    result.
 
     Args:
         players: The agents.

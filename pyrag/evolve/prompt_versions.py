@@ -5,7 +5,7 @@
     RUN/prompts                  a link to the current version
 
 Versions differ only in the learned texts `methods/hera.AGENT.rules.txt` and `hera.AGENT.principles.txt`. A version is
-made in a folder with a temporary name and then renamed, so that it is either complete or absent.
+made in a folder with a temporary name and then renamed, so it is either complete or absent.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSIONS, CURRENT = "prompts-versions", "prompts"
 
 
 class PromptVersions:
-    """Versions of the prompts in a run's folder. Methods raise `OSError` if it cannot be written."""
+    """Versions of the prompts in a run's folder. Methods raise `OSError` if the folder cannot be written."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -48,11 +48,13 @@ class PromptVersions:
         return sorted(int(path.name) for path in folder.iterdir() if path.name.isdigit()) if folder.is_dir() else []
 
     def current(self) -> int:
-        """Return the number of the current version. Raises `UsageError` if the folder is not a run."""
+        """Return the number of the current version. Raises `UsageError` if the folder is not a run's folder."""
         try:
             return int((self._run / CURRENT).readlink().name)
         except (OSError, ValueError) as error:
-            raise UsageError(f"{self._run} is no run of pyrag evolve: it has no link {CURRENT} to a version") from error
+            raise UsageError(
+                f"{self._run} is not a run of pyrag evolve: it has no link {CURRENT} to a version"
+            ) from error
 
     def prompts(self, version: int) -> Prompts:
         return load_prompts(self._known(version))
@@ -65,13 +67,13 @@ class PromptVersions:
             agent: The agent.
 
         Raises:
-            UsageError: There is no such version.
+            UsageError: The version does not exist.
         """
         rules, principles = (_lines(self._known(version), agent, kind) for kind in ("rules", "principles"))
         return Guidance(rules, principles)
 
     def add(self, base: int, agent: Agent, guidance: Guidance) -> int:
-        """Make a version with other guidance for one agent, and return its number.
+        """Make a version with different guidance for one agent, and return its number.
 
         Args:
             base: Version to start from.
@@ -79,7 +81,7 @@ class PromptVersions:
             guidance: New guidance of the agent.
 
         Raises:
-            UsageError: There is no version `base`.
+            UsageError: The version `base` does not exist.
         """
         number = self.numbers()[-1] + 1
         lines = {"rules": guidance.rules, "principles": guidance.principles}
@@ -87,7 +89,7 @@ class PromptVersions:
         return number
 
     def select(self, version: int) -> None:
-        """Make a version the current one, in one step. Raises `UsageError` if a folder is in the link's place."""
+        """Make a version current, in one step. Raises `UsageError` if a folder is in the link's place."""
         self._known(version)
         link = self._run / f".{CURRENT}.{os.getpid()}"
         link.unlink(missing_ok=True)
@@ -99,7 +101,7 @@ class PromptVersions:
             raise UsageError(f"{self._run / CURRENT} is a folder, not the link to a version: remove it") from error
 
     def forget_after(self, version: int) -> None:
-        """Delete the versions above a number, which an unfinished step has made."""
+        """Delete the versions above a number, which an unfinished step made."""
         for number in self.numbers():
             if number > version:
                 shutil.rmtree(self.path(number))
@@ -108,11 +110,11 @@ class PromptVersions:
         """Return a unified diff of all templates between two versions.
 
         Args:
-            old: Version before.
-            new: Version after.
+            old: Number of the old version.
+            new: Number of the new version.
 
         Raises:
-            UsageError: There is no such version.
+            UsageError: A version does not exist.
         """
         before, after = self._known(old), self._known(new)
         names = sorted({path.relative_to(root) for root in (before, after) for path in _templates(root)})
@@ -141,12 +143,12 @@ class PromptVersions:
 
 
 def learners() -> tuple[Agent, ...]:
-    """Return the agents that have a prompt in which they can learn: all but the retriever."""
+    """Return the agents whose prompts can learn: all but the retriever."""
     return tuple(agent for agent in AGENTS if agent != "retriever")
 
 
 def _templates(folder: Path) -> Iterator[Path]:
-    """Yield the files of a prompts folder; a user's folder may contain other files, even the run itself."""
+    """Yield the files of a prompts folder. A user's folder may contain other files, even the run itself."""
     yield from folder.glob("*.txt")
     yield from folder.glob("methods/*.txt")
 
@@ -163,5 +165,5 @@ def _diff(before: Path, after: Path, name: Path) -> str:
 
 
 def _shown(path: Path) -> list[str]:
-    """Return the lines of a file in any encoding; empty if it is missing."""
+    """Return the lines of a file in any encoding; empty if the file is missing."""
     return lines_of(path.read_text(encoding="utf-8", errors="replace"), keepends=True) if path.is_file() else []

@@ -14,7 +14,7 @@ from pyrag.evaluation.metrics import normalise
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Questions of a run. `identity` identifies them when runs are compared."""
+    """Questions of a run. `identity` identifies them, for comparing runs."""
 
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
@@ -71,5 +71,5 @@ def _check_overlap(train: Sequence[Question], held_out: Sequence[Question], path
 
 
 def _keys(questions: Sequence[Question]) -> set[str]:
-    """Return ids and normalised texts; questions that share one of them are the same."""
+    """Return ids and normalised texts. Questions that share either one are the same."""
     return {question.id for question in questions} | {normalise(question.question) for question in questions}

@@ -1,4 +1,4 @@
-"""Report of a run, `report.html`: what it learned, its validation, and the development of agent graphs and costs.
+"""Report of a run, `report.html`: its lessons, its validation, and the development of agent graphs and costs.
 
 It contains the paper's figures 3, 5 and 6 for this run.
 """
@@ -64,7 +64,7 @@ def _graphs(records: Sequence[StepRecord]) -> str:
 
 
 def _smoothed(title: str, values: Sequence[float], y_name: str) -> str:
-    """Plot a dot for each trajectory and their LOWESS curve."""
+    """Plot a dot for each trajectory, and their LOWESS curve."""
     places = [float(place) for place in range(1, len(values) + 1)]
     curve = list(zip(places, lowess(places, values), strict=True))
     return svg.curves(

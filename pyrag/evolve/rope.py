@@ -24,7 +24,7 @@ _SAME = 0.9  # similarity from which two lines count as the same
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A variant ρ^var of a prompt, and its trajectory."""
+    """Variant ρ^var of a prompt, and its trajectory."""
 
     axis: Axis
     rules: tuple[str, ...]
@@ -33,7 +33,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class TeachingResult:
-    """Result of RoPE: all variants, and new guidance if one of them did better."""
+    """Result of RoPE: all variants, and new guidance if a variant did better."""
 
     variants: tuple[Variant, ...] = ()
     guidance: Guidance | None = None
@@ -54,7 +54,7 @@ async def teach(
 ) -> TeachingResult:
     """Apply algorithm 5 to an agent and a trajectory in which it failed.
 
-    Rules are only distilled if a variant scored better than the trajectory; otherwise there is nothing to compare.
+    Rules are only distilled if a variant scored better than the trajectory; otherwise, there is nothing to compare.
 
     Args:
         players: The agents.
@@ -91,7 +91,7 @@ async def _variants(
 
 
 def _taught(subject: Subject, guidance: Guidance) -> Prompts:
-    """Return the prompts with other guidance for the subject."""
+    """Return the prompts with different guidance for the subject."""
     return subject.prompts.taught(f"hera.{subject.agent}", guidance.rules, guidance.principles)
 
 
@@ -101,7 +101,7 @@ def _result(variant: Variant) -> str:
 
 
 async def project(coach: Coach, subject: Subject, learned: Guidance, limit: int) -> Guidance:
-    """Return ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2), without duplicates, and shortened by the coach or cut to the limit.
+    """Return ρ^{t+1} = Π_C(ρ^t ⊕ Δρ) (§3.4.2), without duplicates, shortened by the coach or cut to the limit.
 
     New lines come first, because they address a failure that the known lines did not prevent.
 
@@ -135,7 +135,7 @@ def _distinct(guidance: Guidance) -> Guidance:
 
 
 def cut(guidance: Guidance, limit: int) -> Guidance:
-    """Remove the last lines, from the longer list first, until the limit is met.
+    """Remove last lines, from the longer list first, until the limit is met.
 
     Args:
         guidance: Guidance, most important lines first.

@@ -17,7 +17,7 @@ Kind = Literal["sample", "mutation", "variant"]
 
 @dataclass(frozen=True, slots=True)
 class TriedTopology:
-    """A trajectory: its topology, score, and tokens of all agents. `label` names a variant's axis or a mutation."""
+    """Trajectory, with its topology, score and tokens of all agents. `label` names a variant's axis or a mutation."""
 
     kind: Kind
     topology: Topology
@@ -29,7 +29,7 @@ class TriedTopology:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedUpdate:
-    """A change, and the mean F1 on the validation questions without and with it.
+    """Change, with the mean F1 on the validation questions without and with it.
 
     `agent` is the agent whose prompt changed, or None for insights. `lines` are the added lines or the operations.
     """
@@ -47,13 +47,13 @@ class ValidatedUpdate:
 
     @property
     def score(self) -> float:
-        """The validation score after the decision."""
+        """The validation score after accepting or rejecting the update."""
         return max(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True)
 class AgentFailure:
-    """An entry of an agent's buffer B_i."""
+    """Entry of an agent's buffer B_i."""
 
     agent: Agent
     trajectory: str
@@ -61,7 +61,7 @@ class AgentFailure:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """Record of a step. Step 0 is the state before learning; a record without `question` is a revert.
+    """Record of a step. Step 0 is the state before learning. A record without `question` stands for a revert.
 
     `score` is the last measured mean F1 on the validation questions, `version` is the version of the prompts after the
     step, and `calls` and `tokens` are the cost of the run so far.
@@ -84,12 +84,12 @@ class StepRecord:
 
     @property
     def samples(self) -> tuple[TriedTopology, ...]:
-        """Sampled trajectories; the first is the orchestrator's best topology."""
+        """Sampled trajectories. The first one is the orchestrator's best topology."""
         return tuple(trajectory for trajectory in self.tried if trajectory.kind == "sample")
 
     @property
     def last_version(self) -> int:
-        """Highest version of the prompts that the step made, accepted or not."""
+        """Highest version of the prompts that the step made, whether accepted or not."""
         return max([self.version, *(update.version for update in self.updates)])
 
 
@@ -106,4 +106,4 @@ def read(records: Iterable[str]) -> list[StepRecord]:
     try:
         return [msgspec.json.decode(text, type=StepRecord) for text in records]
     except msgspec.DecodeError as error:
-        raise DataError(f"a record of the experience library is no step of pyrag evolve ({error})") from error
+        raise DataError(f"a record of the experience library is not a step of pyrag evolve ({error})") from error

@@ -30,7 +30,7 @@ _OWN = frozenset({"program", "bad_output", "budget", "deadline", ContextLengthEr
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """A trajectory τ with its rewards: F1 of the answer, and tokens of all agents, including cached replies."""
+    """Trajectory τ with its rewards: the answer's F1, and the tokens of all agents, including cached replies."""
 
     question: Question
     topology: Topology
@@ -41,7 +41,7 @@ class Trajectory:
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The agents with the prompts of `engines`. `version` is the number of the prompts, or None for a variant.
+    """The agents with the prompts of `engines`. `version` is the prompts' number, or None for a variant.
 
     Methods raise `BudgetExceededError` if the meter refuses a call, and `ServiceError` if a model, retriever or the
     sandbox cannot be used.
@@ -58,7 +58,7 @@ class Players:
 
         Args:
             prompts: The new prompts.
-            version: Number of the prompts; None for a variant.
+            version: Number of the prompts' version; None for a variant.
         """
         return replace(self, engines=self.engines.prompted(prompts), prompts=prompts, version=version)
 
@@ -97,12 +97,12 @@ class Players:
             wish: Description of the change.
 
         Raises:
-            BadOutputError: The orchestrator has no other topology.
+            BadOutputError: The orchestrator returned no other topology.
         """
         return (await self.orchestrator.revise(asked(question), topology, wish)).topology
 
     async def run(self, question: Question, topology: Topology) -> Trajectory:
-        """Execute a topology (algorithm 2, lines 5 to 7). If the topology or the prompts cause a failure, it scores 0.
+        """Execute a topology (algorithm 2, lines 5 to 7). If the topology or the prompts make it fail, its score is 0.
 
         Args:
             question: The question.

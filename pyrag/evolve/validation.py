@@ -1,4 +1,4 @@
-"""Scores on the validation questions, which are never learned from. Updates that lower the score are refused."""
+"""Scores on the validation questions, which are never learned from. Updates that lower the score are rejected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Key = tuple[str, int | None, tuple[str, ...]]  # question, version of the prompt
 
 
 class UpdateValidator:
-    """Mean F1 of the orchestrator's best topologies. A question is repeated only if prompts or experience changed."""
+    """Mean F1 of the orchestrator's best topologies. Questions are repeated only if prompts or experience changed."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = tuple(questions)

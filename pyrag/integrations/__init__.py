@@ -1,1 +1,1 @@
-"""Adapters for other frameworks: a thin module for each, to be imported if that framework is installed."""
+"""Adapters for other frameworks: a small module for each, to be imported if that framework is installed."""

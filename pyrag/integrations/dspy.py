@@ -15,9 +15,9 @@ from pyrag.trace.model import Trace
 
 
 class PyRAGModule(dspy.Module):
-    """Module from `question` to `answer`, `known`, `weak`, `remark`, `context` (the cited texts) and `trace`.
+    """DSPy module from `question` to `answer`, `known`, `weak`, `remark`, `context` (the cited texts) and `trace`.
 
-    DSPy has nothing to optimise in it: prompts and models are pyrag's own.
+    DSPy cannot optimise it, because prompts and models belong to pyrag.
     """
 
     def __init__(self, rag: PyRAG) -> None:

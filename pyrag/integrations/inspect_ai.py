@@ -2,10 +2,9 @@
 
     eval(question_sets("mini-musique", settings={"topk": 8}), model="none")
 
-pyrag uses its own models, and never the evaluation's model. Questions are answered in the event loop that a `PyRAG`
-keeps in a thread of its own, because inspect_ai's loop ends with the evaluation and pyrag must not leave anything open
-in it. All questions are answered from the index or retriever of the settings; sets with corpora of their own are not
-supported.
+pyrag uses its own models, never the evaluation's model. Questions are answered in the event loop that a `PyRAG` runs in
+its own thread, because inspect_ai's loop ends with the evaluation, and pyrag must leave nothing open in it. All
+questions are answered from the index or retriever of the settings; sets with corpora of their own are not supported.
 """
 
 from __future__ import annotations
@@ -48,14 +47,14 @@ def question_sets(
     Args:
         sets: Names of sets, as a list or separated by commas; None for all sets of the folder.
         data: Folder of sets; None for the bundled sets.
-        limit: Maximum number of questions per set, which are sampled; None for all.
+        limit: Maximum number of questions sampled per set; None for all.
         seed: Seed of the sample.
         settings: Settings of pyrag.
-        rag: `PyRAG` that answers the questions, instead of a new one with the settings; the caller closes it.
+        rag: `PyRAG` to answer the questions, which the caller closes; None to open one with the settings.
 
     Raises:
         DataError: A set cannot be read.
-        UsageError: There is no set of that name.
+        UsageError: A set does not exist.
     """
     folder = Path(data) if data is not None else None
     names = sets.split(",") if isinstance(sets, str) else sets or default_sets(folder)
@@ -89,7 +88,7 @@ def pyrag_solver(settings: Mapping[str, Any] | None = None, rag: PyRAG | None = 
 
     Args:
         settings: Settings of pyrag.
-        rag: `PyRAG` that answers the questions, instead of a new one with the settings; the caller closes it.
+        rag: `PyRAG` to answer the questions, which the caller closes; None to open one with the settings.
 
     Raises:
         ConfigError: A setting is unknown or wrong.
@@ -122,7 +121,7 @@ def _answered(state: TaskState, trace: Trace) -> TaskState:
 
 @scorer(metrics={"em": [mean(), stderr()], "f1": [mean(), stderr()]})
 def answer_scorer() -> Any:
-    """Return a scorer of exact match and F1 with the official script of the sample's set, as in `pyrag bench`.
+    """Return a scorer for exact match and F1 by the official script of the sample's set, as in `pyrag bench`.
 
     An unknown answer scores 0.
     """

@@ -18,7 +18,7 @@ from pyrag.trace.model import Trace
 
 
 class PyRAGRetriever(BaseRetriever):
-    """Retriever that answers a question and returns the passages that the answer cites, in the order of their numbers.
+    """Retriever that answers a question and returns the cited passages, in the order of their numbers.
 
     Attributes:
         rag: The `PyRAG` that answers.
@@ -37,7 +37,7 @@ def answering(rag: PyRAG) -> Runnable[str, dict[str, Any]]:
     """Return a runnable from a question to `{"answer", "known", "weak", "remark", "documents"}`.
 
     Raises:
-        PyRAGError: Answering failed; raised when the runnable runs.
+        PyRAGError: Answering failed. This is raised when the runnable runs.
     """
 
     def ask(question: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Chat models behind one protocol."""
+"""Chat models with a common protocol."""

@@ -1,13 +1,13 @@
-"""Replies stored on disk, so that an equal request is paid for once.
+"""Replies stored on disk, so that equal requests are only paid for once.
 
-`CachedChat` wraps any chat model. A request is identified by the model's name (for a local model, by its absolute
-path and a fingerprint of its files), sampling and messages; its reply comes back with `Reply.cached` set.
+`CachedChat` wraps any chat model. A request is identified by the model's name (for a local model, by its absolute path
+and a fingerprint of its files), sampling and messages; its stored reply is returned with `Reply.cached` set.
 `ReplyStore` is an SQLite file that any number of processes may use at once; when it exceeds its limit, the least
 recently used replies are deleted.
 
 A reply that was cut off is neither stored nor returned. Replies sampled at a temperature are stored too, so the same
-request gets the same sample again. Equal requests in one process wait for the first of them; equal requests in
-several processes are each made. Keys and passwords in addresses are not part of a model's name.
+request gets the same sample again. Equal requests in one process wait for the first one; equal requests in different
+processes are all made. Keys and passwords in addresses are not part of a model's name.
 """
 
 from __future__ import annotations
@@ -73,21 +73,21 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 class _UnavailableError(Exception):
-    """Error for a file that is locked or a disk that is full, which must not fail a question."""
+    """Error for a locked file or a full disk, which must not make a question fail."""
 
 
 class ReplyStore:
-    """Replies by key in one file, for several threads and processes at once.
+    """Replies by key in one file, which several threads and processes can use at once.
 
-    Every method raises `DataError` if the file cannot be used. If other processes keep it locked, or the disk is
-    full, a reply is not stored, and the question goes on.
+    Every method raises `DataError` if the file cannot be used. If other processes keep it locked, or the disk is full,
+    a reply is not stored, and the question continues.
 
     Attributes:
         path: The SQLite file, created with the first reply.
     """
 
     def __init__(self, path: str | Path, limit: int = 1 << 30) -> None:
-        """Open a store lazily; `limit` is the size of all replies in bytes, and the file is a little larger."""
+        """Set up the store without opening it. `limit` bounds the size of all replies in bytes, without overhead."""
         self.path = Path(path).expanduser()
         self._limit = limit
         self._lock = threading.Lock()
@@ -96,7 +96,7 @@ class ReplyStore:
         self._unchecked = 0  # bytes written since old replies were deleted
 
     def get(self, key: bytes) -> Reply | None:
-        """Return the reply of a key, or None."""
+        """Return the reply for a key, or None."""
 
         def read(db: sqlite3.Connection) -> Reply | None:
             row = db.execute("SELECT reply, used FROM replies WHERE key = ?", (key,)).fetchone()
@@ -114,7 +114,7 @@ class ReplyStore:
 
         Args:
             key: Digest of the request (`request_key`).
-            reply: The reply. An earlier reply of the same key stays.
+            reply: The reply. An earlier reply with the same key is kept.
         """
         if reply.cut_off:
             return
@@ -135,7 +135,7 @@ class ReplyStore:
             self._tried(write, None)
 
     def check(self) -> None:
-        """Raise `DataError` now if the file cannot be used, instead of in the middle of a question."""
+        """Raise `DataError` now if the file cannot be used, rather than during a question."""
         self._tried(lambda db: db.execute("SELECT 1 FROM replies LIMIT 1").fetchone(), None)
 
     def info(self) -> CacheInfo:
@@ -158,7 +158,7 @@ class ReplyStore:
         return int(total)
 
     def clear(self) -> CacheInfo:
-        """Delete all replies, or the files if they are damaged, and return their former contents.
+        """Delete all replies, or the files if they are damaged, and return what was stored.
 
         Raises:
             DataError: The file was never a cache; a mistyped path must not delete other data.
@@ -178,7 +178,7 @@ class ReplyStore:
             return CacheInfo(str(self.path), 0, 0, size)
 
     def remove(self) -> None:
-        """Delete the files, if there are any."""
+        """Delete the files, if they exist."""
         self.close()
         for suffix in ("", "-wal", "-shm"):
             self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
@@ -263,7 +263,7 @@ def _is_transient(error: sqlite3.OperationalError) -> bool:
 
 
 class CachedChat(WrappedChat):
-    """Chat model whose replies are stored. The store works in a thread, so that a slow disk blocks no event loop.
+    """Chat model whose replies are stored. The store runs in a thread, so that a slow disk blocks no event loop.
 
     Args:
         model: Model that answers requests without a stored reply.
@@ -276,7 +276,7 @@ class CachedChat(WrappedChat):
         self._turns: PerLoop[WeakValueDictionary[bytes, asyncio.Lock]] = PerLoop(WeakValueDictionary)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Return a reply like `complete`; a stored reply, or one of a model that cannot stream, is shown in one piece.
+        """Return a reply like `complete`. It is shown in one piece if it was stored or the model cannot stream.
 
         Args:
             messages: The conversation.
@@ -313,7 +313,7 @@ class CachedChat(WrappedChat):
 
 
 def _sampling_fields(sampling: Sampling) -> dict[str, object]:
-    """Return the fields of a sampling, without an empty `extra`, which older keys do not contain."""
+    """Return the fields of a sampling, without an empty `extra`, which is not part of older keys."""
     return {key: value for key, value in asdict(sampling).items() if key != "extra" or value}
 
 

@@ -1,6 +1,6 @@
 """Errors about prompts that exceed the model's window, and token counts of texts.
 
-Servers have at most the status 400 in common, so the errors' words are matched: OpenAI and vLLM, SGLang, llama.cpp,
+Servers have at most the status 400 in common, so the wording of errors is matched: OpenAI and vLLM, SGLang, llama.cpp,
 LM Studio, Ollama, TGI, Mistral, Anthropic, Gemini, Groq, xAI, DashScope, Zhipu, Moonshot, GitHub Models. Prompts are
 shortened in `pyrag.agents.context_window`.
 """
@@ -49,7 +49,7 @@ def about_tokens(text: str) -> int:
 
 @functools.cache
 def token_counter(tokenizer: str | None) -> CountTokens:
-    """Return a counter for a `tokenizer.json` or its folder; for None, the estimate. Raises `ConfigError`."""
+    """Return a token counter for a `tokenizer.json` or its folder; for None, an estimate. Raises `ConfigError`."""
     if tokenizer is None:
         return about_tokens
     try:
@@ -63,5 +63,5 @@ def token_counter(tokenizer: str | None) -> CountTokens:
     try:
         loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises Exception itself
-        raise ConfigError(f"{path} is no tokenizer: give the tokenizer.json of the model") from error
+        raise ConfigError(f"{path} is not a tokenizer: give the tokenizer.json of the model") from error
     return lambda text: len(loaded.encode(text, add_special_tokens=False).ids)

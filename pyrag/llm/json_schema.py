@@ -41,7 +41,7 @@ _CONTAINERS = (
 
 
 def is_number(value: Any) -> bool:
-    """Return True for a finite number, of a size that JSON's readers agree on."""
+    """Return True for a finite number that all JSON readers read as the same value."""
     try:
         return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     except OverflowError:  # a whole number beyond all floats
@@ -49,13 +49,13 @@ def is_number(value: Any) -> bool:
 
 
 def check_schema(schema: Any, place: str, *, strict: bool = True, depth: int = 0) -> None:
-    """Check that a schema can be checked against.
+    """Check that `check` can use a schema.
 
     Args:
         schema: The schema, without references.
-        place: Words for it in messages.
+        place: Description of the schema in messages.
         strict: Whether keywords that `check` does not know are refused.
-        depth: Number of schemas around it.
+        depth: Number of enclosing schemas.
 
     Raises:
         ValueError: The schema is malformed, nested too deeply, or has a keyword that is refused.
@@ -104,7 +104,7 @@ def types_of(schema: Mapping[str, Any]) -> list[Any]:
 
 
 def forms_of(schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the forms of which a value has one; empty for a schema without `anyOf` and `oneOf`."""
+    """Return the alternatives of a schema (`anyOf` or `oneOf`); empty for a schema without them."""
     forms: list[Mapping[str, Any]] = schema.get("anyOf") or schema.get("oneOf") or []
     return forms
 
@@ -156,7 +156,7 @@ def _equal(value: Any, other: Any) -> bool:
 
 
 def _check_forms(value: Any, schema: Mapping[str, Any], place: str) -> None:
-    """Check that a value has one of several forms. Each form is checked once, since forms may hold forms."""
+    """Check that a value has one of several forms. Each form is checked only once, since forms may contain forms."""
     for name, fault in (("anyOf", "fits none of the forms in anyOf"), ("oneOf", "does not fit one form in oneOf")):
         forms = schema.get(name)
         if not forms:
@@ -170,7 +170,7 @@ def _check_forms(value: Any, schema: Mapping[str, Any], place: str) -> None:
 
 
 def _fault(value: Any, schema: Mapping[str, Any], place: str) -> str:
-    """Return what is wrong with a value; empty if it satisfies the schema."""
+    """Return a description of a value's fault; empty if the value satisfies the schema."""
     try:
         check(value, schema, place)
     except ValueError as error:

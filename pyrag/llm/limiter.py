@@ -1,13 +1,13 @@
 """Adaptive limit on the calls in flight to one endpoint, with turns for questions.
 
-A `Limiter` stands before an endpoint (base URL and model). It starts at its maximum, so that a fast server is never
-left idle, and learns the capacity of a slower one:
+Each endpoint (base URL and model) has a `Limiter`. It starts at its maximum, so that a fast server is never idle, and
+learns the capacity of a slower server:
 
 * 429, 503 and timeouts shrink the window to the number of calls that the server still serves, by at least a fifth. A
-  full window grows by one call per round trip. Refusals of calls made before the window shrank do not shrink it
-  again.
-* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles per round trip up to
-  its former size, so that the callers do not come all at once.
+  full window grows by one call per round trip. Refusals of calls that were made before the window shrank do not shrink
+  it again.
+* `Retry-After` holds back every caller. Afterwards the window starts at one call and doubles per round trip up to its
+  former size, so that not all callers resume at once.
 * Waiting calls take turns by question (`question_scope`), so that a question with many calls does not delay the
   others. Cancelled callers leave the queue.
 
@@ -45,7 +45,7 @@ _questions = itertools.count(1)
 
 @contextmanager
 def question_scope() -> Iterator[None]:
-    """Count all calls made inside, by this task and the tasks it starts, as calls of one question."""
+    """Count all calls inside the block, by this task and the tasks it starts, as calls of one question."""
     token = _question.set(next(_questions))
     try:
         yield
@@ -54,7 +54,7 @@ def question_scope() -> Iterator[None]:
 
 
 class Limiter:
-    """Limiter of one event loop, a `pyrag._io.http.client.Gate`; `maximum` is the window's upper bound."""
+    """Limiter for one event loop, which implements `pyrag._io.http.client.Gate`; `maximum` is its upper bound."""
 
     def __init__(self, maximum: int = MAX_CALLS) -> None:
         self.maximum = maximum
@@ -69,14 +69,14 @@ class Limiter:
 
     @property
     def waiting(self) -> int:
-        """Number of calls that wait for a place."""
+        """Number of calls that are waiting."""
         return sum(map(len, self._queues.values()))
 
     async def enter(self, *, again: bool = False) -> int:
-        """Wait for a place and return its ticket.
+        """Wait for permission to make a call, and return a ticket for it.
 
         Args:
-            again: Whether the call was refused before; it then goes first among its question's calls.
+            again: Whether the call was refused before; if so, it goes first among its question's calls.
         """
         if not self._queues and self.in_flight < self.window and not self._held_for():
             return self._admit()
@@ -159,7 +159,7 @@ class Limiter:
         return max(remaining, 0.0)
 
     def _serve(self) -> None:
-        """Admit waiting calls in turn, as far as the window allows."""
+        """Admit waiting calls in turn, as long as the window allows."""
         while self._queues and self.in_flight < int(self.window) and not self._held_for():
             question, queue = next(iter(self._queues.items()))
             turn = queue.popleft()
@@ -215,7 +215,7 @@ class ModelGate:
         return self._limiters.get()
 
     async def enter(self, *, again: bool = False) -> int:
-        """Wait for a place and return its ticket; see `Limiter.enter`."""
+        """Wait for permission to make a call, and return a ticket for it; see `Limiter.enter`."""
         return await sent_after(self.limiter.enter(again=again))
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:

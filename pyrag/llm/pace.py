@@ -1,4 +1,4 @@
-"""Writing speed of models, measured on finished replies and stated in errors about slow models."""
+"""Writing speed of models, measured from finished replies and reported in errors about slow models."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _INSTANT = 1000.0  # tokens per second; above it, the speed explains nothing
 
 @dataclass(frozen=True, slots=True)
 class CallSample:
-    """A finished call: its time, and the tokens of prompt and reply.
+    """Finished call: its duration, and the tokens of prompt and reply.
 
     Attributes:
-        prompt_tokens: Tokens of the prompt as the server counts them; 0 if it reports none.
-        counted_tokens: Tokens of the prompt as `about_tokens` counts them.
+        prompt_tokens: Tokens of the prompt, as counted by the server; 0 if it does not report them.
+        counted_tokens: Tokens of the prompt, as estimated by `about_tokens`.
     """
 
     seconds: float
@@ -34,7 +34,7 @@ class CallSample:
 
 
 class PacedChat(WrappedChat):
-    """Chat model whose replies are timed. An error about a call that took too long states the speed.
+    """Chat model that times its replies. Errors about calls that took too long state the speed.
 
     Attributes:
         tokens: Tokens of all finished replies.
@@ -77,13 +77,13 @@ class PacedChat(WrappedChat):
         return reply
 
     def describe_pace(self) -> str:
-        """Return the model's speed as a clause, or the longest call without a reply; empty if nothing is known."""
+        """Return a clause about the model's speed, or the longest call without a reply; empty if both are unknown."""
         if speed := self._speed():
             return speed
         return f"a call to {self.name} had no reply after {self.unanswered:.3g} s" if self.unanswered >= 1 else ""
 
     def _speed(self) -> str:
-        """Return the speed as a clause, with advice for a slow model; empty if it does not explain a long wait."""
+        """Return a clause about the speed, with advice for a slow model; empty if it does not explain a long wait."""
         speed = self.tokens / max(self.seconds, _MIN_SECONDS)
         if not self.tokens or speed > _INSTANT:
             return ""

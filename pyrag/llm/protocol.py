@@ -40,7 +40,7 @@ class Reply:
 
     @property
     def cut_off(self) -> bool:
-        """True if the text may be incomplete: after every ending except the normal ones."""
+        """True if the text may be incomplete, which is so for all but normal endings."""
         return self.finish_reason not in NORMAL_ENDINGS
 
     def __post_init__(self) -> None:
@@ -74,8 +74,8 @@ class Sampling:
         seed: Seed for repeatable samples, if the server supports seeds.
         schema: JSON schema of the reply, or None. Only some servers enforce it, so a prompt must also describe the
             form, and its parser must accept other forms.
-        pattern: Regular expression of the reply, in place of a schema.
-        extra: Further fields of the request.
+        pattern: Regular expression of the reply, instead of a schema.
+        extra: Additional fields of the request.
     """
 
     temperature: float = 0.0
@@ -141,11 +141,11 @@ class ModelLister(Protocol):
 class StreamingChatModel(ChatModel, Protocol):
     """Chat model that can show a reply while it is written.
 
-    It may have an attribute `streaming`, which is False once its server turned out to be unable to stream.
+    It may have an attribute `streaming`, which becomes False if its server turns out to be unable to stream.
     """
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Return one reply as `complete` does, and show its text while it is written. Cancelling ends the writing.
+        """Return one reply as `complete` does, and show its text while it is written. Cancelling stops the writing.
 
         Args:
             messages: The conversation, as for `complete`.

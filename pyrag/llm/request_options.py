@@ -6,9 +6,9 @@
                     [request.plan]
                     temperature = 0.7
 
-The roles are `plan`, `decompose`, `answer` and `rewrite`. `[request]` applies to all roles; a
-role's own options take precedence, and extra fields of both are sent. Options are plain mappings in the form of the
-TOML table, so that settings, traces and run configs can hold them.
+The roles are `plan`, `decompose`, `answer` and `rewrite`. `[request]` applies to all roles; a role's own options take
+precedence, and the extra fields of both are sent. Options are plain mappings in the form of the TOML table, so that
+settings, traces and run configs can hold them.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read_requests(value: Any) -> dict[str, Any]:
 
 
 def merged(lower: Requests, upper: Requests) -> dict[str, Any]:
-    """Return the options of two layers, with tables joined.
+    """Merge the options of two layers, including their tables.
 
     Args:
         lower: Options with lower precedence.
@@ -103,7 +103,7 @@ def _from_text(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise ConfigError(f"request is no JSON object ({error}): {_FORM}") from error
+            raise ConfigError(f"request is not a JSON object ({error}): {_FORM}") from error
     return [item for item in text.split(";") if item.strip()]
 
 

@@ -1,10 +1,10 @@
-"""Servers' support for JSON schemas and patterns, tried once and remembered.
+"""Servers' support for JSON schemas and patterns, tested once and remembered.
 
 Some servers enforce the requested form, some refuse it with a 400, some accept and ignore it. `Support` is one
 client's experience with one endpoint. A reply that ignores the form is used without asking again, since its agent's
 parser accepts other forms.
 
-`fits` checks the part of JSON Schema that our agents use; all other keywords count as satisfied.
+`fits` checks the part of JSON Schema that our agents use; other keywords count as satisfied.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _SPECIAL = ".^$*+?{}[]\\|()"
 class Constraint:
     """Required form of a reply: `field` of the request holds `value`, and `is_satisfied_by` checks a text.
 
-    If servers name a refused field (`named`), a refusal that does not name it has another reason.
+    If `named` is set, servers name this field when they refuse it, so a refusal that does not name it has another
+    reason.
     """
 
     what: str
@@ -44,7 +45,7 @@ class Constraint:
 
         Args:
             error: The refusal.
-            proven: Whether the server satisfied such a constraint before; then the refusal must name the field.
+            proven: Whether the server satisfied such a constraint before. If so, the refusal must name the field.
         """
         if error.status not in _REFUSES:
             return False
@@ -61,8 +62,8 @@ class Support:
     """Support of a server for a kind of constraint.
 
     Attributes:
-        wanted: False once the server refused or ignored a constraint.
-        seen: True once the server satisfied a constraint.
+        wanted: False after the server refused or ignored a constraint.
+        seen: True after the server satisfied a constraint.
     """
 
     wanted: bool = True
@@ -123,7 +124,7 @@ def response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fits(text: str, schema: Mapping[str, Any]) -> bool:
-    """Return True if a reply is JSON of this form and nothing else.
+    """Return True if a reply consists of JSON that satisfies a schema.
 
     Args:
         text: The reply.
@@ -136,11 +137,11 @@ def fits(text: str, schema: Mapping[str, Any]) -> bool:
 
 
 def matches(text: str, pattern: str) -> bool:
-    r"""Return True for a text with the marks of a pattern in their order, searched in linear time.
+    r"""Return True if a text contains a pattern's literal parts in order. Takes linear time.
 
     Args:
         text: The reply.
-        pattern: Literal marks with `[\s\S]*` or `[\s\S]+` between them; any other pattern counts as kept.
+        pattern: Literal parts with `[\s\S]*` or `[\s\S]+` between them; any other pattern counts as satisfied.
     """
     position = 0
     for mark, gap in _marks_of(pattern):
@@ -152,7 +153,7 @@ def matches(text: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _marks_of(pattern: str) -> tuple[tuple[str, bool], ...]:
-    """Return the literal marks of a pattern, each with True if text must stand before it; none for other patterns."""
+    """Return the literal parts of a pattern, each with True if text must precede it; empty for other patterns."""
     places = re.split(r"\[\\s\\S\]([*+])", pattern)
     marks, gaps = places[::2], [False, *(gap == "+" for gap in places[1::2])]
     known = not any(set(mark) & set(_SPECIAL) for mark in marks)

@@ -1,15 +1,14 @@
-"""From a spec to a chat model, without contacting anything.
+"""Opener of chat models by their specs, without contacting anything.
 
     openai:MODEL@http://host:port/v1    an OpenAI-compatible server
     openai:MODEL                        the server of OPENAI_BASE_URL, else OpenAI's
     openai:@http://host:port/v1         the first model that the server offers
     vllm:MODEL,adapter=NAME=FOLDER,…    vLLM in this process, see `pyrag.llm.clients.local_spec`
-    transformers:MODEL,device=cpu,…     Hugging Face transformers in this process, see
-    `pyrag.llm.clients.transformers`
+    transformers:MODEL,device=cpu,…     transformers in this process, see `pyrag.llm.clients.transformers`
     scripted:FILE                       replies from a file, see `pyrag.llm.clients.scripted`
     NAME:REST                           a model of an installed package (entry points of the group `pyrag.engines`)
 
-Engines without a language model, such as `embedded`, and `replay:FILE` are handled before this.
+Engines without a language model, such as `embedded`, and `replay:FILE` are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ def open_chat_model(
         environ: Environment variables with the address and key of a server; None for the process's.
 
     Raises:
-        ConfigError: The spec has no known form, or a package is missing.
+        ConfigError: The spec is malformed, or a package is missing.
         DataError: A file or folder that the spec names cannot be used.
     """
     scheme, rest = parts = parse_spec(spec)

@@ -1,8 +1,8 @@
-"""Model calls of one request, counted where the model is called, whatever the agent does with the reply.
+"""Model calls of one request, counted at the model, regardless of what the agent does with the reply.
 
-A `Spending` belongs to one request of a question (`pyrag.episode.ledger`), and the task that works on the request
-finds it in its context. A call counts once it was sent, even if it is cut short later; a call that its server
-refused, or that was still waiting for its turn, does not. Calls in flight have no tokens yet. `admit` enforces
+A `Spending` belongs to one request of a question (`pyrag.episode.ledger`), and the task that works on the request finds
+it in its context. A call counts from the moment it is sent, even if it is interrupted later. A call that the server
+refused, or that was still waiting for its turn, does not count. Calls in flight have no tokens yet. `admit` enforces
 limits.
 """
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def usage_of(reply: Reply) -> Usage:
-    """Return the cost of a reply; a cached reply costs nothing now."""
+    """Return the cost of a reply; a cached reply costs nothing."""
     if reply.cached:
         return Usage(cached_calls=1, cached_tokens=reply.prompt_tokens + reply.completion_tokens)
     return Usage(model_calls=1, prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
@@ -33,11 +33,11 @@ class Spending:
 
     Attributes:
         usage: Calls that have ended, with their tokens.
-        asked: True once a model was called, so that `usage` is exact.
+        asked: True after a model was called, so that `usage` is exact.
     """
 
     def __init__(self, admit: Callable[[Spending], None]) -> None:
-        """Create an account; `admit` is called before each call, and raises `BudgetExceededError` without room."""
+        """Create an account. `admit` is called before each call, and may raise `BudgetExceededError`."""
         self.usage = Usage()
         self.asked = False
         self._open = 0
@@ -64,13 +64,13 @@ class Spending:
         owner._open += 1
 
     def end(self, spent: Usage) -> None:
-        """Replace a call in flight by its cost."""
+        """Replace a call in flight with its cost."""
         owner = self._root()
         owner._open -= 1
         owner.usage += spent
 
     def add_cached(self, reply: Reply) -> None:
-        """Count a stored reply, unless it belongs to a call that is counted already."""
+        """Count a stored reply, unless its call is already counted."""
         if _call.get() is not None:
             return
         owner = self._root()
@@ -92,7 +92,7 @@ _call: ContextVar[_Call | None] = ContextVar("call", default=None)
 
 
 async def sent_after(turn: Awaitable[T]) -> T:
-    """Wait for the turn of a client's call, and return the result: a call that ends before its turn was not sent."""
+    """Wait for a call's turn and return the result. If the call ends before its turn, it counts as not sent."""
     call = _call.get()
     if call is None:
         return await turn
@@ -103,14 +103,14 @@ async def sent_after(turn: Awaitable[T]) -> T:
 
 
 class CountedChat(WrappedChat):
-    """Chat model whose calls are charged to the request in whose context they are made."""
+    """Chat model that charges its calls to the request in whose context they are made."""
 
     async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
         return await _counted(lambda: send(messages, sampling))
 
 
 def counted(model: ChatModel) -> ChatModel:
-    """Return a model whose calls are counted: the model itself if they are counted already."""
+    """Return a model that counts its calls: the model itself if it already does."""
     inner: Any = model
     while isinstance(inner, WrappedChat):
         if isinstance(inner, CountedChat):
@@ -120,7 +120,7 @@ def counted(model: ChatModel) -> ChatModel:
 
 
 def uncounted(model: object) -> object:
-    """Return the model inside a `CountedChat`, or any other model unchanged."""
+    """Return the model inside a `CountedChat`; return any other model unchanged."""
     return model.model if isinstance(model, CountedChat) else model
 
 

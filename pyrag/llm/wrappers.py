@@ -16,7 +16,7 @@ from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling, StreamingCha
 T = TypeVar("T")
 Send = Callable[[Sequence[Message], Sampling], Awaitable[Reply]]
 DEFAULT_SAMPLING = Sampling()
-_QUOTED = 300  # characters of a foreign error
+_QUOTED = 300  # characters of another library's error message
 
 
 class WrappedChat:
@@ -67,7 +67,7 @@ class WrappedChat:
 
 
 class ForeignChat(WrappedChat):
-    """Model of a caller or a package, whose errors of any kind become service errors that name it."""
+    """Model of a caller or a package. All its errors become service errors that name it."""
 
     async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
         return await guarded(send(messages, sampling), f"the model {self.name}")
@@ -101,13 +101,13 @@ async def guarded(work: Awaitable[T], what: str) -> T:
 def _described(error: Exception) -> str:
     try:
         message = " ".join(str(error).split())[:_QUOTED]
-    except Exception:  # a foreign error's text may fail too
+    except Exception:  # the error's own __str__ may fail too
         message = ""
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 class UnconstrainedChat(WrappedChat):
-    """Wrapper that passes requests on without schema and pattern (`structured = false`)."""
+    """Wrapper that removes schemas and patterns from requests (`structured = false`)."""
 
     async def _reply(self, send: Send, messages: Sequence[Message], sampling: Sampling) -> Reply:
         return await send(messages, replace(sampling, schema=None, pattern=None))
@@ -116,14 +116,14 @@ class UnconstrainedChat(WrappedChat):
 class Meter:
     """Limit on the calls and tokens (prompt and completion) of many questions together.
 
-    Calls in flight may exceed the limit of tokens; no call begins once it is reached.
+    Calls in flight may exceed the token limit; after it is reached, no call begins.
 
     Attributes:
         max_calls: Maximum number of calls; None for no limit.
         max_tokens: Maximum number of tokens; None for no limit.
         calls: Number of calls, counted before they are made; an earlier process's calls may be added.
         tokens: Number of tokens, counted when a reply arrives.
-        refused: True once a call was refused because of a limit.
+        refused: True after a call was refused because of a limit.
     """
 
     def __init__(self, max_calls: int | None = None, max_tokens: int | None = None) -> None:
@@ -147,7 +147,7 @@ class Meter:
 
         Args:
             messages: Messages of the request, for meters that store them.
-            reply: The reply; its tokens and its prompt's count.
+            reply: The reply, whose tokens and prompt tokens are counted.
         """
         self.tokens += reply.prompt_tokens + reply.completion_tokens
 

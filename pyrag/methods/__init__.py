@@ -1,1 +1,1 @@
-"""Methods: named ways from a question to an answer, all over the same episode. `registry` lists them."""
+"""Methods: named ways from a question to an answer, all based on the same episode. `registry` lists them."""

@@ -1,4 +1,4 @@
-"""Counts of what the agents of a method did for a question, read from its trace."""
+"""Counts of what a method's agents did for a question, taken from its trace."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class AgentCounts:
 
 
 def count_agents(trace: Trace) -> AgentCounts:
-    """Return the counts of a method that does not count its agents itself: of its programs, steps and attempts."""
+    """Return the counts for a method that has no counter of its own, from its programs, steps and attempts."""
     return AgentCounts(requests_of(trace), len(trace.sub_queries), len(answered_steps(trace)))
 
 
 def requests_of(trace: Trace) -> Counter[str]:
-    """Return the number of requests by role. The result of a memo is not a request."""
+    """Return the number of requests by role. Results from the memo are not requests."""
     planned = sum(program.origin != UNPLANNED for program in trace.programs)
     requests: Counter[str] = Counter(plan=planned)
     for step in _read_steps(trace):

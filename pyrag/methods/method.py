@@ -1,4 +1,4 @@
-"""The object by which a method is registered."""
+"""Object by which a method is registered."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from pyrag.trace.view import ViewItem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """A way from a question to an answer.
+    """Method, which is a way from a question to an answer.
 
     Attributes:
         name: The method's name in settings, traces and reports.
         answer: Answers the episode's question.
         variants: Names of variants, the default first. `settings.method` is NAME or NAME:VARIANT.
-        recovery: What to try at an unknown step if the settings leave the choice to the method.
+        recovery: Recovery ladder for unknown steps, used if the settings leave the choice to the method.
         needs_writer: Whether a language model must write free text, so that the embedded engine cannot run the method.
         calls_tools: Whether the method runs programs that may call tools.
         plans: Whether the engine's planner writes the programs.
-        view: Returns a trace as the method displays it; None for the general view.
+        view: Returns the method's own view of a trace; None for the general view.
         count: Returns the counts of the method's agents in a trace; None to count programs, steps and attempts.
-        reading_primitives: Names of further primitives of the method that read passages without searching.
-        open_shared: Returns what the method keeps open between questions, as `episode.shared`, or None. The engines
-            call its `close()`.
+        reading_primitives: Names of the method's own primitives that read passages without searching.
+        open_shared: Opens the state that the method keeps between questions as `episode.shared`; None for no state. The
+            engines call its `close()`.
     """
 
     name: str

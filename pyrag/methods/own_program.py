@@ -1,4 +1,4 @@
-"""Runs of a caller's own program: same sandbox, primitives, memo, budget and recovery, and no planner."""
+"""Runs of a caller's own program: with sandbox, primitives, memo, budget and recovery, but without a planner."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class OwnProgram:
 
     Attributes:
         source: Python source, at most `MAX_SOURCE_BYTES`, which sets `final_answer`.
-        inputs: Values of JSON's types that the program finds under these names.
+        inputs: Input values of JSON types, by variable name.
     """
 
     source: str
@@ -54,7 +54,7 @@ class OwnProgram:
 
     @property
     def title(self) -> str:
-        """First line of the program's docstring or leading comment, which stands for the question in the trace."""
+        """First line of the program's docstring or leading comment, which the trace shows instead of a question."""
         try:
             text = ast.get_docstring(ast.parse(self.source)) or ""
         except (SyntaxError, ValueError, RecursionError):
@@ -74,7 +74,7 @@ async def _run(own: OwnProgram, episode: Episode, settings: Settings) -> Result:
     """Return the program's value.
 
     Raises:
-        ProgramFailedError: The program is wrong. The message names the line, quotes it, and says what to write.
+        ProgramFailedError: The program is wrong. The message gives the line's number and text, and how to correct it.
     """
     program = Program(own.source, planner="caller", origin="caller")
     episode.inputs = own.inputs
@@ -158,7 +158,7 @@ def _check_source(source: str) -> None:
 
 
 def _checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return inputs as plain JSON. Raises `UsageError`."""
+    """Return inputs as plain JSON. Raises `UsageError` if one cannot be JSON."""
     if not isinstance(inputs, Mapping):
         raise UsageError(f"inputs must be a dict of values by name, not {type(inputs).__name__}")
     for name in inputs:
@@ -174,7 +174,7 @@ def _checked_inputs(inputs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _listed(value: Any) -> Any:
-    """Return a value with lists in place of tuples, as JSON has it."""
+    """Return a value with tuples replaced by lists, as in JSON."""
     if isinstance(value, list | tuple):
         return [_listed(item) for item in value]
     return {key: _listed(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Faults of a caller's program as one message: the line, its text, the error, and what to write instead."""
+"""Faults of a caller's program, each as one message with the line, its text, the error, and a correction."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _SYNTAX: tuple[tuple[str, str], ...] = (
 
 
 def syntax_fault(source: str) -> ProgramFailedError | None:
-    """Return the fault of a program that does not parse; None if it parses, or if only the sandbox can tell."""
+    """Return the fault of a program that does not parse; None if it parses, or if only the sandbox can judge it."""
     try:
         compile(ast.parse(source, "<program>"), "<program>", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -54,7 +54,7 @@ def syntax_fault(source: str) -> ProgramFailedError | None:
 
 
 def undefined_name(source: str, problem: Problem, names: Iterable[str]) -> ProgramFailedError:
-    """Return the fault of a problem that the checks before a run found.
+    """Return the fault for a problem that was found by the checks before a run.
 
     Args:
         source: Source code of the program.
@@ -70,7 +70,7 @@ def undefined_name(source: str, problem: Problem, names: Iterable[str]) -> Progr
 
 
 def fault_of(outcome: Outcome, names: Iterable[str]) -> ProgramFailedError:
-    """Return the fault of a run without a value.
+    """Return the fault for a run without a value.
 
     Args:
         outcome: Outcome whose status is not "ok".
@@ -99,7 +99,7 @@ def _fault(
 
 
 def _cure(error: ProgramError, names: Iterable[str]) -> str:
-    """Return what to write instead; empty if the error's own message says it."""
+    """Return a correction; empty if the error's own message contains it."""
     if error.type == "NameError":
         return _cure_of_name(error.message, names)
     if "; there are: " in error.message:
@@ -109,7 +109,7 @@ def _cure(error: ProgramError, names: Iterable[str]) -> str:
 
 
 def _cure_of_name(message: str, names: Iterable[str]) -> str:
-    """Return the most similar name that the program may use, or all of them."""
+    """Suggest the most similar name that the program may use, or list all of them."""
     known = list(names)
     wrong = message.split("'")[1] if message.count("'") >= 2 else ""
     close = difflib.get_close_matches(wrong, known, n=1)

@@ -1,4 +1,4 @@
-"""Reference of what programs may call, generated from signatures and docstrings, for people and assistants."""
+"""Reference of the functions that programs may call, generated from their signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def program_reference(tools: str = "") -> str:
     """Return the reference as Markdown.
 
     Args:
-        tools: Signatures and descriptions of the caller's tools, as `pyrag.tools.tool.describe` writes them.
+        tools: Signatures and descriptions of the caller's tools, as returned by `pyrag.tools.tool.describe`.
     """
     from pyrag_helpers import HELPERS
 
@@ -155,6 +155,6 @@ def _entries(functions: Iterable[Callable[..., object]]) -> list[str]:
 
 
 def _signature(function: Callable[..., object]) -> str:
-    """Return a signature as the source writes it."""
+    """Return a signature as written in the source."""
     signature = inspect.signature(function)
     return str(signature).replace("'", "").replace("list[Any]", "list[Passage]").replace(", Any]", ", …]")

@@ -1,4 +1,4 @@
-"""Runs of programs, and the answer in a program's final value, for all methods."""
+"""Runs of programs, and the answer in a program's final value, for use by all methods."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Result:
     """Final answer and the steps that it depends on.
 
     Attributes:
-        value: Value of a caller's own program, of a planned one over all documents, or of the requested type, as JSON.
-        items: Sources of each item of that value, if it is a list or a dict.
+        value: Value as JSON, for a caller's own program, a program over all documents, or a requested type.
+        items: Sources of each item of the value, if it is a list or a dict.
         typed: Whether the value has been checked against the requested type.
         reason: Reason for an unknown answer, if the program states it; nothing else is tried then.
         cites_searches: Whether searches whose passages no answer among `steps` read count as cited.
@@ -51,8 +51,8 @@ class Failure:
 
     Attributes:
         message: Message for the program's planner.
-        summary: Message in one line.
-        unknown: Whether evidence was lacking.
+        summary: Message shortened to one line.
+        unknown: Whether the reason is a lack of evidence.
         cause: Cause as in `pyrag.errors.ProgramFailedError`.
     """
 
@@ -63,10 +63,10 @@ class Failure:
 
 
 async def execute(episode: Episode, program: Program) -> Result | Failure:
-    """Run a program and return its result, or its failure. Faults of services and a spent budget are raised.
+    """Run a program and return its result, or its failure. Errors of services and of the budget are raised.
 
     Args:
-        episode: The question under way, to which the program's steps are added.
+        episode: Episode of the question, to which the program's steps are added.
         program: The program.
     """
     outcome, program_run = await run_program(episode, program)
@@ -84,7 +84,7 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
     """Run a program of one retrieval and one answer, both with the user's question.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         topk: Number of passages.
 
     Raises:
@@ -104,7 +104,7 @@ async def answer_whole_question(episode: Episode, topk: int) -> Result:
 
 
 def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
-    """Return the value of `final_answer` as an answer. Raises `NoAnswerError` and `MisfitError`.
+    """Return the value of `final_answer` as an answer. Raises `NoAnswerError` or `MisfitError` if it has none.
 
     A text that contains "unknown" is an unknown answer if it depends on one, or if it is "unknown: REASON".
     """
@@ -135,7 +135,7 @@ def _result_of(outcome: Outcome, program_run: ProgramRun) -> Result:
 
 
 def _warn_of_unknown(program_run: ProgramRun) -> None:
-    """Warn of documents without an answer, which a number or a list does not show."""
+    """Warn of documents without an answer, since a number or a list does not show them."""
     for step in program_run.episode.steps[program_run.first :]:
         if step.coverage is not None and step.coverage.complete and step.coverage.unknown:
             program_run.episode.warn(f"{step.query!r}: {step.coverage}")
@@ -164,10 +164,10 @@ def _failure_of(outcome: Outcome, *, lacking: bool) -> Failure:
 
 
 def _comes_of_unknown(error: ProgramError, variables: Mapping[str, Any]) -> bool:
-    """Return True if an error after an unknown answer is due to it.
+    """Return True if an error after an unknown answer was caused by it.
 
-    This is the case if no branch set the result, the program gave up by itself, or the line that failed read the
-    answer or shows the word.
+    This is the case if no branch set the result, the program gave up by itself, or the failing line uses the answer or
+    contains the word "unknown".
     """
     line = error.source_line.strip()
     if error.type == "MissingResult" or line.startswith(("raise ", "assert ")) or holds_unknown(error.message):
@@ -187,7 +187,7 @@ class NoAnswerError(Exception):
 
 
 def answer_of(value: Any) -> Answer:
-    """Return the answer in a program's final value. Raises `NoAnswerError`."""
+    """Return the answer in a program's final value. Raises `NoAnswerError` if it has none."""
     match value:
         case None:
             return _NOT_KNOWN
@@ -210,7 +210,7 @@ def answer_of(value: Any) -> Answer:
 
 
 def _of_record(record: Record) -> Answer:
-    """Return the value of a row of `each`, or the title of a document of the corpus. Raises `NoAnswerError`."""
+    """Return the value of a row of `each`, or the title of a document. Raises `NoAnswerError` for other records."""
     match record.fields:
         case {"item": _, "value": value}:
             return answer_of(value)
@@ -220,7 +220,7 @@ def _of_record(record: Record) -> Answer:
 
 
 def _of_several(values: Sequence[Any]) -> Answer:
-    """Return all values as one answer, or unknown if one is unknown.
+    """Return all values as one answer, or unknown if one of them is unknown.
 
     A confidence, a flag or None beside a single text is not part of the answer.
     """
@@ -236,7 +236,7 @@ def _of_several(values: Sequence[Any]) -> Answer:
 
 
 def _named(record: Record) -> str:
-    """Return a row of `each` as its item with its value, and a document as its title. Raises `NoAnswerError`."""
+    """Return a row of `each` as item and value, and a document as its title. Raises `NoAnswerError` for others."""
     answer = answer_of(record)
     if "item" not in record.fields or isinstance(record.fields["value"], bool):
         return str(record.fields.get("item", answer.text))
@@ -248,7 +248,7 @@ def _is_remark(value: Any) -> bool:
 
 
 def _of_dict(values: Mapping[Any, Any]) -> Answer:
-    """Return the entry named as the answer, or the only entry; otherwise all entries with their names."""
+    """Return the entry whose name means the answer, or the only entry; otherwise all entries with their names."""
     named = {str(key).casefold().replace("_", " ").strip(): key for key in values}
     for key in _ANSWER_KEYS:
         if key.replace("_", " ") in named:
@@ -262,5 +262,5 @@ def _of_dict(values: Mapping[Any, Any]) -> Answer:
 
 
 def holds_unknown(text: str) -> bool:
-    """Return True if a text contains the word "unknown", and so may contain an unknown answer."""
+    """Return True if a text contains the word "unknown", so that it may contain an unknown answer."""
     return _UNKNOWN_WORD.search(text) is not None

@@ -1,4 +1,4 @@
-"""Statements that several compilers of plans generate."""
+"""Statements that several plan compilers generate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ def attempted(name: str, known: str, value: str, otherwise: str) -> list[str]:
 
     Args:
         name: Variable to assign.
-        known: Condition that the answers it is computed from are known.
+        known: Condition under which the answers that it uses are known.
         value: Expression that computes the value.
-        otherwise: Value if it cannot be computed.
+        otherwise: Statement for the case that the value cannot be computed.
     """
     return [
         f"{name} = None",

@@ -1,4 +1,4 @@
-"""Registry of methods: named ways from a question to an answer, all over the same episode.
+"""Registry of methods: named ways from a question to an answer, all based on the same episode.
 
 A method is an object of `pyrag.methods.method.Method`. It decides who writes the program and what happens if it fails;
 the episode provides running, recovery, budget and recording. Another package registers its method, as pyrag does for
@@ -38,12 +38,12 @@ MODULES = {
 
 
 def method_names() -> tuple[str, ...]:
-    """Return the names of pyrag's methods, then of those that other packages add."""
+    """Return the names of pyrag's methods, followed by the names from other packages."""
     return (*sorted(plugins.OWN["methods"]), *plugins.names("methods"))
 
 
 def get_method(name: str) -> Method:
-    """Return the method of a name. Raises `ConfigError` that names the nearest known method."""
+    """Return a method by name. Raises `ConfigError` with the nearest known name if there is none."""
     from pyrag.errors import nearest
 
     base, colon, variant = name.partition(":")
@@ -63,7 +63,7 @@ def variants_of(name: str) -> tuple[str, ...]:
 
 
 def writes(name: str) -> bool:
-    """Return True if a method has a language model write text of its own."""
+    """Return True if a method needs a language model to write free text."""
     return _method(name.partition(":")[0]).needs_writer
 
 
@@ -73,7 +73,7 @@ def calls_tools(name: str) -> bool:
 
 
 def open_shared(settings: Settings) -> Any:
-    """Return the state that the settings' method keeps between questions, or None. Its `close()` ends it."""
+    """Return the state that the settings' method keeps between questions, or None. Call its `close()` at the end."""
     base = settings.method.partition(":")[0]
     opened = _method(base).open_shared if base in method_names() else None
     return None if opened is None else opened(settings)
@@ -87,14 +87,14 @@ def view_of(trace: Trace) -> Sequence[ViewItem]:
 
 
 def counts_of(trace: Trace) -> AgentCounts:
-    """Return the counts of a trace's agents, as its method counts them."""
+    """Return the counts of a trace's agents, computed by its method."""
     base = trace.method.partition(":")[0]
     count = _method(base).count if base in method_names() else None
     return (count or count_agents)(trace)
 
 
 def reading_primitives(trace: Trace) -> frozenset[str]:
-    """Return the names of the primitives of a trace's method that read passages without searching."""
+    """Return the names of a trace's primitives that read passages without searching."""
     base = trace.method.partition(":")[0]
     return _method(base).reading_primitives if base in method_names() else frozenset()
 
@@ -114,7 +114,7 @@ def check_writer(method: Method, *, can_write: bool) -> None:
 
 
 def _method(name: str) -> Method:
-    """Return a known method. Raises `ConfigError` if another package's cannot be used."""
+    """Return a known method. Raises `ConfigError` if it belongs to another package and cannot be used."""
     if name in MODULES:
         method = importlib.import_module(f"pyrag.methods.{MODULES[name]}").METHOD
     else:

@@ -1,4 +1,4 @@
-"""Repair loop of methods that write programs: run a program, show its author what was wrong, run the next one."""
+"""Repair loop for methods that write programs: run a program, show its author the error, and run the next one."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ Revise = Callable[[Program, str, str], Awaitable[Draft]]
 
 
 async def run_repaired(episode: Episode, program: Program | None, revise: Revise, repairs: int) -> Result:
-    """Return the result of the first program that has one.
+    """Return the result of the first program that produces one.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         program: First program, or None.
-        revise: Writes the next program.
+        revise: Function that writes the next program.
         repairs: Maximum number of revisions.
 
     Raises:
@@ -84,10 +84,10 @@ async def revise_after_checks(
     If the planner returns the same program again, run it and add a warning.
 
     Args:
-        episode: The question under way.
-        program: The program, which has not run.
-        revise: Writes the next program.
-        check: Returns the problems of a program.
+        episode: Episode of the question.
+        program: The program, which has not run yet.
+        revise: Function that writes the next program.
+        check: Function that returns the problems of a program.
     """
     objections = check(program)
     if not objections:
@@ -115,8 +115,8 @@ def problems(episode: Episode, program: Program) -> tuple[Problem, ...]:
     """Return the problems that plan checks find in a program, fatal ones first.
 
     Args:
-        episode: The question under way; its sub-queries and primitives are checked against.
-        program: The program, which need not parse.
+        episode: Episode of the question, with the sub-queries and primitives for the checks.
+        program: The program, which may have syntax errors.
     """
     return _problems(
         program.source,
@@ -145,7 +145,7 @@ def _problems(
 async def _request_revision(
     episode: Episode, program: Program, error: str, origin: str, revise: Revise
 ) -> Program | None:
-    """Return a new program, or None if the author returns the same one or none."""
+    """Return a new program, or None if the author writes none or the same one again."""
     episode.observer(Rejected(error))
     episode.programs[-1] = replace(episode.programs[-1], error=error)
     if happened := episode.effects.summary():
@@ -161,10 +161,10 @@ async def _request_revision(
 
 
 def announce(episode: Episode, draft: Draft) -> Program:
-    """Return the program of a draft that will run, and report it to the observer.
+    """Return the program of a draft, and report it to the observer.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         draft: The program with its note.
     """
     episode.observer(Planned(draft.program, draft.note))

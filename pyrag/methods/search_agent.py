@@ -1,8 +1,8 @@
-"""Search agents: the model thinks, searches, reads the results and goes on, in one text, until it answers.
+"""Search agents: the model thinks, searches, reads the results and continues, in one text, until it answers.
 
-`search-agent:DIALECT` uses the format of Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, so
-that their published checkpoints run as they were trained. These models do not cite: an answer's citations are the
-retrieved passages that state it.
+`search-agent:DIALECT` uses the format of Search-R1, ReSearch, ZeroSearch, StepSearch, R1-Searcher or Search-o1, so that
+their published checkpoints run in the way they were trained. These models do not cite, so an answer's citations are the
+retrieved passages that contain it.
 
 A `Dialect` holds the format of searches, results and answers. The formats (marks, white space, numbering of
 passages) come from the authors' code, and the checkpoints were trained on them; the instructions are template files,
@@ -40,10 +40,10 @@ class Dialect:
         searches: Maximum searches per question, as in the authors' evaluation.
         answer: Marks around an answer; None if the answer is only in a \\boxed{…}.
         boxed: Whether the answer is in a \\boxed{…}.
-        opening: Text that the model's output is taken to begin with.
+        opening: Text that is prepended to the model's output.
         digest: Whether the model extracts the helpful parts of the passages before it sees any.
-        thoughts: Further marks that passages must not contain.
-        prompts: Dialect whose templates are used, if not its own.
+        thoughts: Additional marks that passages must not contain.
+        prompts: Dialect whose templates are used; empty to use its own.
     """
 
     search: tuple[str, str]
@@ -142,7 +142,7 @@ DIALECTS = {
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Text of the model up to an action: a search, an answer, or (if neither is set) no action."""
+    """Text of the model up to an action: a search, an answer, or no action if neither is set."""
 
     text: str
     query: str = ""
@@ -150,9 +150,9 @@ class Turn:
 
 
 def read_turn(text: str, dialect: Dialect) -> Turn:
-    """Cut a turn after its first action, since a model invents results after it.
+    """Cut a turn after its first action, since models invent results after it.
 
-    A server leaves out the mark that it stopped at, so a last action that is still open counts as closed.
+    Servers omit the mark at which they stopped, so an unclosed last action counts as closed.
 
     Args:
         text: Text of this turn only.
@@ -186,10 +186,10 @@ _NOTHING = "No helpful information found."
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer in one text of thoughts and searches.
+    """Answer in one text that alternates thoughts and searches.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         settings: Settings; `method` names the dialect after a colon, `rounds` is the maximum number of searches
             (None for the dialect's own), `topk` the number of passages per search.
     """
@@ -269,11 +269,11 @@ class _Agent:
 
 
 def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
-    """Return the answer of a turn with the passages that state it, or None if the turn has no answer.
+    """Return the answer in a turn with the passages that contain it, or None if the turn has no answer.
 
     Args:
         turn: Turn of the model.
-        passages: All passages retrieved so far; none is cited for yes, no or an unknown answer.
+        passages: All passages retrieved so far. For yes, no or an unknown answer, nothing is cited.
     """
     if turn.answer is None:
         return None
@@ -285,7 +285,7 @@ def as_answer(turn: Turn, passages: Sequence[Passage]) -> Answer | None:
 
 
 def states(passage: Passage, answer: str) -> bool:
-    """Return True if a passage contains an answer word for word, ignoring case and white space.
+    """Return True if a passage contains an answer verbatim, ignoring case and white space.
 
     Args:
         passage: Passage whose title and text are searched.

@@ -1,8 +1,8 @@
 """Primitives called from Python, for methods that write no program.
 
 A `StepRecorder` makes the calls that a program would make, in the same way: each call is a step with memo, budget,
-recording and dependencies. The result of a call holds its id, and `uses` names the results that flowed into a query.
-There is no recovery, since the papers' baselines have none.
+recording and dependencies. The result of a call holds the call's id, and `uses` lists the results that a query was made
+from. There is no recovery, since the papers' baselines have none.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Passages, and the id of the call that retrieved them."""
+    """Retrieved passages, and the id of the call that retrieved them."""
 
     passages: tuple[Passage, ...]
     call: int
@@ -41,7 +41,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Reply of an agent: its text, the id of the call, and the answer in the text, if it should hold one."""
+    """Reply of an agent: its text, the id of the call, and the answer in the text, if one is expected."""
 
     text: str
     call: int
@@ -49,7 +49,7 @@ class Said:
 
     @property
     def known(self) -> bool:
-        """True if the reply holds a known answer."""
+        """True if the reply contains a known answer."""
         return self.answer is not None and self.answer.known
 
 
@@ -57,11 +57,11 @@ Value = Found | Said
 
 
 def no_answer(text: str) -> None:
-    """Return None: the text holds no answer."""
+    """Return None, since the text contains no answer."""
 
 
 class StepRecorder:
-    """Context manager whose calls are added to the episode's steps when it is left."""
+    """Context manager that adds its calls to the episode's steps at the end of the block."""
 
     def __init__(self, episode: Episode) -> None:
         self.episode = episode
@@ -83,7 +83,7 @@ class StepRecorder:
         Args:
             query: Search text.
             topk: Maximum number of passages.
-            uses: Results that flowed into the query.
+            uses: Results that the query was made from.
             where: Filter of the search; empty for none.
         """
         call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
@@ -96,7 +96,7 @@ class StepRecorder:
         Args:
             query: Query to answer.
             passages: Passages to answer from; None to aggregate the facts in the query.
-            uses: Results that flowed into query and passages.
+            uses: Results that query and passages were made from.
         """
         args = (query,) if passages is None else (query, [record(passage) for passage in passages])
         call = self._call("answer", args, uses)
@@ -124,7 +124,7 @@ class StepRecorder:
             template: Name of the prompt template.
             values: Texts for its placeholders.
             query: Query that the step shows.
-            uses: Results that flowed into the values.
+            uses: Results that the values were made from.
             passages: Passages that the values contain.
             stop: Strings that end the text and are left out.
             prefix: Beginning of the text, which the model continues.
@@ -137,7 +137,7 @@ class StepRecorder:
         return Said(written.text, call.id, written_answer(written, read))
 
     async def together(self, work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
-        """Return the results of independent calls, made in parallel or, if the episode demands it, in sequence."""
+        """Return the results of independent calls, made in parallel or, if the episode requires it, in sequence."""
         if not self.episode.parallel:
             return [await start() for start in work]
         tasks = [asyncio.ensure_future(start()) for start in work]
@@ -168,7 +168,7 @@ async def _asked(work: Awaitable[T]) -> T:
 
 
 def _clipped(query: str) -> str:
-    """Return a model's query, cut to the length that retrievers accept."""
+    """Return a model's query, cut to the maximum length for retrievers."""
     return " ".join(query.split()).encode()[:MAX_QUERY_BYTES].decode(errors="ignore")
 
 

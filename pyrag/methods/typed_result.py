@@ -1,4 +1,4 @@
-"""Final values of the type that the caller requests."""
+"""Final values of the type that the caller requested."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def typed_answer(answer: Answer, value: Any, contract: Contract) -> tuple[Answer
         contract: The type.
 
     Raises:
-        MisfitError: The value does not fit. The message says what does not, and what to set.
+        MisfitError: The value does not fit. The message names the fault and the expected value.
     """
     known = _with_null(value)
     if not answer.known or not any(leaf is not None for leaf in _leaves(known)):

@@ -1,4 +1,4 @@
-"""Sources of each item of a program's final value, if it is a list or a dict."""
+"""Sources of each item in a program's final value, if it is a list or a dict."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ MAX_ITEMS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ItemSources:
-    """Steps that an item was made from, and ids of the passages that it holds."""
+    """Steps that an item was made from, and ids of the passages that it contains."""
 
     steps: tuple[int, ...]
     passages: tuple[str, ...] = ()
 
 
 def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict[str, ItemSources]:
-    """Return the sources of each item of a program's final value.
+    """Return the sources of each item in a program's final value.
 
-    Answers and passages name their calls themselves, and values of a row of `each` have the row's citations, beside its
-    name too. Any other derived item (a number, an f-string) has the calls of its own expression if the last statement
-    lists the items, otherwise every call behind the whole value.
+    Answers and passages identify their own calls, and values from a row of `each` have the row's citations, even next
+    to the item's name. For other derived items (a number, an f-string), the sources are the calls in the item's
+    expression if the last statement lists the items, and otherwise all calls behind the whole value.
 
     Args:
         outcome: Outcome of the run, with a value.
@@ -70,17 +70,17 @@ def item_sources(outcome: Outcome, program_run: ProgramRun, source: str) -> dict
 
 
 def item_key(key: Any) -> str:
-    """Return the name of an item: the key of a dict in JSON's form, or the position in a list."""
+    """Return the name of an item: a dict's key in JSON form, or the position in a list."""
     return str(next(iter(jsonable({plain(key): None}))))
 
 
 def _calls_of_derived(outcome: Outcome, plain_names: set[str], expression: ast.expr | None) -> set[int]:
-    """Return the ids of the calls behind an item that holds no answer or passage itself.
+    """Return the ids of the calls behind an item that is not itself an answer or passage.
 
     Args:
         outcome: Outcome of the run.
         plain_names: Names whose sources are known: variables, inputs, helpers and builtins.
-        expression: Expression that the item was written as; None if it is unknown.
+        expression: Expression of the item in the source; None if it is unknown.
     """
     if expression is not None:
         names = {node.id for node in ast.walk(expression) if isinstance(node, ast.Name)}
@@ -92,7 +92,7 @@ def _calls_of_derived(outcome: Outcome, plain_names: set[str], expression: ast.e
 
 @dataclass(frozen=True, slots=True)
 class _RowNames:
-    """Rows of `each` by their items' names and documents, without names of several rows.
+    """Rows of `each`, by their items' names and documents. Names that several rows share are left out.
 
     Attributes:
         calls: Ids of the calls of `each`.
@@ -113,7 +113,7 @@ class _RowNames:
         return cls(calls, {name: row for name, row in rows.items() if name not in several})
 
     def row_of(self, key: Any, item: Any) -> Record | None:
-        """Return the row of an item that holds nothing but a row's name, document and value; None for other items.
+        """Return the row that an item consists of (its name, document and value); None for other items.
 
         Args:
             key: Key of the item in a dict; None in a list.
@@ -151,14 +151,14 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _held(leaf: Text | Record, rows: _RowNames, results: CallResults) -> tuple[str, ...]:
-    """Return the id of a passage, or of the passages that a row of `each` or its value cites."""
+    """Return the id of a passage, or the ids of the passages that a row of `each` or its value cites."""
     if isinstance(leaf, Text):
         return tuple(leaf.fields.get("citations", ())) if results.call_of(leaf) in rows.calls else ()
     return (str(leaf.fields["id"]),) if is_passage(leaf) else tuple(leaf.fields.get("citations", ()))
 
 
 def _closure(calls: Sequence[int | None], dependencies: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return calls with all calls that they depend on."""
+    """Return calls together with all calls that they depend on."""
     seen: set[int] = set()
     waiting = [call for call in calls if call is not None]
     while waiting:
@@ -170,7 +170,7 @@ def _closure(calls: Sequence[int | None], dependencies: Mapping[int, Sequence[in
 
 
 def _expressions(source: str, value: Any) -> Mapping[Any, ast.expr]:
-    """Return the expression of each item if the program ends with a display of them: `final_answer = {"a": …}`."""
+    """Return the expression of each item if the program ends with a literal list or dict: `final_answer = {"a": …}`."""
     match ast.parse(source).body[-1]:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict(keys=keys, values=values)) if name == RESULT:
             constant = [key.value for key in keys if isinstance(key, ast.Constant)]

@@ -1,1 +1,1 @@
-"""Small networks without torch: an ONNX session and a WordPiece tokenizer."""
+"""Small networks without torch: ONNX sessions and a WordPiece tokenizer."""

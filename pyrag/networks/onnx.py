@@ -1,7 +1,7 @@
-"""ONNX networks, run by onnxruntime on the CPU, without its log and its telemetry.
+"""ONNX networks, run by onnxruntime on the CPU without logging and telemetry.
 
-As soon as onnxruntime (1.31) is imported, its wheels write a device id to `~/.cache/Microsoft` and report to Microsoft.
-Only the environment can forbid this, before the import. `ORT_DISABLE_TELEMETRY=0` allows it again.
+On import, onnxruntime's wheels (1.31) write a device id to `~/.cache/Microsoft` and report to Microsoft. Only an
+environment variable, set before the import, prevents this. `ORT_DISABLE_TELEMETRY=0` allows it again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def open_network(path: Path, threads: int) -> Any:
 
     Args:
         path: The `.onnx` file.
-        threads: Number of threads of a run.
+        threads: Number of threads that a run may use.
 
     Raises:
         ImportError: onnxruntime is not installed.

@@ -2,9 +2,9 @@
 
 The bundled networks need no more than this, and the package `tokenizers` brings a hub client, progress bars and an HTTP
 stack that are larger than all of pyrag's code. `open_tokenizer` reads files of this kind itself and leaves other kinds
-(BPE, Unigram, …) to `tokenizers`, if that is installed. `WordPiece` has the methods of `tokenizers.Tokenizer` that
-pyrag calls, and returns the same tokens, except perhaps for characters added after Unicode 8. Training, decoding and
-padding are not supported.
+(BPE, Unigram, …) to `tokenizers`, if it is installed. `WordPiece` has the methods of `tokenizers.Tokenizer` that pyrag
+calls, and returns the same tokens, except perhaps for characters added after Unicode 8. Training, decoding and padding
+are not supported.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _Tokens = tuple[tuple[int, ...], _Places]
 
 
 class _OtherKindError(Exception):
-    """Error for a file that describes another kind of tokenizer."""
+    """Error for a file that describes a different kind of tokenizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """A tokenised text: token ids, the characters that each token covers, and the segment of each token."""
+    """Tokenised text: token ids, the characters that each token covers, and the segment of each token."""
 
     ids: list[int]
     offsets: list[tuple[int, int]]
@@ -65,7 +65,7 @@ _Template = tuple[_Special | tuple[str, int], ...]
 
 @dataclass(slots=True)
 class WordPiece:
-    """WordPiece tokenizer. Several threads may use it once truncation is set."""
+    """WordPiece tokenizer. After truncation is set, several threads may use it."""
 
     vocabulary: dict[str, int]
     unknown: int
@@ -82,11 +82,11 @@ class WordPiece:
         self._limit = None
 
     def enable_truncation(self, max_length: int, *, strategy: str = "only_second") -> None:
-        """Cut off all later encodings. In a pair, the second text is cut first.
+        """Truncate all later encodings. In a pair, the second text is truncated first.
 
         Args:
             max_length: Maximum number of tokens of an encoding, including special ones.
-            strategy: Ignored; only for compatibility with the package `tokenizers`.
+            strategy: Ignored; for compatibility with the package `tokenizers`.
         """
         self._limit = max_length
 
@@ -142,7 +142,7 @@ class WordPiece:
         return tuple(ids), tuple(places)
 
     def _chunks(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield the texts between spaces, with their positions. The text of a special token is a chunk of its own."""
+        """Yield the texts between spaces, with their positions. Each special token is its own chunk."""
         special = [known for known in self.specials if known in text]
         if not special:
             yield from ((match.start(), match[0]) for match in _CHUNK.finditer(text))

@@ -12,7 +12,7 @@ TABLES: dict[str, PaperTable] = {
 
 
 def table_of(name: str) -> PaperTable:
-    """Return a table by name. Raises `UsageError` with the nearest known one."""
+    """Return a table by name. Raises `UsageError` with the nearest known name if there is none."""
     if name not in TABLES:
         raise UsageError(f"there is no table {name!r}{nearest(name, TABLES)} (all: pyrag reproduce list)")
     return TABLES[name]

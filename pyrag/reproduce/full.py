@@ -179,7 +179,7 @@ class _FullPlan:
 
 
 def check_models(table: PaperTable, request: TableRequest) -> None:
-    """Raise `UsageError` for backbones that a table does not have.
+    """Check that a table has the requested backbones.
 
     Args:
         table: The table.
@@ -213,7 +213,7 @@ def run_folder(request: TableRequest, row: TableRow, backbone: str, corpus: str 
 
 
 def add_measured_row(draft: PlanDraft, row: TableRow, backbone: str, folder: str) -> None:
-    """Record that a run measures a row.
+    """Record which run measures a row.
 
     Args:
         draft: The plan.

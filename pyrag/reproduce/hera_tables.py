@@ -1,4 +1,4 @@
-"""Tables and figures of HERA's paper. The backbone orchestrates; the agents use GPT-4o-mini (section 4)."""
+"""Tables and figures of HERA's paper. The backbone orchestrates, and the agents use GPT-4o-mini (section 4)."""
 
 from __future__ import annotations
 

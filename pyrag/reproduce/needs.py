@@ -3,10 +3,10 @@
 Hours are estimates, computed from counts and from assumed rates that were not measured on such a machine:
 
 * A model call reads 1,600 tokens and writes 200, at two operations per weight and token and 35 % of 312 TFLOP/s on each
-  of four A100s; half as much time is added for writing token by token.
+  of four A100s; half as much again is added for writing token by token.
 * A search compares 21 million vectors, 13 times a second on 64 cores. This is scaled from a measurement of 17 searches
   a second on 2 cores, over 1 million vectors of half the length.
-* Training takes ten operations per weight and token at the same rate; half as much time is added for rollouts.
+* Training takes ten operations per weight and token at the same rate; half as much again is added for rollouts.
 """
 
 from __future__ import annotations

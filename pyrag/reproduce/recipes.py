@@ -1,4 +1,4 @@
-"""Recipes of what the papers train or evolve: training rows, packaged configuration, and places of the results."""
+"""Recipes for everything that the papers train or evolve: training rows, configuration, and folders of results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RowSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
-    """A way to train what a row measures.
+    """Recipe for training what a row measures.
 
     Attributes:
         config: Name of the packaged configuration; empty for the agent's own.

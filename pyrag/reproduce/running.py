@@ -75,7 +75,7 @@ def free_port() -> int:
 
 
 def run_plan(plan: ReproductionPlan, folder: Path, kind: str, port: int, say: Callable[[str], None]) -> None:
-    """Run the commands of a plan that are not done yet.
+    """Run the commands of a plan that are not yet done.
 
     Args:
         plan: The plan.

@@ -20,7 +20,7 @@ class Command:
         services: Names of the servers that the command uses.
         gpus: GPUs that the command uses itself; servers on them are stopped first.
         visible: GPUs that the command may see (CUDA_VISIBLE_DEVICES); empty for all.
-        about: One sentence for people; empty if the command is self-explanatory.
+        about: One sentence that explains the command; empty if it is self-explanatory.
     """
 
     name: str
@@ -64,12 +64,12 @@ class Service:
         return f"http://127.0.0.1:{self.port}/health"
 
     def is_in_the_way(self, other: Service | Command) -> bool:
-        """Return whether both cannot run at the same time."""
+        """Return whether the two servers cannot run at the same time."""
         return bool(set(self.gpus) & set(other.gpus)) or (isinstance(other, Service) and self.port == other.port)
 
 
 def servers_in_the_way(running: Iterable[str], command: Command, services: Mapping[str, Service]) -> list[str]:
-    """Return the names of running servers that occupy a GPU or port needed by a command or by its servers.
+    """Return the names of running servers whose GPU or port is needed by a command or its servers.
 
     Args:
         running: Names of the running servers.
@@ -110,14 +110,14 @@ class MeasuredRow:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionPlan:
-    """All that a reproduction does.
+    """Everything that a reproduction does.
 
     Attributes:
         commands: Commands in order; the last one writes the report.
         services: Servers by name.
         measured: Rows that the report compares.
-        skipped: Names of what is left out, with the reasons.
-        notes: Sentences for people, which the report repeats.
+        skipped: Reasons for omitted rows or steps, by name.
+        notes: Sentences for the user, which also appear in the report.
     """
 
     commands: tuple[Command, ...]
@@ -129,7 +129,7 @@ class ReproductionPlan:
 
 @dataclass(slots=True, kw_only=True)
 class PlanDraft:
-    """A plan in the making. Adding something under a name that exists has no effect."""
+    """Plan in the making. Adding something under an existing name has no effect."""
 
     commands: dict[str, Command]
     services: dict[str, Service]
@@ -151,7 +151,7 @@ class PlanDraft:
         return self.services.setdefault(service.name, service).name
 
     def note(self, sentence: str) -> None:
-        """Add a sentence for people, unless it was added before."""
+        """Add a sentence for the user, unless it was added before."""
         if sentence not in self.notes:
             self.notes.append(sentence)
 
@@ -170,7 +170,7 @@ class TableRequest:
         models: Short names of the backbones.
         scale: Either "full" or "tiny".
         limit: Maximum number of questions per set; None for the table's own number.
-        port: First port of the servers; the retriever has the eighth port after it.
+        port: First port of the servers; the retriever uses the eighth port after it.
         llm: Engine for methods that write text at tiny scale; empty for none.
         author: Engine that writes OPERA's candidate plans.
     """

@@ -36,7 +36,7 @@ class TableRow:
 
     @property
     def fixed(self) -> bool:
-        """True if the row is the same for every backbone."""
+        """True if the row is the same for all backbones."""
         return bool(self.model and not self.training and self.plan in ("", self.model))
 
 
@@ -52,7 +52,7 @@ class PaperTable:
         rows: Rows in the paper's order.
         limit: Maximum number of questions per set; None for all.
         section: Section of the benchmark report with the table's own figures, if it is not about exact match.
-        remarks: What cannot be reproduced, and what differs from the paper.
+        remarks: Differences from the paper, including what cannot be reproduced.
     """
 
     key: str

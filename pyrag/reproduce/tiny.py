@@ -1,7 +1,7 @@
-"""Plan of a table at tiny scale: the same steps in minutes on one machine, with figures that mean nothing.
+"""Plan of a table at tiny scale: the same steps in minutes on one machine, with meaningless figures.
 
 The bundled questions and passages replace the paper's data, the embedded engine replaces its models, and one step on
-the CPU replaces its training. What cannot run here is left out, and named.
+the CPU replaces its training. Steps that cannot run here are omitted and listed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Retrievers behind one protocol: BM25, dense and hybrid over an index folder, servers, and a user's own.
+"""Retrievers with a common protocol: BM25, dense and hybrid over an index folder, servers, and user-defined ones.
 
 Importing this package loads no retriever; `open_retriever` imports what its argument needs.
 """

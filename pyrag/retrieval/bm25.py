@@ -1,11 +1,10 @@
 """BM25 over a tantivy index: its schema, its search, and the retriever on top.
 
-A passage is indexed twice, as title and as title with text; the title alone counts `TITLE_WEIGHT`. Measured on training
-questions (recall@5, mean of HotpotQA, 2Wiki, MuSiQue, SQuAD): 0.5 72.4, 0.75 72.8, 1.0 72.6, without 70.4.
+A passage is indexed twice: its title, with the weight `TITLE_WEIGHT`, and its title together with its text.
 
-A query is analysed into terms and becomes their disjunction; it is never parsed as query syntax. Terms whose order
-matters (in codes and quotations, and neighbours of numbers) score again if a passage has them in the same order. Among
-equal scores, passages with more of the query's words in its order come first, then passages that come first in their
+A query is analysed into terms, which are joined by OR; it is never parsed as query syntax. Terms whose order matters
+(in codes and quotations, and next to numbers) score again if a passage has them in the same order. If scores are equal,
+passages with more of the query's words in the query's order come first, then passages that come earlier in their
 source. The score is BM25's (k1 1.2, b 0.75). `index.py` handles files and versions of indexes.
 """
 
@@ -65,8 +64,8 @@ def analyzer_of(language: str) -> str:
 def schema(analyzer: str) -> tantivy.Schema:
     """Return the schema of an index.
 
-    `id` and `source` are whole terms, by which passages can be deleted; `stored` holds the passage as msgpack.
-    `metadata` is a passage's metadata as one term, and `key` a hash of its id: see `filters.selection`.
+    `id` and `source` are whole terms, used to delete passages; `stored` holds the passage as msgpack. `metadata` is a
+    passage's metadata as a single term, and `key` is a hash of its id; see `filters.selection`.
     """
     import tantivy
 
@@ -82,7 +81,7 @@ def schema(analyzer: str) -> tantivy.Schema:
 
 
 def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
-    """Return the document of a passage.
+    """Return the index document for a passage.
 
     Args:
         passage: Passage to store.
@@ -110,7 +109,7 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
 
 
 def register(index: tantivy.Index, analyzer: str) -> Analysis:
-    """Register an analyzer with an index, which stores only its name. Every process that opens the index must do this.
+    """Register an analyzer with an index, which stores only the analyzer's name. Every process must do this.
 
     Args:
         index: The index.
@@ -125,7 +124,7 @@ def register(index: tantivy.Index, analyzer: str) -> Analysis:
 
 
 class Bm25Index:
-    """Snapshot of an index that can be searched. Later builds in the same place do not change it.
+    """Searchable snapshot of an index. Later builds in the same place do not change it.
 
     Args:
         index: The index.
@@ -159,12 +158,12 @@ class Bm25Index:
         Args:
             query: Text to search for; never parsed as query syntax.
             topk: Maximum number of passages.
-            where: Passages to search among, or their filter. It does not change scores.
+            where: Passages to search, or a filter for them. It does not change scores.
         """
         if topk < 1:
             return []
         terms = self._analysis.query(query)
-        hits = self._found(self._query(terms), topk, where)
+        hits = self._matches(self._query(terms), topk, where)
         if not _has_ties(hits):
             return [self._passage(score, address) for score, address in hits[:topk]]
         order = self._order(terms, topk, where)
@@ -178,13 +177,13 @@ class Bm25Index:
     def _order(
         self, terms: QueryTerms, topk: int, where: Filter | SelectedPassages | None
     ) -> dict[tuple[int, int], float]:
-        """Return a rank by address: the lower, the more of the query's words the passage has in the query's order."""
+        """Return a rank by address. It is lower if the passage has more of the query's words in the query's order."""
         if len(terms.sequence) < 2:
             return {}
-        hits = self._found(self._query(terms, in_order=True), topk, where)
+        hits = self._matches(self._query(terms, in_order=True), topk, where)
         return {(address.segment_ord, address.doc): -score for score, address in hits}
 
-    def _found(
+    def _matches(
         self, query: tantivy.Query | None, topk: int, where: Filter | SelectedPassages | None
     ) -> list[tuple[float, tantivy.DocAddress]]:
         if query is not None and where is not None:
@@ -251,7 +250,7 @@ class Bm25Index:
         return tantivy.Query.boost_query(tantivy.Query.phrase_query(self._schema, "body", words), weight)
 
     def _hits(self, query: tantivy.Query, topk: int) -> list[tuple[float, tantivy.DocAddress]]:
-        """Return the best hits, and the hits that tie with the last of them, since tantivy breaks ties by position."""
+        """Return the best hits, plus those that tie with the last one, since tantivy breaks ties by position."""
         limit = topk + 1
         while True:
             hits = self._searcher.search(query, limit, count=False).hits
@@ -274,7 +273,7 @@ def _has_ties(hits: Sequence[tuple[float, tantivy.DocAddress]]) -> bool:
 
 
 def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
-    """Return an index in memory, for corpora of some thousand passages.
+    """Return an in-memory index, for corpora of some thousand passages.
 
     Args:
         passages: Passages of the index.
@@ -335,7 +334,7 @@ class Bm25Retriever(IndexDocuments):
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         return await self._index.selector.judged(where, within)
 
@@ -352,4 +351,4 @@ class Bm25Retriever(IndexDocuments):
             raise ServiceError(message, service=self._name) from error
 
     async def aclose(self) -> None:
-        """Do nothing: the index is unmapped with the object."""
+        """Do nothing, since the index is unmapped when the object is deleted."""

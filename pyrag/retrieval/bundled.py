@@ -1,4 +1,4 @@
-"""Bundled corpus, indexed in memory at its first use (some 350 passages, 30 ms)."""
+"""Bundled corpus, indexed in memory on first use (some 350 passages, 30 ms)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Checks and repairs of a retriever's passages, so that its mistakes do not make a question fail.
 
-Half a character, a score that is not a number or a text that is too long is repaired. What cannot be repaired is left
-out. `Passages.notes` reports both. The limits are the sandbox's limits for values that enter it.
+A lone surrogate, a score that is not a number, or a text that is too long is repaired. Passages that cannot be repaired
+are omitted. `Passages.notes` reports both. The limits are the sandbox's limits for values that enter it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Passages(list[Passage]):
     """List of passages.
 
     Attributes:
-        notes: Sentences on what was repaired or left out.
+        notes: Sentences about repairs and omissions.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Passages(list[Passage]):
 
 
 def checked(items: Iterable[object], topk: int) -> Passages:
-    """Return the first passages of a list, repaired, without objects that cannot be used.
+    """Return the first passages of a list, repaired and without unusable objects.
 
     Args:
         items: Passages, or mappings with a `text`.
@@ -95,7 +95,7 @@ class _Check:
     def passage(self, item: object) -> Passage | None:
         try:
             return self._read(item)
-        except Exception as error:  # of any kind: a foreign object may fail wherever it is touched
+        except Exception as error:  # of any kind: objects from other packages may raise anything
             self._mended[f"left out: an object that fails ({type(error).__name__})"] += 1
             return None
 
@@ -157,7 +157,7 @@ class _Check:
             number = math.nan
         if math.isfinite(number):
             return number
-        self._mended["a score that is no finite number counts as 0"] += 1
+        self._mended["a score that is not a finite number counts as 0"] += 1
         return 0.0
 
     def _parts(self, parts: object) -> dict[str, float]:
@@ -180,7 +180,7 @@ class _Check:
 
 
 def _is_sound(passage: Passage) -> bool:
-    """Return whether a passage needs no repair, as nearly all do; this takes microseconds."""
+    """Return whether a passage needs no repair, as is true of nearly all. This takes microseconds."""
     key, title, text, source, parts = passage.id, passage.title, passage.text, passage.source, passage.parts
     return (
         type(key) is type(title) is type(text) is type(source) is str
@@ -213,12 +213,12 @@ def _has_halves(text: str) -> bool:
 
 
 def _from_mapping(mapping: Mapping[Any, Any]) -> Passage | None:
-    """Return the passage of a JSON object, as servers send them."""
+    """Return the passage for a JSON object, as sent by servers."""
     return passage_of(map(mapping.get, FIELDS))
 
 
 def passage_of(values: Iterable[Any]) -> Passage | None:
-    """Make a passage of the values of `FIELDS`, in this order and of any type. Return None if there is no text."""
+    """Make a passage from the values of `FIELDS`, in this order and of any type. Return None if there is no text."""
     key, title, text, contents, source, start, end, parts, metadata, score = values
     if text is None and isinstance(contents, str):
         title, text = split_contents(contents, _name(title))
@@ -231,7 +231,7 @@ def passage_of(values: Iterable[Any]) -> Passage | None:
 
 
 def _name(value: object) -> str:
-    """Return the text of a field that is shown; empty unless it is a text or a whole number."""
+    """Return the text of a field for display; empty unless it is a text or a whole number."""
     if isinstance(value, str):
         return value[:_MAX_NAME]
     return str(value) if type(value) is int else ""
@@ -242,7 +242,7 @@ def _place(value: object) -> int | None:
 
 
 def shown(value: object) -> str:
-    """Return an excerpt of the representation of any object."""
+    """Return an excerpt of an object's `repr`."""
     try:
         return excerpt(repr(value), _SHOWN)
     except Exception:  # of any kind: the object is foreign

@@ -3,8 +3,8 @@
 The vector index holds only ids, whose passages are looked up by `passages`, such as `Bm25Index.passages` of the same
 folder. An id without a passage is skipped.
 
-Concurrent queries are divided among the cores, in batches, since handing over to a thread costs as much as a query.
-While all cores are busy, further queries wait for the next batch. A query's result does not depend on its batch.
+Concurrent queries are divided among the cores in batches, since using a thread costs as much as a query. While all
+cores are busy, additional queries wait for the next batch. A query's result does not depend on its batch.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ batch."""
 
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
-    """Query of the vector index. Queries are equal if their texts, `topk` and the texts of their filters are."""
+    """Query of the vector index. Queries are equal if their texts, `topk` and filters' texts are equal."""
 
     query: str
     topk: int
@@ -64,9 +64,8 @@ class DenseQuery:
 class DenseRetriever(IndexDocuments):
     """Retriever over an open vector index. The first query checks that the embedder is the index's own.
 
-    `select` returns the passages that a filter selects, and `judge` a verdict on the filter, such as `selected` and
-    `judged` of the `Bm25Index.selector` of the same folder. `catalogue` has its
-    documents.
+    `select` returns the passages that a filter selects, and `judge` returns a verdict on the filter; examples are
+    `selected` and `judged` of the same folder's `Bm25Index.selector`. `catalogue` has the documents.
     """
 
     def __init__(
@@ -114,7 +113,7 @@ class DenseRetriever(IndexDocuments):
             where: Filter that passages must pass. None for no filter.
 
         Raises:
-            FilterError: There is a filter, and the metadata of these vectors is not known.
+            FilterError: A filter is set, but the metadata of these vectors is unknown.
             ConfigError: The embedder differs from the index's embedder.
             ServiceError: A file of the index is damaged.
         """
@@ -133,9 +132,9 @@ class DenseRetriever(IndexDocuments):
         return await in_stoppable_thread(lambda stop: select(where, stop))
 
     async def _search(self, queries: Sequence[DenseQuery]) -> list[list[Passage]]:
-        return await in_thread(self._found, queries)
+        return await in_thread(self._passages_of, queries)
 
-    def _found(self, queries: Sequence[DenseQuery]) -> list[list[Passage]]:
+    def _passages_of(self, queries: Sequence[DenseQuery]) -> list[list[Passage]]:
         try:
             hits = self._hits(queries)
             known = {
@@ -162,7 +161,7 @@ class DenseRetriever(IndexDocuments):
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         return NOTHING_TO_SAY if self._judge is None else await self._judge(where, within)
 

@@ -30,8 +30,9 @@ class FollowingRetriever(WrappingRetriever):
     """Retriever over the current generation of a folder. A running search keeps the generation that it began with.
 
     Each search first checks the file that names the generation, with one `stat`, and waits until a new generation is
-    open, so that nothing that an update removed is found afterwards. If a generation cannot be opened, the last good
-    generation stays in use, and `problem` holds the reason. Safe to use from event loops of several threads.
+    open, so that removed passages are no longer returned after an update. If a generation cannot be opened, the last
+    good generation stays in use, and `problem` holds the reason. It is safe to use from the event loops of several
+    threads.
 
     Args:
         opener: Function that opens the retriever. It is called again, in a thread, for each new generation.
@@ -67,11 +68,11 @@ class FollowingRetriever(WrappingRetriever):
 
     @property
     def missing(self) -> bool:
-        """True if the folder holds no index any more; the open generation is still searched."""
+        """True if the folder no longer holds an index; the open generation is still searched."""
         return self._folder is not None and self._look() is None
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Search the newest generation of the index.
+        """Search the current generation of the index.
 
         Args:
             query: Text to search for.
@@ -86,7 +87,7 @@ class FollowingRetriever(WrappingRetriever):
 
     @contextlib.asynccontextmanager
     async def use(self) -> AsyncIterator[Retriever]:
-        """Keep one generation open, for several searches in the same one."""
+        """Keep one generation open inside the block, so that several searches use the same one."""
         await self.follow()
         with self._lock:
             retriever = self.retriever
@@ -101,7 +102,7 @@ class FollowingRetriever(WrappingRetriever):
     _catalogued = use
 
     async def follow(self) -> None:
-        """Open the newest generation if it has changed; wait until it is open."""
+        """Open the current generation if it has changed; wait until it is open."""
         if self._file is None or (mark := self._look()) == self._mark:
             return
         if (opening := self._begin(mark)) is not None:
@@ -117,7 +118,7 @@ class FollowingRetriever(WrappingRetriever):
             await retriever.aclose()
 
     def _begin(self, mark: _Mark | None) -> Future[None] | None:
-        """Return the running opening of a generation, or begin one; None if the last one has just failed."""
+        """Return the task that opens a generation, started if needed; None if the last one has just failed."""
         with self._lock:
             if self._opening is None:
                 if self._failed and self._failed[0] == mark and time.monotonic() - self._failed[1] < RETRY:
@@ -149,7 +150,7 @@ class FollowingRetriever(WrappingRetriever):
         return retriever, searched_index(retriever).generation or generation
 
     async def _close_unused(self) -> None:
-        """Close retrievers of earlier generations that no search uses any more."""
+        """Close the retrievers of earlier generations that no search uses any more."""
         if not self._replaced:
             return
         with self._lock:

@@ -3,11 +3,11 @@
     POST URL/retrieve {"queries": [q], "topk": k, "return_scores": true}
     -> {"result": [[{"document": {"id", "contents"}, "score"}, ...]]}
 
-A filter is sent as `where`, and the reply must repeat it, since a server that does not know filters would ignore it.
+A filter is sent as `where`, and the reply must repeat it, since a server without filters would ignore it.
 
 Documents may also come without the wrapper and score, and with `title` and `text` instead of `contents`. A document
-without an id gets one from its text; `checked` repairs or leaves out faulty documents. Our own server (`server`) adds
-the place in the source and the scores of the parts. `pyrag._io.http.client` handles transport, retries and most errors.
+without an id gets one from its text; `checked` repairs or drops faulty documents. Our own server (`server`) adds the
+place in the source and the scores of the parts. `pyrag._io.http.client` handles transport, retries and most errors.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CURE = "start it, or name another with --retriever or an index folder with --in
 
 
 class _Document(msgspec.Struct):
-    """Document whose fields stay encoded until needed, since decoded text takes up to four times the bytes."""
+    """Document whose fields stay encoded until needed, since decoded text takes up to four times as much memory."""
 
     id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     title: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -52,7 +52,7 @@ class _Document(msgspec.Struct):
 
 
 class _SmallDocument(msgspec.Struct):
-    """Document so small that no field can be too large, which is decoded at once. Its fields are `FIELDS`."""
+    """Document so small that no field can be too large, so that it is decoded at once. Its fields are `FIELDS`."""
 
     id: Any = None
     title: Any = None
@@ -81,7 +81,7 @@ _SHORT = ("id", "source", "start", "end", "parts", "metadata", "score")
 
 
 class HttpRetriever:
-    """Retriever over a server, whose `url` is its base or its `/retrieve` address.
+    """Retriever that uses a server. `url` is the server's base address or its `/retrieve` address.
 
     `timeout` limits an attempt and `total` all attempts, in seconds. `limit` bounds the size of a reply.
     """
@@ -117,7 +117,7 @@ class HttpRetriever:
         return SearchedIndex(self.name, "http")
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> Passages:
-        """Request passages from the server. A blank query is not sent and finds nothing.
+        """Request passages from the server. A blank query is not sent, and returns nothing.
 
         Args:
             query: Text to search for.
@@ -144,7 +144,7 @@ def _passages(content: bytes, topk: int, source: str, where: str | None) -> Pass
     """Return the first `topk` passages of a reply to a single query.
 
     Raises:
-        ValueError: The reply is malformed, which the client reports.
+        ValueError: The reply is malformed, and the client reports this.
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
@@ -199,7 +199,7 @@ def _fields(raw: msgspec.Raw, source: str) -> object:
 
 
 def _small_passage(raw: msgspec.Raw, source: str) -> Passage | None:
-    """Return the passage of a small document; None if a part of it cannot be read, or if it has no text."""
+    """Return the passage of a small document; None if a part of it cannot be decoded, or if it has no text."""
     try:
         hit = _small_documents.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -210,7 +210,7 @@ def _small_passage(raw: msgspec.Raw, source: str) -> Passage | None:
 
 
 def _value(raw: msgspec.Raw | msgspec.UnsetType, limit: int) -> Any:
-    """Return the value of a field; None if it takes more bytes than the limit or cannot be read."""
+    """Return the value of a field; None if it is larger than the limit or cannot be decoded."""
     if raw is msgspec.UNSET or len(memoryview(raw)) > limit:
         return None
     try:
@@ -224,7 +224,7 @@ def _value(raw: msgspec.Raw | msgspec.UnsetType, limit: int) -> Any:
 
 
 def _text(data: bytes) -> str:
-    """Decode bytes. Incomplete characters are left for `checked`; other faults are replaced."""
+    """Decode bytes. Incomplete characters are left to `checked`; other faults are replaced."""
     try:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:

@@ -1,9 +1,9 @@
 """Hybrid retriever: several retrievers are searched at the same time, and their lists are fused by reciprocal rank.
 
-A passage's score is the sum over the lists of weight / (k + rank), with ranks from 1 (Cormack et al., 2009). With k =
-10 and lists of 100, recall is higher than with the customary 60 on all six of our sets. `Passage.parts` holds the
-score of each part, such as `{"bm25": 12.3, "dense": 0.61}`. If scores are equal, the order of the first list (words
-before vectors) decides.
+A passage's score is the sum over the lists of weight / (k + rank), with ranks from 1 (Cormack et al., 2009). We use k =
+10 and lists of 100, since recall is higher than with the customary k = 60. `Passage.parts` holds the score of each
+part, such as `{"bm25": 12.3, "dense": 0.61}`. If scores are equal, passages keep the order of the first list (words
+before vectors).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ DEPTH = 100
 
 @dataclass(frozen=True, slots=True)
 class WeightedRetriever:
-    """Retriever of a hybrid with its weight. A weight of 0 leaves it out."""
+    """Retriever of a hybrid, with its weight. A retriever with weight 0 is not used."""
 
     retriever: Retriever
     weight: float = 1.0
 
 
 class HybridRetriever(WrappingRetriever):
-    """Retriever over named parts. If a part fails, the query fails, so that incomplete results are never returned."""
+    """Retriever over named parts. If a part fails, the query fails, so that results are never incomplete."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class HybridRetriever(WrappingRetriever):
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         verdicts = [await filter_verdict(retriever, where, within) for retriever in self._all]
         return next((verdict for verdict in verdicts if verdict.sentences), NOTHING_TO_SAY)
@@ -96,7 +96,7 @@ class HybridRetriever(WrappingRetriever):
         return None
 
     def _documents_of(self) -> Retriever | None:
-        """Return the first part with a catalogue, whatever its weight."""
+        """Return the first part that has a catalogue, regardless of its weight."""
         return next((retriever for retriever in self._all if has_catalogue(retriever)), None)
 
     async def aclose(self) -> None:
@@ -105,7 +105,7 @@ class HybridRetriever(WrappingRetriever):
 
 
 async def _tried(part: WeightedRetriever, query: str, depth: int, where: Filter | None) -> list[Passage] | Exception:
-    """Search a part and return the passages, or the error, which a task group would wrap."""
+    """Search a part and return its passages or its error. (A task group would wrap the error.)"""
     try:
         return await search(part.retriever, query, depth, where)
     except Exception as error:
@@ -127,7 +127,7 @@ def fuse(lists: Mapping[str, Sequence[Passage]], weights: Mapping[str, float], k
         k: Constant added to ranks.
 
     Returns:
-        All passages, best first, each once, with the content from the first list that holds it. Passages with equal
+        All passages, best first, each once, with the content from the first list that contains it. Passages with equal
         scores keep the order of the lists.
     """
     scores: dict[str, float] = {}

@@ -1,13 +1,13 @@
-"""Index folders: built or updated aside, switched in one step, checked when opened.
+"""Index folders: built or updated separately, switched in one step, and checked when opened.
 
     DIR/pyrag-index.json    description of the index, with the name of the generation in use
     DIR/gen-.../bm25/       tantivy's files with the passages
     DIR/gen-.../vectors/    files of `faiss_index`, for kinds with vectors
     DIR/gen-.../records.db  passages by file
 
-A build writes to `.DIR.building`, or to `DIR/.building` if DIR exists. Only a complete generation is renamed to DIR
-or, if DIR is an index already, moved into it and named in `pyrag-index.json`, which is replaced in one step. Until
-then, and after any failure, readers see the previous generation. The next build resumes a killed build from its last
+A build writes to `.DIR.building`, or to `DIR/.building` if DIR exists. Only a complete generation is renamed to DIR or,
+if DIR already is an index, moved into it and named in `pyrag-index.json`, which is replaced in one step. Until then,
+and after any failure, readers use the previous generation. The next build resumes a killed build from its last
 checkpoint. An existing index is updated: unchanged files are not read again.
 
 `kind` determines the retriever: `bm25`, `hybrid` or `dense`. `pyrag.retrieval.indexing` builds and verifies indexes.
@@ -86,9 +86,9 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a build.
 
     Attributes:
-        problems: Files that were left out with the reasons, at most 1000.
-        bad_records: Files with the reasons of lines, rows and elements that were left out, for the first of each file.
-        removed_files: Files that are gone or no longer named, with their numbers of passages, at most 1000.
+        problems: Files that were skipped, with the reasons, at most 1000.
+        bad_records: Files with the reasons for skipped lines, rows and elements; for each file, only the first ones.
+        removed_files: Files that no longer exist or are no longer named, with their numbers of passages, at most 1000.
         remarks: Files with remarks on how they were read.
         unread: Kinds of files that are not read, with their numbers of files.
     """
@@ -126,8 +126,8 @@ def update_index(
 ) -> Built:
     """Update an index from files and folders, or build it if it does not exist.
 
-    Files that are gone or no longer named leave the index. Different spellings of a path are the same path. An index
-    with other settings, of another version, or with a missing or truncated file is built from scratch.
+    Files that no longer exist or are no longer named leave the index. Different spellings of a path are the same path.
+    An index with other settings, of another version, or with a missing or truncated file is built from scratch.
 
     Args:
         paths: Files, folders and globs.
@@ -135,11 +135,11 @@ def update_index(
         progress: Called after each batch of passages.
         parts: Parts of the index; by default only BM25, in the language set for the index.
         columns: Columns of tables, and the encoding of text files.
-        add: True to keep the paths that the index was built from.
+        add: Whether to keep the paths that the index was built from.
         replace: False to raise `DataError` if the index was built only from other paths, which would be dropped.
-        rebuild: True to read everything again.
-        check_contents: True to compare the contents of files whose size and time did not change.
-        follow_links: True to follow symbolic links that lead out of the named folders.
+        rebuild: Whether to read everything again.
+        check_contents: Whether to compare the contents of files whose size and time did not change.
+        follow_links: Whether to follow symbolic links that lead out of the named folders.
         checkpoint: Seconds between checkpoints, from which the next build resumes if this build is killed.
         on_wait: Called before waiting for another build of the same folder.
 
@@ -229,7 +229,7 @@ def open_index(path: str | Path) -> Bm25Index:
 
 
 def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
-    """Open the generation in use; try again if it is replaced meanwhile.
+    """Open the generation in use; try again if it is replaced in the meantime.
 
     Args:
         path: Folder of the index.
@@ -382,7 +382,7 @@ def _check_target(target: Path, written_path: Path) -> None:
 
 @contextmanager
 def write_errors(out: Path) -> Iterator[None]:
-    """Turn errors of writing into `PyRAGError`. tantivy reports all errors, even a full disk, as `ValueError`."""
+    """Turn write errors into `PyRAGError`. tantivy reports all errors, even a full disk, as `ValueError`."""
     try:
         yield
     except (OSError, ValueError, sqlite3.Error) as error:

@@ -1,4 +1,4 @@
-"""Retriever over a few passages in memory, for tests of code that uses pyrag. `pyrag index` is for real corpora."""
+"""Retriever over a few passages in memory, for tests of code that uses pyrag. Use `pyrag index` for real corpora."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _WORD = re.compile(r"\w+")
 
 
 class InMemoryRetriever:
-    """Retriever that ranks passages by the share of the query's words they hold; ties keep the order of the passages.
+    """Retriever that ranks passages by the share of the query's words in them. Ties keep the order of the passages.
 
-    With a mapping, it returns the passages of exactly this query, and no passages for others. `queries` records calls.
+    With a mapping from queries to passages, it returns the passages of exactly this query, and none for others.
+    `queries` records the calls.
     """
 
     def __init__(self, passages: Iterable[Passage] | Mapping[str, Sequence[Passage]], name: str = "memory") -> None:
@@ -79,7 +80,7 @@ class InMemoryRetriever:
         return self._catalogue.passages(document, where)
 
     async def aclose(self) -> None:
-        """Do nothing: there is nothing to close."""
+        """Do nothing, since nothing is open."""
 
 
 def _words(text: str) -> set[str]:

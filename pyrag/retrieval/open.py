@@ -1,4 +1,4 @@
-"""Opening of retrievers by their specs: URLs, folders, tables, objects."""
+"""Opening of retrievers by spec: URLs, folders, tables, objects."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Options:
         timeout: Seconds for one request to a server.
         embedder: Spec of an embedder that replaces the index's own (another engine for the same model).
         dense_weight: Weight of the vectors in a hybrid: 0 is BM25 only, 1 the vectors only.
-        exact: Refuse an index folder whose vectors are searched approximately.
+        exact: Whether to refuse an index folder whose vectors are searched approximately.
         rerank: Reranker: `reader`, the embedded reader, or a cross-encoder.
         where: Filter that all passages must pass.
         own_where: Whether this filter is the caller's own, whose faults may be reported.
@@ -63,7 +63,7 @@ def open_retriever(
         spec: URL, `qdrant:COLLECTION@PLACE`, `pgvector:TABLE@URL`, `mcp+stdio:COMMAND`, `mcp+http:URL`,
             `searxng:URL`, `tavily:`, `brave:`, index folder, or a retriever object. Several specs, each as
             `[NAME=]SPEC[#weight=2&deadline=1.5]`, are searched as one.
-        timeout: Seconds for one request to a server. Ignored if there are `options`.
+        timeout: Seconds for one request to a server. Ignored if `options` are given.
         options: All other options.
 
     Raises:
@@ -124,7 +124,7 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
     if callable(getattr(spec, "retrieve", None)):
         return spec
     raise ConfigError(
-        f"a {type(spec).__name__} is no retriever: give a URL, an index folder or an object with "
+        f"{type(spec).__name__} is not a retriever: give a URL, an index folder or an object with "
         "async retrieve(query, topk)"
     )
 
@@ -165,7 +165,7 @@ def _over_store(spec: str, options: Options) -> Retriever:
 
 
 def _over_index(folder: Path, shown: str, options: Options) -> Retriever:
-    """Open an index as its kind of retriever; open it again if it is replaced meanwhile."""
+    """Open an index as its kind of retriever; open it again if it is replaced in the meantime."""
     if not shown.strip():
         raise ConfigError("the name of the index is empty: give an index folder or the URL of a retriever")
     from pyrag.retrieval.index import read_info

@@ -1,4 +1,4 @@
-"""Protocol of retrievers: one asynchronous method from a query to passages, best first."""
+"""Protocol of retrievers, with one asynchronous method from a query to passages, best first."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MAX_SAID = 300  # characters of a message of foreign code
 
 
 class Retriever(Protocol):
-    """Source of passages. Any object with these methods is a retriever; only `retrieve` is required of a user's own.
+    """Source of passages. Any object with these methods is a retriever; a user-defined one only needs `retrieve`.
 
     A retriever that supports filters has a third parameter, `where: Filter | None = None`
     (`pyrag.retrieval.filters.tree`), and returns the best `topk` passages for which `where.matches(passage.metadata)`
-    is true; `str(where)` is the filter's text. Any other retriever refuses a question with a filter.
+    is true; `str(where)` is the filter's text. Without this parameter, questions with a filter are refused.
 
     class Bookshelf:
         name = "bookshelf"
@@ -45,11 +45,11 @@ class Retriever(Protocol):
         ...
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
-        """Find passages for a query. Several calls may run at the same time, also in different event loops.
+        """Find passages for a query. Several calls may run at the same time, even in different event loops.
 
         Args:
-            query: Text to search for: a question or keywords, never query syntax. It may be blank, which should find
-                nothing.
+            query: Text to search for: a question or keywords, never query syntax. If it is blank, nothing should be
+                returned.
             topk: Maximum number of passages, usually 3 to 20. Fewer may be returned; a longer list is cut.
 
         Returns:
@@ -78,17 +78,17 @@ async def passages_of(
     warn: Callable[[str], None] = _ignore,
     where: Filter | None = None,
 ) -> Passages:
-    """Search a retriever and enforce the protocol, since a user's own retriever may raise and return anything.
+    """Search a retriever and enforce the protocol, since user-defined retrievers may raise and return anything.
 
     Args:
         retriever: Any object with `retrieve`, asynchronous or not.
         query: Text to search for.
-        topk: Maximum number of passages. Further passages are dropped.
+        topk: Maximum number of passages. Any additional passages are dropped.
         warn: Called with each sentence on a repair or omission.
         where: Filter that passages must pass. Other passages of the retriever are dropped.
 
     Raises:
-        FilterError: There is a filter, and the retriever takes none.
+        FilterError: A filter is set, but the retriever does not support filters.
         ServiceError: The retriever raised an error, which the message quotes.
         MalformedReplyError: The retriever returned something other than passages, or no usable passage.
     """
@@ -136,7 +136,7 @@ async def search(retriever: Retriever, query: str, topk: int, where: Filter | No
         where: Filter that passages must pass. None for no filter.
 
     Raises:
-        FilterError: There is a filter, and the retriever takes none.
+        FilterError: A filter is set, but the retriever does not support filters.
     """
     if where is None:
         return await retriever.retrieve(query, topk)
@@ -147,16 +147,16 @@ async def search(retriever: Retriever, query: str, topk: int, where: Filter | No
 
 
 def check_filters(retriever: object) -> None:
-    """Raise `FilterError` for a retriever whose `retrieve` has no parameter `where`, or that wraps such a retriever.
+    """Raise `FilterError` if a retriever does not support filters: its `retrieve` has no parameter `where`.
 
-    A retriever that wraps others has an attribute `wrapped` with them, and supports filters only if all of them do.
+    A retriever that wraps others lists them in its attribute `wrapped`, and supports filters only if they all do.
     """
     for inner in _wrapped(retriever):
         check_filters(inner)
     try:
         parameters = inspect.signature(retriever.retrieve).parameters.values()  # type: ignore[attr-defined]
         takes = any(parameter.name == "where" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    except Exception:  # a foreign object may fail wherever it is touched
+    except Exception:  # a retriever from another package may raise anything
         takes = False
     if not takes:
         raise FilterError(
@@ -168,13 +168,13 @@ def check_filters(retriever: object) -> None:
 def _wrapped(retriever: object) -> tuple[object, ...]:
     try:
         inner = retriever.wrapped  # type: ignore[attr-defined]
-    except Exception:  # a foreign object may fail wherever it is touched
+    except Exception:  # a retriever from another package may raise anything
         return ()
     return inner if isinstance(inner, tuple) else ()
 
 
 class OwnRetriever:
-    """Retriever over any object with `retrieve(query, topk)`.
+    """Retriever that wraps any object with `retrieve(query, topk)`.
 
     Raises:
         ConfigError: The object has no such method.
@@ -187,7 +187,7 @@ class OwnRetriever:
             usable = False
         if not usable:
             raise ConfigError(
-                f"a {type(inner).__name__} is no retriever: give a URL, an index folder or an object with "
+                f"{type(inner).__name__} is not a retriever: give a URL, an index folder or an object with "
                 "async retrieve(query, topk)"
             )
         self.inner = inner
@@ -210,7 +210,7 @@ class OwnRetriever:
             where: Filter that passages must pass. None for no filter.
 
         Raises:
-            FilterError: The object takes no filter.
+            FilterError: The object does not support filters.
             ServiceError: The object failed.
         """
         return await passages_of(self.inner, query, topk, where=where)
@@ -220,7 +220,7 @@ class OwnRetriever:
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         return await filter_verdict(self.inner, where, within)
 
@@ -236,7 +236,7 @@ class OwnRetriever:
 
 
 def name_of(retriever: object) -> str:
-    """Return the name of a retriever, or its class's name if it has no usable name."""
+    """Return the name of a retriever, or its class's name if its own is unusable."""
     try:
         name = retriever.name  # type: ignore[attr-defined]
     except Exception:
@@ -251,13 +251,13 @@ def searched_index(retriever: object) -> SearchedIndex:
     """
     try:
         description = retriever.searched  # type: ignore[attr-defined]
-    except Exception:  # a foreign object may fail wherever it is touched
+    except Exception:  # a retriever from another package may raise anything
         description = None
     return description if isinstance(description, SearchedIndex) else SearchedIndex(name_of(retriever))
 
 
 def described(error: BaseException) -> str:
-    """Return an excerpt of an error of foreign code, whose text may itself fail."""
+    """Return an excerpt of an error in foreign code. Even converting it to text may fail."""
     try:
         words = excerpt(error, _MAX_SAID)
     except Exception:
@@ -266,7 +266,7 @@ def described(error: BaseException) -> str:
 
 
 async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) -> object:
-    """Return the retriever's result, with iterators read as far as needed."""
+    """Return the retriever's result, reading iterators as far as needed."""
     if where is None:
         result = retriever.retrieve(query, topk)
     else:
@@ -285,7 +285,7 @@ async def _asked(retriever: Any, query: str, topk: int, where: Filter | None) ->
 
 
 def best_first(passage: Passage) -> tuple[float, str, int, str]:
-    """Return the key to sort passages by: best first, and by their sources if scores are equal."""
+    """Return a sort key for passages: best first and, if scores are equal, by source."""
     return -passage.score, passage.source, passage.start or 0, passage.id
 
 
@@ -303,7 +303,7 @@ class PassageLookup(Protocol):
     """Optional part of a retriever that looks up passages by their ids."""
 
     async def fetch(self, ids: Sequence[str]) -> list[Passage] | None:
-        """Return the passages with these ids that exist, in any order; None if ids cannot be looked up."""
+        """Return the passages with these ids that exist, in any order; None if the retriever cannot look up ids."""
         ...
 
 
@@ -329,14 +329,14 @@ async def fetch_passages(retriever: object, ids: Sequence[str], where: Filter | 
 
 @runtime_checkable
 class FilterJudge(Protocol):
-    """Optional part of a retriever that judges filters by the fields of its passages."""
+    """Optional part of a retriever that judges filters by its passages' fields."""
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Judge a filter before a search: whether and why it finds nothing.
+        """Judge a filter before a search: whether it matches nothing, and why.
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         ...
 
@@ -347,7 +347,7 @@ async def filter_verdict(retriever: object, where: Filter, within: Filter | None
     Args:
         retriever: Any retriever.
         where: The filter.
-        within: Filter of the passages that the caller may know of. None for all.
+        within: Filter for the passages that the caller may see. None for all.
     """
     try:
         verdict = await retriever.judge_filter(where, within) if isinstance(retriever, FilterJudge) else NOTHING_TO_SAY

@@ -30,11 +30,11 @@ def remove_from_index(
     parts: tuple[Part, ...] = (),
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
-    """Remove files and folders from an index, without any other change. Later updates leave them out.
+    """Remove files and folders from an index, and change nothing else. Later updates skip them.
 
     Args:
         out: Folder of the index.
-        paths: Files and folders, which may be gone, or their names in the index.
+        paths: Files and folders, which need not exist any more, or their names in the index.
         parts: Parts of the index; by default only BM25.
         on_wait: Called before waiting for another build of the same folder.
 
@@ -86,10 +86,10 @@ def _names(generation: Path) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """Files and folders that leave an index.
+    """Files and folders to remove from an index.
 
     Attributes:
-        names: Names of these files in the index.
+        names: Names of the files in the index.
         places: Real paths of the files and folders that the user named.
         sources: Sources of the index before the removal.
     """
@@ -147,7 +147,7 @@ def _held(place: str, real: dict[str, str], sources: Sequence[IndexSource]) -> b
 
 
 def _is_in(path: str, place: str) -> bool:
-    """Return whether a path is a file, or lies in a folder or an archive."""
+    """Return whether a path is a file, or is inside a folder or an archive."""
     return is_below(path, place) or path.startswith(f"{place}!/")
 
 
@@ -158,6 +158,6 @@ def _real(name: str, sources: Sequence[IndexSource]) -> str:
 
 
 def _real_path(path: str) -> str:
-    """Return the real path of a file that a user named, or of a file in an archive."""
+    """Return the real path of a file that the user named, including a file in an archive."""
     outer, mark, member = path.partition("!/")
     return os.path.realpath(outer) + mark + member

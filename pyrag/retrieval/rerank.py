@@ -1,8 +1,9 @@
 """Reranking of a retriever's best passages by a slower and better scorer.
 
-A scorer is a function from a query and passages to a score for each passage, larger is better. It may be asynchronous;
-other scorers run in threads. `cross_encoder` makes a scorer from a model. `reader` is the embedded reader, which needs
-no other package and scores how likely a passage answers a single-hop query. `Passage.parts` keeps the earlier scores.
+A scorer is a function from a query and passages to a score for each passage; higher scores are better. It may be
+asynchronous; other scorers run in threads. `cross_encoder` makes a scorer from a model. `reader` is the embedded
+reader, which needs no other package and estimates how likely a passage is to answer a single-hop query. `Passage.parts`
+keeps the earlier scores.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _MAX_WORDS = 200  # of the query, since only the passage is cut to fit
 
 
 class RerankingRetriever(WrappingRetriever):
-    """Retriever that requests `depth` passages from `inner` and returns the ones that `scorer` scores highest."""
+    """Retriever that requests `depth` passages from `inner` and returns those with the highest scores by `scorer`."""
 
     def __init__(self, inner: Retriever, scorer: Scorer, *, name: str = "rerank", depth: int = DEPTH) -> None:
         self._inner = inner
@@ -124,7 +125,7 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
 
 
 def cross_encoder(model: str) -> Scorer:
-    """Return a scorer over a cross-encoder, which the first query loads."""
+    """Return a scorer that uses a cross-encoder, loaded by the first query."""
     load = (
         partial(OnnxPairs, Path(model.removeprefix(ONNX)).expanduser())
         if model.startswith(ONNX)

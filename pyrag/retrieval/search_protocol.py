@@ -1,4 +1,4 @@
-"""Server side of Search-R1's protocol: checks of requests, and passages as documents.
+"""Server side of Search-R1's protocol: validation of requests, and passages as documents.
 
     POST /retrieve {"queries": [q, ...], "topk": 5, "return_scores": true, "where": "year >= 2020"}
     -> {"result": [[{"document": {"id", "title", "text", "contents", "source", ...}, "score"}, ...], ...],
@@ -35,7 +35,7 @@ AT_ONCE = 16
 
 
 class RetrieveRequest(msgspec.Struct):
-    """Request of a search. `where` is a filter in any form, whose text the reply repeats to confirm it."""
+    """Search request. `where` is a filter in any form; the reply repeats its text to confirm it."""
 
     queries: list[str]
     topk: int | None = None
@@ -44,7 +44,7 @@ class RetrieveRequest(msgspec.Struct):
 
 
 class BadRequestError(ValueError):
-    """Error for a request that cannot be served, whose message names what to send instead."""
+    """Error for a request that cannot be served. Its message says what to send instead."""
 
 
 def read_request(value: Any) -> RetrieveRequest:
@@ -76,11 +76,11 @@ async def search_all(
     Args:
         retriever: Retriever to search.
         wanted: The request, as `read_request` returned it.
-        slots: Semaphore that bounds the searches of all requests at the same time.
+        slots: Semaphore that limits the simultaneous searches of all requests.
         bound: Filter that passages must pass in addition to the request's own.
 
     Raises:
-        FilterError: The filter cannot be read or makes too many comparisons, or the retriever takes none.
+        FilterError: The filter cannot be read or makes too many comparisons, or the retriever does not support filters.
         PyRAGError: The retriever failed. The other searches are cancelled.
     """
     topk = TOPK if wanted.topk is None else wanted.topk
@@ -107,7 +107,7 @@ async def search_all(
 
 
 def _check_cost(passages: int, where: Filter | None) -> None:
-    """Raise `FilterError` if the passages of a reply would be compared more often than `MAX_COMPARED`."""
+    """Raise `FilterError` if a reply's passages would need more than `MAX_COMPARED` comparisons."""
     count = 0 if where is None else sum(1 for _ in comparisons_of(where))
     if passages * count > MAX_COMPARED:
         raise FilterError(

@@ -1,1 +1,1 @@
-"""From settings and a question to a trace."""
+"""The way from settings and a question to a trace."""

@@ -152,7 +152,7 @@ def _episode(request: QuestionRequest, engines: Engines, ledger: Ledger) -> Epis
 
 
 async def _result(episode: Episode, request: QuestionRequest, engines: Engines) -> tuple[Result, TraceError | None]:
-    """Run the method within the deadline, and return its result and the reason of a failure."""
+    """Run the method within the deadline, and return its result and the reason for a failure."""
     ledger, settings, method, returns = episode.ledger, request.settings, request.method, request.returns
     _warn_of_language(episode, settings)
     _offer_tools(episode, engines, method)
@@ -186,7 +186,7 @@ async def _result(episode: Episode, request: QuestionRequest, engines: Engines) 
 
 
 def _doubted(trace: Trace, episode: Episode) -> Trace:
-    """Return the trace with its answer's confidence, and with the planner's doubts as warnings if that is low."""
+    """Return the trace with its answer's confidence and, if this is low, with the planner's doubts as warnings."""
     trace = with_confidence(trace)
     if not trace.answer.known or trace.answer.weak:
         episode.warn_of_doubts()
@@ -215,7 +215,9 @@ async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None
     if standalone.note:
         episode.warn(standalone.note)
     if len(standalone.question.encode("utf-8", "replace")) > MAX_QUESTION_BYTES:
-        episode.warn("the follow-up was asked as it is: as a question of its own it became too long")
+        episode.warn(
+            "the follow-up was asked unchanged, because it is too long when it is rephrased to stand on its own"
+        )
     elif standalone.question != user_message:
         episode.flow.derive(message.role for message in earlier)
         episode.user_message, episode.question = user_message, standalone.question
@@ -223,7 +225,7 @@ async def _make_standalone(episode: Episode, earlier: Sequence[Message]) -> None
 
 
 def _wall_clock(elapsed: float) -> str:
-    """Return the time `elapsed` seconds ago, from which the times of events count."""
+    """Return the time `elapsed` seconds ago as ISO text. Times of events count from it."""
     started = datetime.now(UTC) - timedelta(seconds=elapsed)
     return started.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -234,7 +236,7 @@ def _version() -> str:
 
 
 def _warn_of_language(episode: Episode, settings: Settings) -> None:
-    """Warn of a question in a language that an engine does not read."""
+    """Warn if a question is in a language that an engine does not read."""
     for spec in (settings.llm, settings.answer_llm or settings.llm):
         engine = engine_of(spec)
         if engine is not None and (warning := engine.language_warning(episode.question)):
@@ -242,7 +244,7 @@ def _warn_of_language(episode: Episode, settings: Settings) -> None:
 
 
 def _sized(agents: Agents, topk: int) -> Agents:
-    """Return the agents with a planner that writes this number of passages into its programs, if it writes any."""
+    """Return the agents with a planner that writes this number of passages into its programs, if it can."""
     with_topk = getattr(agents.planner, "with_topk", None)
     return agents if with_topk is None else replace(agents, planner=with_topk(topk))
 
@@ -265,7 +267,7 @@ def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
 
 
 def _partial(episode: Episode) -> Result:
-    """Return the last answered step as the result when the budget ends a question, marked as not known."""
+    """Return the last answered step as the result if the budget ended a question. It is marked as not known."""
     if episode.partial is not None:
         episode.warn("partial value: the rows of each() so far")
         value = episode.partial if episode.contract is None else None
@@ -316,7 +318,7 @@ def _trace(
 
 
 def _used_passages(episode: Episode) -> dict[str, Passage]:
-    """Return the passages that steps of the trace show, without the passages of discarded look-ups."""
+    """Return the passages that the trace's steps show, without passages of discarded look-ups."""
     used = {passage for step in episode.steps for passage in step.passages}
     used |= {passage for step in episode.steps for attempt in step.attempts for passage in attempt.passages}
     return {key: passage for key, passage in episode.passages.items() if key in used}

@@ -34,7 +34,7 @@ async def in_order(
 
     Args:
         source: The questions.
-        answer: Answers a question, which is passed with its number.
+        answer: Function that answers a question, given its number.
         limit: Maximum number of questions taken from the source at a time.
     """
     running: deque[asyncio.Task[Trace]] = deque()

@@ -20,12 +20,12 @@ class Chat:
         chat.ask("Who directed The Seventh Seal?")
         chat.ask("Where was he born?").question        # "Where was Ingmar Bergman born?"
 
-    Each follow-up is turned into a question that stands on its own by one call of the Standalone Agent, which counts
-    against the question's limits. `Trace.question` is the new question, `Trace.said` the user's words.
+    One call of the Standalone Agent rephrases each follow-up so that it stands on its own. This call counts towards the
+    question's limits. `Trace.question` is the new question, `Trace.said` the user's words.
 
     Args:
-        ask: Answers a question, like `PyRAG.ask`.
-        aask: Answers a question in the running event loop, like `PyRAG.aask`.
+        ask: Function that answers a question, like `PyRAG.ask`.
+        aask: Function that answers a question in the running event loop, like `PyRAG.aask`.
         where: Filter of passages for all questions.
         turns: Messages to begin with, such as an earlier conversation's.
     """
@@ -46,7 +46,7 @@ class Chat:
         return tuple(self._turns)
 
     def ask(self, question: str, *, observer: Observer = ignore, keep: bool = False) -> Trace:
-        """Answer the next question. If it fails, the conversation stays as it was.
+        """Answer the next question. If this fails, the conversation does not change.
 
         Args:
             question: Question in the user's words.

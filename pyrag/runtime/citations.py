@@ -1,4 +1,4 @@
-"""Citations of an answer, and of each item of a program's value."""
+"""Citations of an answer, and of each item in a program's value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RETRIEVING = ("retrieve", "open_document", "each")
 def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False) -> tuple[Citation, ...]:
     """Return the passages cited by the steps that an answer depends on, each once, in the order of the steps.
 
-    The sources of a tool's data count as cited, and tables if no answer was read from passages.
+    The sources of a tool's data count as cited, as do tables if no answer was read from passages.
 
     Args:
         steps: All steps of the question.
@@ -39,7 +39,7 @@ def cite(steps: list[Step], sources: tuple[int, ...], *, searches: bool = False)
 def citations_of(steps: list[Step], result: Result) -> tuple[tuple[Citation, ...], dict[str, tuple[int, ...]]]:
     """Return the citations of a result, and the numbers of the citations of each item of its value.
 
-    A value whose items all name their passages is cited by those only.
+    If all items of a value name their passages, only these are cited.
 
     Args:
         steps: All steps of the question.

@@ -1,4 +1,4 @@
-"""Types of final values: what the planner is told, and the value of an answer that is only a text."""
+"""Types of final values: what the planner sees of them, and the conversion of an answer that is only a text."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def with_contract(result: Result, contract: Contract) -> Result:
         contract: The type.
 
     Raises:
-        ProgramFailedError: The text holds no value of the type.
+        ProgramFailedError: The text does not contain a value of the type.
     """
     if result.typed:
         return result

@@ -71,7 +71,7 @@ class EngineOwner:
 
     @property
     def engines(self) -> Engines:
-        """Engines that answer: agents, retriever and sandbox."""
+        """Engines that answer questions: agents, retriever and sandbox."""
         return self._here()[0]
 
     async def answer(
@@ -157,7 +157,7 @@ class EngineOwner:
             return thread
 
     def after_fork(self) -> None:
-        """Drop the parent's loop and engines in the child of a fork, where no other thread runs."""
+        """Drop the parent's loop and engines in a forked child, where no other thread runs."""
         if self._finalizer is not None:
             self._finalizer.detach()
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # otherwise the library warns of the fork on stderr

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Engines:
-    """Parts that outlive a question. `recording` is set if a file answers in place of an engine."""
+    """Parts that are kept between questions. `recording` is set if a file answers instead of an engine."""
 
     agents: Agents
     retriever: Retriever
@@ -49,16 +49,16 @@ class Engines:
     history: History = field(default_factory=History)
 
     def samples(self, model: str) -> list[CallSample]:
-        """Return the last calls of the model of a name, or of all models if it has answered none."""
+        """Return the last calls of a model by name, or of all models if this one has answered none."""
         own = [sample for paced in self._paced if paced.name == model for sample in paced.samples]
         return own or [sample for paced in self._paced for sample in paced.samples]
 
     def pace(self) -> str:
-        """Return the measured speed of each model as a clause; empty if nothing is known."""
+        """Return the measured speed of each model as a clause; empty if no speed is known."""
         return "; ".join(filter(None, (model.describe_pace() for model in self._paced)))
 
     async def start(self) -> None:
-        """Wait until local models are loaded, which may take minutes and does not count against a question's deadline.
+        """Wait until local models are loaded. This may take minutes, and does not count towards a question's deadline.
 
         A failure is reported by the first call of the model.
         """
@@ -67,11 +67,11 @@ class Engines:
                 await start()
 
     def prompted(self, prompts: Prompts) -> Engines:
-        """Return these engines with agents that use other prompts, over the same models. Close only one of both."""
+        """Return these engines with agents that use other prompts with the same models. Close only one of the two."""
         return self if self._prompted is None else replace(self, agents=self._prompted(prompts))
 
     def shared(self, settings: Settings) -> Any:
-        """Return the state that the settings' method keeps open between questions. Raises any error of opening it."""
+        """Return the state that the settings' method keeps between questions. Raises any error of opening it."""
         method = settings.method.partition(":")[0]
         if method not in self._shared:
             self._shared[method] = open_shared(settings)
@@ -150,7 +150,7 @@ def _open_tools(settings: Settings, functions: Sequence[Callable[..., Any]]) -> 
 
 
 def _following(settings: Settings) -> Retriever:
-    """Return the retriever of settings, which follows the updates of an index folder."""
+    """Return the settings' retriever, which follows updates of an index folder."""
     from pyrag.retrieval.following import FollowingRetriever
     from pyrag.retrieval.open import is_remote
 
@@ -161,10 +161,10 @@ def _following(settings: Settings) -> Retriever:
 
 
 def retriever_of(settings: Settings, own: Retriever | None = None, *, own_where: bool = False) -> Retriever:
-    """Return the retriever of settings.
+    """Return the settings' retriever.
 
     Args:
-        settings: Settings that name a retriever or an index; without either, the bundled corpus is searched.
+        settings: Settings that name a retriever or an index; if they name neither, the bundled corpus is searched.
         own: The caller's own retriever, which replaces the settings' retriever.
         own_where: Whether the settings' filter is the caller's own, so that errors may quote it.
 

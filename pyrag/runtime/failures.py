@@ -1,4 +1,4 @@
-"""Errors that end a question, as its trace keeps them."""
+"""Errors that end a question, in the form that traces store."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
-    """Return the error of a question whose deadline passed.
+    """Return the error for a question whose deadline has passed.
 
     Args:
-        episode: The question, whose open steps name the service at work.
+        episode: Episode of the question, whose open steps name the service at work.
         settings: Settings with the deadline.
         engines: Engines that report their pace.
     """
@@ -29,14 +29,14 @@ def late(episode: Episode, settings: Settings, engines: Engines) -> TraceError:
 
 
 def foreign_timeout(failure: TimeoutError) -> TraceError:
-    """Return the error of a question that ended with a `TimeoutError` of a caller's part, before any deadline."""
+    """Return the error for a question that ended with a `TimeoutError` in a caller's part, before any deadline."""
     words = f": {failure}" if str(failure) else ""
     message = f"a model, agent or method of your own ran out of time (TimeoutError{words}): look into its code"
     return TraceError(ServiceError.kind, message, ServiceError.exit_code)
 
 
 def as_trace_error(failure: PyRAGError | SandboxError) -> TraceError:
-    """Return an error of pyrag or of the sandbox as a trace keeps it."""
+    """Convert an error of pyrag or of the sandbox to the form that traces store."""
     if isinstance(failure, SandboxError):
         return TraceError("sandbox", str(failure), ServiceError.exit_code)
     cause = failure.cause if isinstance(failure, ProgramFailedError | ContextLengthError) else ""
@@ -57,7 +57,7 @@ def _waiting_for(episode: Episode) -> str:
 
 
 def failed_trace(question: object, error: Exception) -> Trace:
-    """Return the trace of a question that could not be asked, or whose answering ended with a bug.
+    """Return the trace of a question that could not be asked, or whose answering failed because of a bug.
 
     Args:
         question: The question, of any type.

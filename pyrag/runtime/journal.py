@@ -1,4 +1,4 @@
-"""Exchanges of a running question on disk, so that it can be resumed after a kill at the step it had reached.
+"""Exchanges of a running question on disk, so that it can be resumed after a kill at the step that it had reached.
 
 Recalled exchanges count against the question's budget again, including their seconds. Requests in flight at the kill
 are made again.
@@ -47,7 +47,7 @@ class JournalEntry:
 
 
 class FileJournal:
-    """A `pyrag.episode.ledger.Journal` in its own file. Close it, and `discard` it once its question has a result.
+    """Journal (`pyrag.episode.ledger.Journal`) in its own file. Close it; `discard` it when its question has a result.
 
     Args:
         path: The file, which only its user can read.
@@ -66,7 +66,7 @@ class FileJournal:
         self._started = time.perf_counter()
 
     def recall(self, role: str, key: str) -> Exchange | None:
-        """Return the next recorded exchange of a request, or None.
+        """Return the next recorded exchange for a request, or None.
 
         Args:
             role: The agent's role, or `retrieve`.
@@ -83,7 +83,7 @@ class FileJournal:
             # survives the process; a machine that stops may cost a step
 
     def forget_passing_failures(self) -> None:
-        """Make requests again that failed for a reason outside of them: a service, a limit."""
+        """Drop failures that had an external reason (a service, a limit), so that these requests are made again."""
         for request, exchanges in self._known.items():
             self._known[request] = deque(exchange for exchange in exchanges if not _may_pass(exchange))
 
@@ -103,7 +103,7 @@ def _may_pass(exchange: Exchange) -> bool:
 
 
 def _read(path: Path) -> tuple[list[JournalEntry], int]:
-    """Return the entries up to a damaged one, and the bytes they take."""
+    """Return the entries before the first damaged one, and their size in bytes."""
     import msgspec
 
     decoder = msgspec.json.Decoder(JournalEntry)
@@ -130,10 +130,10 @@ def resumable(
         path: The file. It is created if missing; `finish` deletes it after a complete run.
         request: Question, or program and inputs, as plain data.
         settings: Settings of the run. Its limits may differ between the runs.
-        retriever: Retriever of the run; another index, or an updated one, is another run.
+        retriever: Retriever of the run. With another index, or an updated one, the run is a different one.
 
     Raises:
-        UsageError: The file belongs to another run, is no such file, or is used by another process.
+        UsageError: The file belongs to another run, is not a journal, or is used by another process.
         StorageError: The file cannot be read or written.
     """
     path = Path(path)
@@ -168,7 +168,7 @@ def finish(journal: FileJournal, trace: Trace) -> None:
 
 
 def _check_owner(path: Path, key: str) -> None:
-    """Raise `UsageError` unless a file is empty or the journal of this run."""
+    """Raise `UsageError` unless a file is empty or is the journal of this run."""
     import msgspec
 
     with writing(path, "name another file"):
@@ -183,7 +183,7 @@ def _check_owner(path: Path, key: str) -> None:
     except (msgspec.DecodeError, UnicodeDecodeError):
         owner = None
     if owner is None or owner.role != _RUN:
-        raise UsageError(f"{path} is no file of a run to resume: name another file")
+        raise UsageError(f"{path} is not the file of a run that can be resumed: name another file")
     if owner.key != key:
         raise UsageError(
             f"{path} belongs to another run (other question, program, index or model): name another file, or delete it"

@@ -1,4 +1,4 @@
-"""Objects of the caller in place of parts that settings name, and settings made from the arguments of `PyRAG`."""
+"""Objects of the caller that replace parts named by settings, and settings made from the arguments of `PyRAG`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OwnParts:
 def functions_and_specs(
     tools: Sequence[Callable[..., Any] | str],
 ) -> tuple[tuple[Callable[..., Any], ...], tuple[str, ...]]:
-    """Return the caller's tools as functions and as specs in the form of the command line."""
+    """Split the caller's tools into functions and command-line specs."""
     if isinstance(tools, str) or callable(tools):
         raise UsageError(f"tools is a list, not {tools!r}: write tools=[…]")
     functions = tuple(tool for tool in tools if not isinstance(tool, str))
@@ -40,7 +40,7 @@ def functions_and_specs(
 
 
 def parts_of(llm: str | ChatModel, own: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[Settings, OwnParts]:
-    """Return the settings and the caller's objects that the arguments of `PyRAG` name.
+    """Return the settings and the caller's objects from the arguments of `PyRAG`.
 
     Args:
         llm: Spec of an engine, or a chat model.
@@ -74,7 +74,7 @@ def parts_of(llm: str | ChatModel, own: Mapping[str, Any], values: Mapping[str, 
 
 
 def checked_confirm(confirm: Confirm | None) -> Confirm | None:
-    """Return a callback. Raises `ConfigError` if it cannot be called."""
+    """Return a callback unchanged. Raises `ConfigError` if it cannot be called."""
     if confirm is not None and not callable(confirm):
         raise ConfigError(f"confirm is a function of a call that returns True to allow it, not {confirm!r}")
     return confirm

@@ -58,7 +58,7 @@ def limits_of(budget: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def with_tools(engines: Engines, tools: Sequence[Callable[..., Any]]) -> Engines:
-    """Return the engines with further tools for programs.
+    """Return the engines with additional tools for programs.
 
     Args:
         engines: The engines.

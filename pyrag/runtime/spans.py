@@ -2,8 +2,8 @@
 
     invoke_workflow METHOD          the question
       chat MODEL                    an agent's request outside of steps: decompose, plan, repair, …
-      execute_tool PRIMITIVE        a step; links lead to the steps that it depends on
-        retrieval INDEX             a search, also of a recovery
+      execute_tool PRIMITIVE        a step; links point to the steps that it depends on
+        retrieval INDEX             a search, including recovery searches
         chat MODEL                  an agent's request for the step
 
 Names and attributes follow the conventions for generative AI (`gen_ai.*`); our own begin with `pyrag.`.
@@ -46,10 +46,10 @@ _PLANNERS = frozenset({"plan", "repair", "goals", "revise", "orchestrate", "reor
 
 
 class QuestionSpans:
-    """Observer that makes spans of the events of one question. A fault of the exporter never ends a question.
+    """Observer that makes spans from the events of one question. A fault in the exporter never ends a question.
 
     Args:
-        tracer: Makes the spans; the first is a child of the current span, if there is one.
+        tracer: Tracer that makes the spans. The first span is a child of the current span, if there is one.
         content: Whether questions, queries and answers become attributes.
     """
 
@@ -200,7 +200,7 @@ class QuestionSpans:
         needs: tuple[int, ...] = (),
         remote: bool = False,
     ) -> Span:
-        """Return a span below a step's span, or below the question's."""
+        """Return a span below a step's span, or below the question's span."""
         from opentelemetry.trace import Link, SpanKind
 
         parent = self._question if step is None else self._steps.get(step, self._question)

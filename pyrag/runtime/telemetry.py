@@ -1,8 +1,8 @@
-"""OpenTelemetry (the extra `otel`): whether and where the spans of questions are exported.
+"""OpenTelemetry (the extra `otel`): whether, and where, the spans of questions are exported.
 
-Questions, queries and answers are exported only if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` enables
-content of spans. Spans are made directly (`pyrag.runtime.spans`) rather than by `opentelemetry-util-genai`, whose
-spans start when they are made, while a search is reported when it ends. Nothing is imported unless spans are wanted.
+Questions, queries and answers are exported only if `OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT` enables content
+of spans. Spans are made directly (`pyrag.runtime.spans`) rather than with `opentelemetry-util-genai`, whose spans start
+when they are created, since searches are only reported when they end. Nothing is imported unless spans are enabled.
 Metrics and logs are not exported.
 """
 
@@ -31,14 +31,14 @@ _SCOPE = "pyrag"
 
 @contextmanager
 def with_spans(wanted: bool | None, observer: Observer) -> Iterator[Observer]:
-    """Yield an observer that also makes spans of a question's events, or the same observer if no spans are wanted.
+    """Yield an observer that also makes spans of a question's events, or the same observer if spans are disabled.
 
     Args:
         wanted: The setting `otel`.
         observer: Observer that also receives the events.
 
     Raises:
-        UsageError: Spans are wanted, but the extra is not installed.
+        UsageError: Spans are enabled, but the extra is not installed.
         ConfigError: The variables name an unsupported exporter or protocol.
     """
     if not is_wanted(wanted):
@@ -59,7 +59,7 @@ def with_spans(wanted: bool | None, observer: Observer) -> Iterator[Observer]:
 
 @contextmanager
 def with_caller(wanted: bool | None, headers: Mapping[str, str]) -> Iterator[None]:
-    """Make the span that a request's headers name (`traceparent`) the parent of the spans of its questions.
+    """Make the span named in a request's headers (`traceparent`) the parent of the spans of its questions.
 
     Args:
         wanted: The setting `otel`.
@@ -107,7 +107,7 @@ def _both(spans: Observer, observer: Observer) -> Observer:
 
 
 def _tracer(wanted: bool | None) -> Tracer | None:
-    """Return a tracer of the process's provider or, if spans are wanted, of a provider that exports by itself."""
+    """Return a tracer from the process's provider or, if spans are enabled, from a provider that exports by itself."""
     try:
         from opentelemetry import trace
 

@@ -197,7 +197,7 @@ def _add_errors(app: FastAPI, service: SearchService) -> None:
 
 
 def _methods_of(app: FastAPI, request: Request) -> set[str]:
-    """Return the methods that the routes of a path accept. Starlette only reports the methods of the first route."""
+    """Return the methods that all routes of a path accept. Starlette only reports the first route's methods."""
     matching = (route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE)
     return {method for route in matching for method in getattr(route, "methods", None) or ()}
 
@@ -301,7 +301,7 @@ def _no_trace() -> ApiError:
 
 
 def _epoch(moment: datetime | float | None) -> float | None:
-    """Return a time in seconds since the epoch; a time without a zone is in UTC."""
+    """Convert a time to seconds since the epoch; a time without a zone is in UTC."""
     if not isinstance(moment, datetime):
         return moment
     try:
@@ -369,7 +369,7 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
 
 
 async def _replied(request: Request, accepted: AcceptedQuestion, *, stream: bool, whole: bool) -> Response:
-    """Return the reply to a question or program, or its events."""
+    """Return the reply to a question or program, or a stream of its events."""
     if stream:
         events = _events(accepted, whole=whole)
         return StreamingResponse(events, media_type=EVENT_STREAM, headers={"Cache-Control": "no-store"})

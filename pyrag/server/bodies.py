@@ -1,8 +1,8 @@
 """Request bodies: JSON whose size is limited before it is decoded, decoded once, and checked against a struct.
 
-Reading a body takes time proportional to its size, whatever it contains: values are counted before the decoder creates
-objects, and the check stops at the first wrong field. A body larger than `IN_LOOP` bytes is read in a thread, one body
-at a time, while the event loop serves other requests.
+Reading a body takes time proportional to its size, regardless of its content: values are counted before the decoder
+creates objects, and validation stops at the first wrong field. A body larger than `IN_LOOP` bytes is read in a thread,
+one body at a time, while the event loop serves other requests.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def read_request(request: Request, kind: type[T]) -> T:
     """Return the body of a request as a struct.
 
     Args:
-        request: The request; `Guard` has read its body.
+        request: The request, whose body `Guard` has already read.
         kind: Struct with the fields of the body.
 
     Raises:
@@ -82,7 +82,7 @@ async def read_value(body: bytes, noun: str = "body") -> Any:
 
 
 def contract_in(returns: Any, param: str, *, strict: bool = True) -> Contract | None:
-    """Return the type of the value that a request names.
+    """Return the type that a request specifies for its value.
 
     Args:
         returns: Name of a type or JSON schema; None for a text.
@@ -90,7 +90,7 @@ def contract_in(returns: Any, param: str, *, strict: bool = True) -> Contract | 
         strict: Whether a schema's keywords that cannot be checked are refused.
 
     Raises:
-        ApiError: There is no such type, or values of the schema cannot be checked.
+        ApiError: The type does not exist, or values of the schema cannot be checked.
     """
     try:
         return contract_of(returns, strict=strict)
@@ -105,7 +105,7 @@ def _check_media(content_type: str) -> None:
 
 
 def read_json(body: bytes, noun: str = "body") -> Any:
-    """Return the value of a body.
+    """Return the JSON value of a body.
 
     Args:
         body: JSON in UTF-8.
@@ -140,7 +140,7 @@ def _count_names(body: bytes) -> int:
 
 
 def _names_in(value: Any) -> int:
-    """Return the number of names in a value's objects; lower than in its text if a name repeats."""
+    """Return the number of names in a value's objects; lower than in its text if a name is repeated."""
     count, waiting = 0, [value]
     while waiting:
         item = waiting.pop()
@@ -190,7 +190,7 @@ def described_body(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def body_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the description of a body that has the fields of a struct; `schemas_of` returns the struct's schema."""
+    """Describe a body that has the fields of a struct; `schemas_of` returns the struct's schema."""
     return described_body({"$ref": COMPONENT.format(name=kind.__name__)})
 
 

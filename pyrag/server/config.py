@@ -1,4 +1,4 @@
-"""Options of the server that are not settings of pyrag: address, limits and API keys."""
+"""Options of the server that are not pyrag settings: address, limits and API keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Access:
 
     Attributes:
         indexes: Names of the indexes that the caller may use; None for all.
-        owner: Word derived from the caller's key, to which conversations are bound; empty for callers without a key.
+        owner: Word derived from the caller's key, which conversations are bound to; empty for callers without a key.
         where: Filter of the passages that the caller may see; empty for no filter.
         writes: Whether the caller may add and delete documents of these indexes.
         effects: Whether programs of the caller's questions may make calls with effects that depend on passages.
@@ -41,7 +41,7 @@ class Access:
         return self.indexes is None or index in self.indexes
 
     def scope(self, index: str) -> str:
-        """Return the name under which traces over an index are kept. Callers with another filter do not see them."""
+        """Return the name under which traces over an index are stored. Callers with another filter do not see them."""
         return f"{index} where {self.where}" if self.where else index
 
 
@@ -51,7 +51,7 @@ NOBODY = Access(indexes=frozenset())
 
 @dataclass(frozen=True, slots=True)
 class ApiKeys:
-    """Digests of the accepted keys, with the rights of each."""
+    """Digests of the accepted keys, with the rights of each key."""
 
     digests: Mapping[bytes, Access] = field(default_factory=dict)
 
@@ -71,10 +71,10 @@ class ServerConfig:
     """Address, limits and keys of a server.
 
     Attributes:
-        indexes: Folders, retriever URLs or Qdrant specs by name, several for an index that searches all of them; if
-            empty, the settings' index is named `default`.
+        indexes: Folders, retriever URLs or Qdrant specs by name; an index with several of them searches them all. If
+            empty, the settings' index is used and named `default`.
         max_running: Maximum number of questions answered at the same time.
-        max_waiting: Maximum number of questions in the queue; further ones get 429.
+        max_waiting: Maximum number of questions in the queue; any others get 429.
         max_body: Maximum size of a request's body, in bytes.
         body_timeout: Seconds within which a body must arrive.
         max_batch: Maximum number of questions in a batch.
@@ -83,8 +83,8 @@ class ServerConfig:
         max_trace_mb: Maximum size of all traces, in megabytes; the oldest are deleted first.
         trace_days: Days that a trace is kept; None for no limit.
         shutdown_timeout: Seconds that running requests have to finish at shutdown.
-        max_connections: Maximum number of open connections; the last is reserved for refusals. A further connection
-            closes the one that has waited longest for a request, or gets 503 if all are in use.
+        max_connections: Maximum number of open connections; the last is reserved for refusals. An additional connection
+            closes the one that has been idle longest, or gets 503 if all are in use.
         max_per_address: Maximum number of connections from one address, enforced in the same way; None for no limit.
         header_timeout: Seconds within which the head of a request must arrive.
         stall_timeout: Seconds after which a client that stops reading is disconnected.
@@ -136,12 +136,11 @@ def is_loopback(host: str) -> bool:
 
 
 def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
-    """Return the keys of a file and of the environment.
+    """Return the keys in a file and in the environment.
 
     Args:
-        file: File with a key per line, optionally followed by the indexes that it may use and by a filter of their
-            passages, as in `KEY notes,wiki where team = "ops"`, and before the filter by the rights `+write` and
-            `+effects`. `#` starts a comment.
+        file: File with one key per line. A key may be followed by the indexes that it may use, the rights `+write` and
+            `+effects`, and a filter of passages, as in `KEY notes,wiki where team = "ops"`. `#` starts a comment.
         environ: Environment variables. `PYRAG_SERVE_API_KEY` may hold one more key, which may use all indexes.
 
     Raises:
@@ -162,9 +161,9 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
 
 
 def read_indexes(named: Iterable[str]) -> dict[str, str | tuple[str, ...]]:
-    """Return the places of indexes by name, from `NAME=PLACE` options. An option without a name is the default index.
+    """Return the places of indexes by name, from `NAME=PLACE` options. An option without a name sets the default index.
 
-    Options with the same name make one index, which searches all of their places.
+    Options with the same name form one index, which searches all of their places.
 
     Raises:
         ConfigError: A name has characters other than letters, digits, `-`, `_` and

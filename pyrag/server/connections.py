@@ -1,9 +1,9 @@
 """uvicorn's connections and server, with time limits, a maximum number of connections and an orderly shutdown.
 
-uvicorn waits without limit for the head of a request and for a client that does not read, and each such connection
-holds a file descriptor. Here both waits have time limits, and the number of connections is limited in total and per
-address; connections that wait for a request are closed to make room for new ones. At shutdown, endless replies are
-completed and closed; uvicorn would cancel them and log an error for each.
+uvicorn waits indefinitely for the head of a request and for a client that does not read, and each such connection holds
+a file descriptor. Here, both waits have time limits, and the number of connections is limited in total and per address;
+idle connections are closed to make room for new ones. At shutdown, endless replies are completed and closed; uvicorn
+would cancel them and log an error for each.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OpenConnections:
 
 
 def _make_room(group: dict[PatientConnection, None]) -> bool:
-    """Close the connection that has waited longest for a request. Return False if all are in use."""
+    """Close the connection that has been idle longest. Return False if all are in use."""
     waiting = (connection for connection in group if connection.is_waiting)
     longest = min(waiting, key=lambda connection: connection.waits_since, default=None)
     if longest is not None:
@@ -91,7 +91,7 @@ class PatientConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """True if no complete request is being answered."""
+        """True if no complete request is being handled."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -135,12 +135,12 @@ class PatientConnection(H11Protocol):
         super().connection_lost(exc)
 
     def give_up(self) -> None:
-        """Close a waiting connection and stop counting it."""
+        """Close an idle connection and stop counting it."""
         self._among.remove(self)
         self.transport.abort() if self.transport.get_write_buffer_size() else self.transport.close()
 
     def end(self) -> None:
-        """End the reply in progress and close the connection; cut the reply off if the client does not read."""
+        """Complete the reply in progress and close the connection; cut the reply off if the client does not read."""
         if self.flow.write_paused:
             self.transport.abort()
             return
@@ -164,7 +164,7 @@ class PatientConnection(H11Protocol):
 
 
 def network_of(client: tuple[str, int] | None) -> str:
-    """Return the address that a connection counts for: an IPv4 address, or the network of an IPv6 address."""
+    """Return the address used to count a connection: an IPv4 address, or the network of an IPv6 address."""
     try:
         address = ipaddress.ip_address((client or ("",))[0].partition("%")[0])
     except ValueError:
@@ -177,7 +177,7 @@ def network_of(client: tuple[str, int] | None) -> str:
 
 
 def _refusal(error: ApiError) -> bytes:
-    """Return a refusal in the form in which it is sent before a request has been read."""
+    """Return a refusal in a form that can be sent before a request has been read."""
     body = msgspec.json.encode(error.body)
     head = f"HTTP/1.1 {error.status} Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 2\r\n"
     return f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body

@@ -53,7 +53,7 @@ class ApiError(Exception):
         return {"error": {"message": self.sentence, "type": kind, "param": self.param, "code": self.code}}
 
     def body_at(self, path: str) -> dict[str, object]:
-        """Return the body of the reply at a path. Search-R1's protocol, at `/retrieve`, has a plain sentence."""
+        """Return the body of the reply for a path. For Search-R1's protocol (`/retrieve`), this is a plain sentence."""
         return {"error": self.sentence} if path == "/retrieve" else self.body
 
     @property
@@ -73,7 +73,7 @@ def kind_of(status: int) -> str:
 
 
 def from_pyrag(error: PyRAGError) -> ApiError:
-    """Return pyrag's error as a refusal: 400 if the request is at fault, otherwise 503, which is also logged."""
+    """Convert pyrag's error to a refusal: 400 if the request is at fault, otherwise 503, which is also logged."""
     at_fault = isinstance(error, UsageError)
     if not at_fault or has_excerpt(str(error)):
         log_failure(str(error))
@@ -82,7 +82,7 @@ def from_pyrag(error: PyRAGError) -> ApiError:
 
 
 def log_failure(message: str) -> None:
-    """Log a failure with the addresses, paths and excerpts that the reply to the caller leaves out."""
+    """Log a failure, including the addresses, paths and excerpts that are omitted from the reply to the caller."""
     logging.getLogger("pyrag.server").warning("%s", without_secrets(_CONTROL.sub(" ", message)))
 
 

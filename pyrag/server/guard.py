@@ -1,7 +1,7 @@
-"""Checks of every request before its application sees it: host, origin, API key, and size and arrival of the body.
+"""Checks of each request before its application sees it: host, origin, API key, and size and arrival of the body.
 
-The connection of a refused request is closed, so that a client without a key cannot keep one open. If the headers name
-a span of the caller, the request's span becomes its child.
+The connection of a refused request is closed, so that a client without a key cannot keep it open. If the headers name a
+span of the caller, the request's span becomes its child.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Guard:
             raise
 
     def _check_origin(self, headers: dict[str, str]) -> None:
-        """Refuse pages of other sites, by their origin, or by a host name that they let point to this machine."""
+        """Refuse pages of other sites, by their origin, or by a host name that they made point to this machine."""
         host = headers.get("host", "")
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2] != host:

@@ -47,7 +47,7 @@ class Histogram:
 
 
 class Metrics:
-    """Counts since the service started. Used from its event loop only."""
+    """Counts since the service started. To be used only in its event loop."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Counter[Labels]] = defaultdict(Counter)
@@ -73,7 +73,7 @@ class Metrics:
         self._counts["pyrag_refusals_total"][(("code", code),)] += 1
 
     def waited(self, seconds: float) -> None:
-        """Count the time that a question waited for a place."""
+        """Record how long a question waited for its turn."""
         self._histograms["pyrag_wait_seconds"][()].add(seconds)
 
     def count(self, name: str) -> None:
@@ -98,7 +98,7 @@ class Metrics:
 
         Args:
             gauges: Current values, by name.
-            indexes: Names of the indexes to show; counters of other indexes are left out.
+            indexes: Names of the indexes to show; counters of other indexes are omitted.
         """
         lines: list[str] = []
         for name, values in sorted(self._counts.items()):

@@ -1,4 +1,4 @@
-"""The page at `/` for people: its document, modules and stylesheets, and the choices that it offers."""
+"""The page at `/`: its document, modules and stylesheets, and the choices that it offers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def add_page(app: FastAPI, service: QuestionService) -> None:
 
 
 def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
-    """Return a route that serves a file. A browser that has this version gets 304."""
+    """Return a route that serves a file. A browser that already has this version gets 304."""
     body = page_file(name).encode()
     headers = {**_HEADERS, "ETag": f'"{hashlib.sha256(body).hexdigest()[:20]}"'}
 
@@ -65,7 +65,7 @@ def _file_route(name: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 def _options_of(service: QuestionService, access: Access) -> dict[str, Any]:
-    """Return the choices of a request: indexes and methods, with the engine, and examples for the bundled corpus."""
+    """Return the choices for a request: indexes and methods, with the engine, and examples for the bundled corpus."""
     served = service.index(None, access)
     can_write = served.engines.agents.can_write
     return {

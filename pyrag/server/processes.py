@@ -1,4 +1,4 @@
-"""Processes of `pyrag serve` and `pyrag serve-retriever`: uvicorn with an application, until a signal ends it."""
+"""Processes of `pyrag serve` and `pyrag serve-retriever`: uvicorn with an application, until a signal arrives."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def serve(
     Args:
         settings: Settings of all questions.
         config: Address, indexes, limits and keys.
-        started: Called with the URL once the port is bound and the indexes answer.
+        started: Called with the URL after the port is bound and the indexes answer.
         application: Function that makes the ASGI application, whose lifespan closes the service; None for the
             application of `pyrag serve`.
 
@@ -70,14 +70,14 @@ async def serve_retriever(
     """Serve a retriever until SIGINT or SIGTERM. Searches that have begun are answered.
 
     Args:
-        opener: Function that opens the retriever; called again for each new generation.
+        opener: Function that opens the retriever. It is called again for each new generation.
         folder: Index folder to watch; None for a retriever that does not change.
         config: Address and limits.
         started: Called with the URL and the retriever's name.
 
     Raises:
         UsageError: fastapi or uvicorn is not installed.
-        PyRAGError: There is no index, a required model is missing, or the port is in use.
+        PyRAGError: The index or a required model is missing, or the port is in use.
     """
     with _extra("pyrag serve-retriever"):
         from pyrag.server.app import create_search_app
@@ -106,7 +106,7 @@ def _extra(command: str) -> Any:
 
 
 async def _run(service: SearchService, app: Any, listener: socket.socket, started: Callable[[str], None]) -> None:
-    """Run an application until a signal. The service is drained while the port is open; then everything is closed."""
+    """Run an application until a signal arrives. Drain the service while the port is open, then close everything."""
     mark_excerpts()
     try:
         await service.start()  # before uvicorn runs, so that a failure is reported in one sentence
@@ -134,12 +134,12 @@ async def _run(service: SearchService, app: Any, listener: socket.socket, starte
 
 
 def server_of(service: SearchService, app: Any, **options: Any) -> Any:
-    """Return the uvicorn server of an application. It leaves signals to its caller.
+    """Return a uvicorn server for an application, which leaves signals to its caller.
 
     Args:
         service: Service behind the application.
         app: The ASGI application.
-        options: Further options of uvicorn.
+        options: Additional options of uvicorn.
     """
     import uvicorn
 

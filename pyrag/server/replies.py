@@ -1,4 +1,4 @@
-"""Helpers of the routes: the caller's rights, replies, and waiting for questions while the client is connected."""
+"""Helpers for routes: the caller's rights, replies, and waiting for questions while the client is connected."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def result_of(task: asyncio.Task[T]) -> T:
 
 
 def failure_of_task(task: asyncio.Task[Any]) -> ApiError | None:
-    """Return a task's error as the refusal to show; None if the task has a result."""
+    """Return a task's error as a refusal; None if the task has a result."""
     try:
         result_of(task)
     except ApiError as error:
@@ -71,7 +71,7 @@ async def _wait_for(request: Request, tasks: Sequence[asyncio.Task[Any]]) -> Non
 
 
 async def heard(events: asyncio.Queue[dict[str, Any] | None]) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yield a question's events, grouping those that wait together; an empty list after `HEARTBEAT` without events."""
+    """Yield a question's events in groups; an empty group after `HEARTBEAT` seconds without events."""
     while True:
         try:
             async with asyncio.timeout(HEARTBEAT):
@@ -104,6 +104,6 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
     Args:
         value: Dataclasses and plain data.
         status: HTTP status.
-        headers: Further headers.
+        headers: Additional headers.
     """
     return Response(msgspec.json.encode(value), status, headers, media_type="application/json")

@@ -1,4 +1,4 @@
-"""Bodies of requests and replies, for validation and the OpenAPI document."""
+"""Bodies of requests and replies, used for validation and in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class ProgramBudget(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A program of the caller."""
+    """Program of the caller."""
 
     source: Annotated[
         str,
@@ -122,7 +122,7 @@ class ProgramRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ExplainRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A question, or a program of the caller, to estimate."""
+    """Question, or program of the caller, to estimate."""
 
     question: Annotated[
         Annotated[str, Meta(min_length=1)] | None, Meta(description="Question to plan.", examples=[QUESTION])
@@ -140,7 +140,7 @@ class ExplainRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ExplainReply(BaseModel):
-    """A program with its estimate. Each amount has `low`, `expected` and `high`."""
+    """Program with its estimate. Each amount has `low`, `expected` and `high`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -158,7 +158,7 @@ class ExplainReply(BaseModel):
 
 
 class CitationReply(BaseModel):
-    """A passage that supports the answer."""
+    """Passage that supports the answer."""
 
     number: int = Field(description="Number in the text, from 1.")
     id: str
@@ -254,7 +254,7 @@ class TraceList(BaseModel):
 
 
 class TraceReply(BaseModel):
-    """A trace, as `pyrag trace show` reads it from a file."""
+    """Trace, in the form that `pyrag trace show` reads from a file."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -303,7 +303,7 @@ class FlatErrorReply(BaseModel):
 
 
 class ModelLine(BaseModel):
-    """An index, listed as a model."""
+    """Index, listed as a model."""
 
     id: str = Field(examples=["pyrag"])
     object: str
@@ -338,7 +338,7 @@ _REASONS: dict[int, str] = {
 
 
 def refusals(*, flat: bool = False) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals of a route for the OpenAPI document; with `flat`, in the form of Search-R1's protocol."""
+    """Return a route's refusals for the OpenAPI document; with `flat`, in the form of Search-R1's protocol."""
     model = FlatErrorReply if flat else ErrorReply
     replies: dict[int | str, dict[str, Any]] = {
         status: {"model": model, "description": reason} for status, reason in _REASONS.items()

@@ -35,7 +35,7 @@ class PublicRetriever(WrappingRetriever):
     Args:
         inner: Retriever to search.
         folders: Index folders, whose descriptions name the indexed files.
-        name: Name of the index, shown in place of the retriever's name.
+        name: Name of the index, shown instead of the retriever's name.
     """
 
     def __init__(self, inner: Retriever, folders: Sequence[Path], name: str) -> None:
@@ -91,7 +91,7 @@ def following(
         opener: Function that opens the retriever.
         folder: Index folder; None for a retriever that does not change.
         name: Name of the index.
-        sources: Index folders of an index over several sources, which follows their generations itself.
+        sources: Index folders of an index over several sources, which follows the generations of each.
 
     Raises:
         PyRAGError: The opener raised it.
@@ -101,7 +101,7 @@ def following(
 
 
 class SearchService:
-    """Search over named indexes until the server shuts down. Belongs to one event loop.
+    """Search over named indexes until the server shuts down. It belongs to one event loop.
 
     Args:
         config: Limits and keys.
@@ -117,7 +117,7 @@ class SearchService:
 
     @property
     def gauges(self) -> dict[str, float]:
-        """Current values, for the metrics."""
+        """Current values for the metrics."""
         return {"pyrag_requests_in_flight": len(self._tasks)}
 
     def allowed(self, access: Access) -> list[str]:
@@ -125,14 +125,14 @@ class SearchService:
         return [name for name in self.retrievers if access.allows(name)]
 
     def scopes(self, access: Access) -> list[str]:
-        """Return the names under which the traces that a caller may see are kept."""
+        """Return the names under which the traces that a caller may see are stored."""
         return [access.scope(name) for name in self.allowed(access)]
 
     def named(self, name: str | None, access: Access) -> str:
         """Return the name of an index that a caller may use.
 
         Args:
-            name: Name of the index. None means the index named `default`, or else the first that the caller may use.
+            name: Name of the index. None for the index named `default`, or else the first one that the caller may use.
             access: Rights of the caller.
 
         Raises:
@@ -151,18 +151,18 @@ class SearchService:
             raise ApiError(503, "shutting_down", "the server is ending: ask again in a moment", retry_after=RETRY_AFTER)
 
     def begin(self, work: Any) -> asyncio.Task[Any]:
-        """Return a task that runs a coroutine and that the shutdown waits for."""
+        """Run a coroutine in a task that the shutdown waits for, and return the task."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
     def pinned(self, name: str) -> AbstractAsyncContextManager[Retriever]:
-        """Return a context that keeps one generation of an index open."""
+        """Return a context manager that keeps one generation of an index open."""
         return self.retrievers[name].use()
 
     async def search(self, name: str, value: Any, access: Access) -> dict[str, Any]:
-        """Search as a request in Search-R1's protocol specifies.
+        """Search, as specified by a request in Search-R1's protocol.
 
         Args:
             name: Name of the index.
@@ -181,10 +181,10 @@ class SearchService:
             return await search_all(retriever, wanted, self.search_slots, filter_of(access.where or None))
 
     async def problems(self, access: Access) -> list[str]:
-        """Return sentences about what keeps the service from working; empty if it is ready.
+        """Return sentences about problems that prevent the service from working; empty if it is ready.
 
         Args:
-            access: Rights of the caller; indexes that it may not use are not named.
+            access: Rights of the caller. Indexes that it may not use are not named.
         """
         if self.draining or not self.started:
             return ["the server is ending" if self.draining else "the server is starting"]

@@ -1,4 +1,4 @@
-"""Question service: admits or refuses questions, limits their time and cost, answers, stores and counts them."""
+"""Question service: admits questions, limits their time and cost, answers them, and stores and counts them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _LOGGED = ("service", "sandbox", "deadline")  # kinds of errors that the server'
 
 @dataclass(frozen=True, slots=True)
 class ServedIndex:
-    """An index with the engines that answer questions about it."""
+    """Index with the engines that answer questions about it."""
 
     name: str
     engines: Engines
@@ -61,10 +61,10 @@ class ServedIndex:
         return not (self.settings.index or self.settings.retriever or self.settings.sources)
 
     def narrowed(self, scope: str, permission: Where | None, where: Where | None) -> ServedIndex:
-        """Return the index, limited to passages that pass the filters.
+        """Return the index, restricted to passages that pass the filters.
 
         Args:
-            scope: Name under which traces are kept.
+            scope: Name under which traces are stored.
             permission: Filter of the caller's key.
             where: Filter of the request.
 
@@ -100,7 +100,7 @@ _ALONE = Dialogue()
 
 @dataclass(frozen=True, slots=True)
 class FinishedQuestion:
-    """A finished question: its trace, and the id under which the trace is kept."""
+    """Finished question: its trace, and the id under which the trace is stored."""
 
     id: str
     index: str
@@ -109,7 +109,7 @@ class FinishedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedQuestion:
-    """A question in progress. `events` receives its events as objects, and None after the last one."""
+    """Question in progress. `events` receives its events as objects, and None after the last one."""
 
     id: str
     task: asyncio.Task[FinishedQuestion]
@@ -135,10 +135,10 @@ class _OpenQuestion:
 
 
 class QuestionService(SearchService):
-    """Question answering over named indexes with one set of engines. Belongs to one event loop.
+    """Question answering over named indexes with one set of engines. It belongs to one event loop.
 
     Args:
-        settings: Settings of all questions. Their limits are the upper bounds of what a request may set.
+        settings: Settings of all questions. Their limits are upper bounds for the limits of requests.
         config: Indexes, limits and keys.
 
     Raises:
@@ -172,10 +172,10 @@ class QuestionService(SearchService):
         return {**super().gauges, **counts, "pyrag_sandbox_restarts": self._owner.engines.sandbox.restarts}
 
     def index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
-        """Return an index, limited by the caller's filter and the request's.
+        """Return an index, restricted by the caller's filter and the request's filter.
 
         Args:
-            name: Name of the index. None means the index named `default`, or else the first that the caller may use.
+            name: Name of the index. None for the index named `default`, or else the first one that the caller may use.
             access: Rights of the caller.
             where: Filter of the request.
 
@@ -191,10 +191,10 @@ class QuestionService(SearchService):
         """Refuse questions if the queue has no room for them.
 
         Args:
-            count: Number of questions to be accepted together.
+            count: Number of questions to accept together.
 
         Raises:
-            ApiError: 429 to try again later; 400 if the queue is shorter than `count`; 503 during the shutdown.
+            ApiError: 429 if the client should try again later; 400 if `count` exceeds the queue; 503 at shutdown.
         """
         self.check_open()
         places = self.config.max_running + self.config.max_waiting
@@ -260,7 +260,7 @@ class QuestionService(SearchService):
 
     @contextlib.asynccontextmanager
     async def place(self, deadline: float | None) -> AsyncIterator[None]:
-        """Wait for one of the places for running questions, and hold it."""
+        """Wait for a free slot for running questions, and hold it inside the block."""
         began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(deadline):
@@ -291,7 +291,7 @@ class QuestionService(SearchService):
         return trace
 
     async def keep_response(self, key: str, reply: bytes) -> None:
-        """Keep the reply to a question with its trace. A failure of the store does not affect the answer.
+        """Store the reply to a question with its trace. If this fails, the answer is not affected.
 
         Args:
             key: Id of the question.
@@ -303,10 +303,10 @@ class QuestionService(SearchService):
             self.metrics.count("store_errors")
 
     async def problems(self, access: Access) -> list[str]:
-        """Return sentences about what keeps the service from answering; empty if it is ready.
+        """Return sentences about problems that prevent the service from answering; empty if it is ready.
 
         Args:
-            access: Rights of the caller; indexes that it may not use are not named.
+            access: Rights of the caller. Indexes that it may not use are not named.
         """
         problems = await super().problems(access)
         if problems or (problem := await self._sandbox_state()) == "":
@@ -314,7 +314,7 @@ class QuestionService(SearchService):
         return [f"the sandbox does not run programs: {problem}"]
 
     async def _sandbox_state(self) -> str:
-        """Return the sandbox's problem, empty if it runs programs. Repeats the check every `_SANDBOX_CHECK` seconds."""
+        """Return the sandbox's problem; empty if it works. The check is repeated every `_SANDBOX_CHECK` seconds."""
         now = asyncio.get_running_loop().time()
         if now - self._sandbox_checked > _SANDBOX_CHECK:
             self._sandbox_checked = now
@@ -327,7 +327,7 @@ class QuestionService(SearchService):
         return self._sandbox_problem
 
     async def start(self) -> None:
-        """Load models, search every index and run a program once, so that the first question does not wait for them.
+        """Load models, search each index and run a program, so that the first question does not wait for this.
 
         Raises:
             PyRAGError: An index, a model that searching needs, or the sandbox cannot be used.

@@ -53,7 +53,7 @@ DELETE FROM traces WHERE number = (SELECT min(number) FROM traces) AND number < 
 
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
-    """Summary of a trace. `error` is the kind of the failure, or empty; `number` increases with each trace."""
+    """Summary of a trace. `error` is the kind of failure, or empty; `number` increases with each trace."""
 
     number: int
     id: str
@@ -86,13 +86,13 @@ class TraceFilter:
 
 
 class TraceStore:
-    """Store for traces. Its own thread uses the database, so that no event loop waits for a disk.
+    """Store for traces. Its own thread uses the database, so that no event loop waits for the disk.
 
     Args:
         path: SQLite file, created if it is missing; None keeps the traces in memory.
         limit: Maximum number of traces; the oldest are deleted.
         days: Days that a trace is kept; None for no limit.
-        megabytes: Maximum size of all traces and responses; the oldest are deleted, but never the newest.
+        megabytes: Maximum size of all traces and responses; the oldest are deleted, but never the newest one.
 
     Raises:
         StorageError: The file cannot be opened or written.
@@ -135,7 +135,7 @@ class TraceStore:
         await self._run(write)
 
     async def get(self, key: str) -> tuple[str, Trace] | None:
-        """Return the index and the trace that have an id; None if the trace is not kept."""
+        """Return index and trace by the trace's id; None if the trace is not stored."""
         row = await self._first_row("SELECT index_name, trace FROM traces WHERE id = ?", key)
         try:
             return None if row is None else (row[0], from_json(row[1]))
@@ -143,7 +143,7 @@ class TraceStore:
             raise self._failed(error) from error
 
     async def turns(self, key: str, owner: str) -> list[Message] | None:
-        """Return the messages of a conversation up to an answer; None if they are not kept or are another caller's.
+        """Return a conversation's messages up to an answer; None if they are not stored or belong to another caller.
 
         Args:
             key: Id of the answer's trace.
@@ -153,7 +153,7 @@ class TraceStore:
         return None if row is None else msgspec.json.decode(row[0], type=list[Message])
 
     async def add_response(self, key: str, reply: bytes) -> None:
-        """Keep a reply for as long as its trace, so that a client can fetch it again. Do nothing without a trace.
+        """Store a reply for as long as its trace, so that a client can fetch it again. Without a trace, do nothing.
 
         Args:
             key: Id of the trace.
@@ -173,14 +173,14 @@ class TraceStore:
         await self._run(write)
 
     async def response(self, key: str, owner: str, indexes: Collection[str]) -> bytes | None:
-        """Return a kept reply; None if it is not kept, is another caller's or belongs to another index.
+        """Return a stored reply; None if it is not stored, or belongs to another caller or index.
 
         Args:
             key: Id of the reply's trace.
             owner: The caller.
             indexes: Names of the indexes that the caller may use.
         """
-        query = f"SELECT reply FROM responses JOIN traces USING (id) WHERE {_owned(indexes)}"  # noqa: S608
+        query = f"SELECT reply FROM responses JOIN traces USING (id) WHERE {_condition_of_owner(indexes)}"  # noqa: S608
         row = await self._first_row(query, key, owner, *indexes)
         return None if row is None else row[0]
 
@@ -192,12 +192,12 @@ class TraceStore:
             owner: The caller.
             indexes: Names of the indexes that the caller may use.
         """
-        query = f"DELETE FROM traces WHERE {_owned(indexes)} AND id IN (SELECT id FROM responses)"  # noqa: S608
+        query = f"DELETE FROM traces WHERE {_condition_of_owner(indexes)} AND id IN (SELECT id FROM responses)"  # noqa: S608
         done = await self._run(lambda: self._database.execute(query, (_text(key), owner, *indexes)).rowcount)
         return done > 0
 
     async def delete(self, key: str, indexes: Collection[str]) -> bool:
-        """Delete a trace. Return False if it is not kept or belongs to another index.
+        """Delete a trace. Return False if it is not stored or belongs to another index.
 
         Args:
             key: Id of the trace.
@@ -249,7 +249,7 @@ class TraceStore:
         return database
 
     def _make_room(self) -> None:
-        """Delete the oldest traces until all of them fit into the limit. The newest is never deleted."""
+        """Delete the oldest traces until the rest fits into the limit. The newest trace is never deleted."""
         while self._used_bytes() > self._max_bytes and self._database.execute(_FIRST_TRACE).rowcount > 0:
             pass
 
@@ -264,7 +264,7 @@ class TraceStore:
         return row
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """Delete traces that are too old, then return the result of work in the database's thread."""
+        """Delete traces that are too old, then run work in the database's thread and return its result."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, partial(self._guarded, work))
 
     def _guarded(self, work: Callable[[], T]) -> T:
@@ -280,7 +280,7 @@ class TraceStore:
         return StorageError(f"the traces in {self._shown} cannot be used ({reason}): choose another --traces file")
 
 
-def _owned(indexes: Collection[str]) -> str:
+def _condition_of_owner(indexes: Collection[str]) -> str:
     return f"id = ? AND owner = ? AND index_name IN ({_marks(indexes)})"
 
 

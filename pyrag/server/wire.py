@@ -1,4 +1,4 @@
-"""Traces, events and passages as the service sends them: plain JSON, without paths and settings of the server."""
+"""Traces, events and passages as the service sends them: plain JSON, without the server's paths and settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: boo
 
     Args:
         trace: Trace of an answered question.
-        index: Name of the index, shown in place of the retriever's name.
+        index: Name of the index, shown instead of the retriever's name.
         topk: Largest `topk` that a request may set.
         bundled: Whether the index is pyrag's bundled corpus.
     """
@@ -49,11 +49,11 @@ def public_trace(trace: Trace, index: str, topk: int = MAX_TOPK, *, bundled: boo
 
 
 def public_event(event: Event, index: str) -> RecordedEvent:
-    """Return an event as the stream sends it, without the server's paths and settings.
+    """Return an event in the form for streams, without the server's paths and settings.
 
     Args:
         event: The event.
-        index: Name of the index, shown in place of the retriever's name.
+        index: Name of the index, shown instead of the retriever's name.
     """
     shown = event_object(event)
     if isinstance(shown.get("error"), TraceError):
@@ -73,7 +73,7 @@ def _public(event: RecordedEvent, index: str) -> RecordedEvent:
 
 
 def _public_error(error: TraceError) -> TraceError:
-    """Return an error without the server's paths; the message about a program keeps its lines."""
+    """Return an error without the server's paths; a message about a program keeps its lines."""
     return replace(error, message=(public_lines if error.source_line else public_text)(error.message))
 
 
@@ -92,7 +92,7 @@ def public_passage(passage: Passage, roots: Sequence[str] = (), retriever: str =
     Args:
         passage: Passage of a search.
         roots: Files, folders and patterns that were indexed.
-        retriever: Name of the retriever; a source that equals it is left empty.
+        retriever: Name of the retriever; a source equal to it becomes empty.
     """
     source = "" if passage.source == retriever else _public_source(passage.source, roots)
     return passage if source == passage.source else replace(passage, source=source)
@@ -102,7 +102,7 @@ def _public_source(source: str, roots: Sequence[str] = ()) -> str:
     """Return a source without the server's folders; a URL is returned unchanged.
 
     A path below one of the indexed `roots` is shown relative to that root, preceded by the root's name if there are
-    several. Of any other absolute path, only the file name is shown.
+    several. For any other absolute path, only the file name is shown.
     """
     if source.startswith(("http://", "https://")):
         return source
@@ -128,7 +128,7 @@ def _fixed(root: str) -> str:
 
 
 def progress_of(event: dict[str, Any]) -> str:
-    """Return an event as a line about the progress; empty for events that do not concern a reader."""
+    """Describe an event as one line about the progress; empty for events that are not shown."""
     if event["event"] == "follow_up":
         return f"the follow-up is asked as: {event['asked']}\n"
     if event["event"] == "step_started":
@@ -142,7 +142,7 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
     """Return the reply to a question.
 
     Args:
-        key: Id under which the trace is kept.
+        key: Id under which the trace is stored.
         index: Name of the index.
         trace: Trace without the server's paths and settings.
         whole: Whether to add the trace itself.
@@ -178,5 +178,5 @@ def answer_object(key: str, index: str, trace: Trace, *, whole: bool = False) ->
 
 
 def output_of(trace: Trace) -> str:
-    """Return what the last program printed."""
+    """Return the text that the last program printed."""
     return trace.programs[-1].output if trace.programs else ""

@@ -1,4 +1,4 @@
-"""Settings of pyrag: one declaration each, filled from `pyrag.toml`, the environment and flags."""
+"""Settings of pyrag, each declared once, and filled from `pyrag.toml`, the environment and flags."""
 
 from pyrag.settings.declaration import Declaration
 from pyrag.settings.loading import layered, load_settings, make_settings

@@ -1,6 +1,6 @@
-"""Declarations of settings: a field of `Settings` gives name, type, default and help of a setting.
+"""Declarations of settings: a field of `Settings` gives a setting's name, type, default and help.
 
-Its environment variable, its option of the command line and its row of docs/settings.md follow from these.
+Its environment variable, its command-line option and its row in docs/settings.md are derived from these.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """Everything known of a setting before it has a value.
+    """Everything known about a setting before it has a value.
 
     Attributes:
         help: One sentence for the help page of a command and for the reference.
         default_text: Description of a default that depends on other settings; empty for other defaults.
-        metavar: Form of the option's value in help pages, if the type does not say it.
+        metavar: Form of the option's value in help pages, if the type does not show it.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Declaration:
 
     @property
     def flag(self) -> str:
-        """Option of the command line, with both forms if the setting can be switched on and off."""
+        """Command-line option, with both forms if the setting can be switched on and off."""
         words = self.name.replace("_", "-")
         return f"--{words}/--no-{words}" if self.is_switch else f"--{words}"
 
@@ -67,7 +67,7 @@ class Declaration:
 
     @property
     def shown_default(self) -> str:
-        """Default in words; empty if there is none."""
+        """Default as text; empty if there is none."""
         if self.default_text or self.default in (None, False, MISSING, ()):
             return self.default_text
         return "on" if self.default is True else str(self.default)

@@ -1,4 +1,4 @@
-"""Loading of settings from `pyrag.toml`, the environment and flags, in rising order of precedence.
+"""Loading of settings from `pyrag.toml`, the environment and flags, in ascending order of precedence.
 
     pyrag.toml      llm = "openai:Qwen2.5-7B-Instruct@http://127.0.0.1:8000/v1"
     environment     PYRAG_LLM=…
@@ -44,8 +44,8 @@ def load_settings(
     """Load settings from file, environment and flags.
 
     Args:
-        flags: Values by name, which take precedence over the others; None counts as missing.
-        config: Settings file; by default the one that PYRAG_CONFIG names, else `pyrag.toml` in the current folder.
+        flags: Values by name, which take precedence over all others. None counts as missing.
+        config: Settings file; by default the file named by PYRAG_CONFIG, or else `pyrag.toml` in the current folder.
         environ: Environment variables; by default the process's.
 
     Raises:
@@ -62,7 +62,7 @@ def load_settings(
 
 
 def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any]:
-    """Join two layers of plain values. Naming one source of passages replaces the other; request options are joined.
+    """Merge two layers of plain values. A source of passages replaces the other; request options are merged.
 
     Args:
         lower: Values with lower precedence.
@@ -76,7 +76,7 @@ def layered(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Return validated settings from plain values, on top of their profile's. Raises `ConfigError`."""
+    """Return validated settings from plain values and their profile's values. Raises `ConfigError`."""
     known = declarations()
     values = with_sources(layered(PROFILES.get(str(values.get("profile")), {}), values))
     for key in values:
@@ -86,7 +86,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def with_sources(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values in which several indexes and retrievers, given as lists, are the setting `sources`.
+    """Return values in which lists of indexes and retrievers become the setting `sources`.
 
     Args:
         values: Plain values by name.
@@ -171,7 +171,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _checked(key: str, value: Any, wanted: Any) -> Any:
-    """Return a value of the wanted type; text (from the environment) is converted."""
+    """Check that a value has the expected type; convert text from the environment."""
     if key == "request":
         return read_requests(value)
     if key in ("tools", "sources"):
@@ -194,7 +194,7 @@ def _checked(key: str, value: Any, wanted: Any) -> Any:
 
 
 def _texts(key: str, value: Any) -> tuple[str, ...]:
-    """Return a list of texts; one text, from the environment, holds them separated by commas."""
+    """Return a list of texts; a single text, from the environment, is split at commas."""
     texts = value.split(",") if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise ConfigError(f"{key} must be a list of texts, not {value!r}")

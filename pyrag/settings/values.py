@@ -1,4 +1,4 @@
-"""All settings with their defaults, and the profiles that set several at once."""
+"""All settings with their defaults, and the profiles that set several of them at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ends."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings with their defaults, which are the paper's numbers if it states them."""
+    """All settings with their defaults. These are the paper's numbers if it states them."""
 
     profile: Literal["paper", "fast", "corpus", "paper-release"] = setting(
         "paper",
@@ -249,7 +249,7 @@ class Settings:
 
 
 def public(settings: Settings) -> dict[str, Any]:
-    """Return the settings for traces and reports, with addresses stripped of user, password and query."""
+    """Return the settings for traces and reports, with user, password and query removed from addresses."""
     return {**_public(settings), "request": _shown(settings.request)}
 
 
@@ -262,7 +262,7 @@ def _public(settings: Settings) -> dict[str, Any]:
 
 
 def _shown(value: Any, key: str = "") -> Any:
-    """Return a request option for traces and reports, without secrets in addresses or under telling names."""
+    """Return a request option for traces and reports, without secrets in addresses or in fields named like secrets."""
     if isinstance(value, Mapping):
         return {name: _shown(option, name) for name, option in value.items()}
     if isinstance(value, list):

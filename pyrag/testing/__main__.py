@@ -1,4 +1,4 @@
-"""Command that runs the checks without pytest. It prints a line per check, and exits with 1 if there is a problem.
+"""Command that runs the checks without pytest. It prints one line per check, and exits with 1 if there is a problem.
 
     python -m pyrag.testing retriever my_package.search:catalogue --query "grain mill" --finds mill-1
     python -m pyrag.testing catalogue my_package.search:catalogue --where 'team = "ops"'
@@ -6,9 +6,9 @@
     python -m pyrag.testing tool my_tools:population --call '{"city": "Alpha"}'
     python -m pyrag.testing store my_package.store:make
 
-OBJECT is MODULE:NAME of an object, or of a function or class without parameters that makes it (for a store, it is
-called for each check). A retriever or catalogue may also be an index folder or any spec of `--retriever`, and a model
-any spec of `--llm`, including specs of installed packages.
+OBJECT is MODULE:NAME of an object, or of a function or class without parameters that creates it (for a store, once per
+check). A retriever or catalogue may also be an index folder or any spec of `--retriever`, and a model any spec of
+`--llm`, including specs of installed packages.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ async def _checked(options: argparse.Namespace) -> list[CheckResult]:
     try:
         calls = [json.loads(text) for text in options.call]
     except ValueError as error:
-        raise ConfigError(f'--call is no JSON ({error}): write an object, as in \'{{"city": "Alpha"}}\'') from error
+        raise ConfigError(f'--call is not JSON ({error}): write an object, as in \'{{"city": "Alpha"}}\'') from error
     (tool,) = as_tools([_imported(options.object)])
     return await findings(TOOL_CHECKS, ToolCase(tool, calls or [{}]))
 

@@ -1,4 +1,4 @@
-"""Checks of a catalogue: what `pyrag.retrieval.catalogue.protocol.Catalogue` promises, with the reason for each."""
+"""Checks of a catalogue: what `pyrag.retrieval.catalogue.protocol.Catalogue` promises, and why."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CatalogueCase:
-    """A retriever with a catalogue.
+    """Retriever with a catalogue.
 
     Attributes:
-        catalogue: The object; the checks leave it open. At most 10,000 documents.
+        catalogue: The object, with at most 10,000 documents. The checks leave it open.
         where: Filter that some of its documents pass and others do not; empty if its passages have no metadata.
     """
 
@@ -31,7 +31,7 @@ class CatalogueCase:
 
     @property
     def filter(self) -> Filter | None:
-        """The filter as the catalogue gets it."""
+        """The filter in the form passed to the catalogue."""
         return parsed(self.where) if self.where else None
 
     async def documents(self, where: Filter | None = None) -> list[CatalogueDocument]:
@@ -61,13 +61,13 @@ async def counts_what_it_lists(case: CatalogueCase) -> None:
 
 
 async def lists_each_document_once(case: CatalogueCase) -> None:
-    """Check that ids are unique."""
+    """Check that each document is listed once, with a unique id."""
     ids = [document.id for document in await case.documents()]
     expect(len(set(ids)) == len(ids), f"an id is there twice among {shown(ids)}: open_document() could mean either")
 
 
 async def pages_join_to_the_whole(case: CatalogueCase) -> None:
-    """Check that pages of any size are parts of one stable order."""
+    """Check that pages of any size are parts of the same stable order."""
     whole = await case.documents()
     for size in (1, 2, max(len(whole) - 1, 1)):
         pages: list[CatalogueDocument] = []
@@ -81,7 +81,7 @@ async def pages_join_to_the_whole(case: CatalogueCase) -> None:
 
 
 async def opens_what_it_lists(case: CatalogueCase) -> None:
-    """Check that every document opens with as many passages as its record tells."""
+    """Check that each document opens with as many passages as its record states."""
     for document in (await case.documents())[:20]:
         passages = await case.catalogue.document_passages(document.id, None)
         good = isinstance(passages, list) and all(isinstance(passage, Passage) for passage in passages)
@@ -92,7 +92,7 @@ async def opens_what_it_lists(case: CatalogueCase) -> None:
 
 
 async def obeys_filters(case: CatalogueCase) -> None:
-    """Check that nothing that a filter excludes shows: in lists, counts of passages, titles or opened documents."""
+    """Check that excluded passages do not show anywhere: in lists, counts, titles or opened documents."""
     where = case.filter
     if where is None:
         return
@@ -115,7 +115,7 @@ async def obeys_filters(case: CatalogueCase) -> None:
 
 
 async def opens_nothing_for_unknown_ids(case: CatalogueCase) -> None:
-    """Check that ids from a program, which may be any text, find nothing and harm nothing."""
+    """Check that ids from a program, which may be any text, find nothing and do no harm."""
     known = {document.id for document in await case.documents()}
     for name in _ODD_IDS:
         if name in known:

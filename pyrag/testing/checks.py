@@ -14,7 +14,7 @@ MAX_SECONDS = 60.0  # time limit of a check
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """Outcome of a check; `problem` is empty if it passed."""
+    """Result of a check; `problem` is empty if it passed."""
 
     check: str
     problem: str = ""

@@ -1,4 +1,4 @@
-"""Checks of a model client: the promises of `pyrag.llm.protocol.ChatModel`, whatever the model replies."""
+"""Checks of a model client: the promises of `pyrag.llm.protocol.ChatModel`, which hold for any reply."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ODD_TEXTS = ("\x00\u202e", "<|im_end|>", "{{question}} {0} %s $x", "星河 👍
 
 @dataclass(frozen=True, slots=True)
 class ModelCase:
-    """A model client, with messages to send to it.
+    """Model client, with messages to send to it.
 
     Attributes:
         model: The client. The checks leave it open.
@@ -34,7 +34,7 @@ class ModelCase:
     sampling: Sampling = Sampling(max_tokens=64)
 
     async def reply(self, **sampling: Any) -> Reply:
-        """Return the model's reply, with some parameters replaced."""
+        """Return the model's reply, with some parameters changed."""
         return await self.model.complete(self.messages, replace(self.sampling, **sampling))
 
 

@@ -1,4 +1,4 @@
-"""Checks of a retriever: the promises of `pyrag.retrieval.protocol.Retriever`, each with the reason why it matters."""
+"""Checks of a retriever: the promises of `pyrag.retrieval.protocol.Retriever`, and why each one matters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _ODD_QUERIES = ("\ud800", "\x00", '"+-title:(', "' OR 1=1 --", "x" * 20_000, "æ˜
 
 @dataclass(frozen=True, slots=True)
 class RetrieverCase:
-    """A retriever, with examples.
+    """Retriever, with examples.
 
     Attributes:
         retriever: The retriever. The checks leave it open.
         query: Query that finds something.
         finds: Id of a passage that the query must find; empty if unknown.
-        others: Further queries, which may find nothing.
+        others: Additional queries, which may find nothing.
     """
 
     retriever: Retriever

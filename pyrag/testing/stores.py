@@ -33,7 +33,7 @@ class PassageStore(Protocol):
         ...
 
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise `ConfigError` if the store has vectors of another embedder."""
+        """Raise `ConfigError` if the store's vectors were made with a different embedder."""
         ...
 
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
@@ -63,11 +63,11 @@ class PassageStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoreCase:
-    """Way to make stores for checks.
+    """Functions that create and close stores for checks.
 
     Attributes:
-        make: Returns a new, empty store; called once per check.
-        close: Ends a store.
+        make: Function that returns a new, empty store. It is called once per check.
+        close: Function that closes a store.
     """
 
     make: Callable[[], PassageStore]
@@ -145,7 +145,7 @@ def refuses_other_embedders(store: PassageStore) -> None:
 
 
 def _check(work: Callable[[PassageStore], None]) -> Callable[[StoreCase], Awaitable[None]]:
-    """Return a check that runs on a new store, in a thread, as searches do."""
+    """Return a check that runs on a new store in a thread, as searches do."""
 
     async def check(case: StoreCase) -> None:
         store = case.make()

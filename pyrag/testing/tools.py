@@ -1,4 +1,4 @@
-"""Checks of a tool: what programs rely on when they call it (see docs/tools.md)."""
+"""Checks of a tool: the promises that programs rely on (see docs/tools.md)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ODD_TEXTS = ("", "\x00", "../../etc/passwd", "'; DROP TABLE x; --", "$(reboot)"
 
 @dataclass(frozen=True, slots=True)
 class ToolCase:
-    """A tool, with calls that succeed.
+    """Tool, with calls that succeed.
 
     Attributes:
-        function: The function, or what `pyrag.extend.tool` made of it.
-        calls: Keyword arguments of calls that have a result; one at least.
+        function: The function, or the tool made from it by `pyrag.extend.tool`.
+        calls: Keyword arguments of at least one call that has a result.
     """
 
     function: Callable[..., Any]
@@ -69,7 +69,7 @@ async def can_be_called_side_by_side(case: ToolCase) -> None:
 
 
 async def refuses_hostile_texts_by_exceptions(case: ToolCase) -> None:
-    """Replace each text argument in turn by hostile texts: a result or an exception is fine, a hanging call is not."""
+    """Replace each text argument in turn by hostile texts. Results and exceptions are fine, but calls must not hang."""
     if case.tool.effects:
         return
     hints = signature_of(case.tool.function, case.tool.name)[1]

@@ -1,4 +1,4 @@
-"""Functions of your own for programs, in addition to `retrieve` and `answer`.
+"""Your own functions for programs, in addition to `retrieve` and `answer`.
 
     from pyrag import PyRAG
     from pyrag.extend import sql_tool

@@ -2,8 +2,8 @@
 
 Every failure becomes a reply, because the program receives it as an exception that its author can handle, and because
 recordings must contain it. This covers arguments of any type and number, results of any type and size, exceptions of
-any kind, and functions that do not end. It does not limit the memory that a function uses, nor end a thread that
-outlives its time limit.
+any kind, and functions that never finish. It neither limits a function's memory nor ends a thread that exceeds its time
+limit.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class ToolReply:
 
     Attributes:
         value: Plain data.
-        passages: Documents that the function returned, or sources of the value.
-        documents: Whether the passages are the result.
+        passages: Documents that the function returned, or the sources of the value.
+        documents: Whether the passages themselves are the result.
         error: Message of the exception; empty if there was none.
-        error_type: Name of the exception, as the program sees it.
+        error_type: Name of the exception that the program sees.
         note: Warning for the user.
         refused: Whether the call certainly had no effect: its arguments were wrong, or the function raised `ToolError`.
     """
@@ -58,7 +58,7 @@ class ToolReply:
 
 
 class _BrokenOffError(ToolError):
-    """Error of a function that ended with something other than an `Exception`; it may have had effects."""
+    """Error of a function that ended with something other than an `Exception`. It may have had effects."""
 
 
 async def call_tool(tool: Tool[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> ToolReply:
@@ -109,7 +109,7 @@ async def _run(function: Callable[..., Any], values: inspect.BoundArguments, nam
 
 
 async def _guarded(work: Any) -> Any:
-    """Await a function's work. Convert exceptions that would end the event loop or appear to cancel the question."""
+    """Await a function's work. Convert exceptions that would end the event loop or look like a cancelled question."""
     try:
         return await work
     except asyncio.CancelledError:
@@ -123,7 +123,7 @@ async def _guarded(work: Any) -> Any:
 
 
 async def in_own_thread(function: Callable[[], Any], name: str = "pyrag-callback") -> Any:
-    """Run a function in a daemon thread, so that one that never ends holds up neither a pool nor the process's exit.
+    """Run a function in a daemon thread, so that one that never ends blocks neither a pool nor the process's exit.
 
     Args:
         function: Function without arguments.
@@ -175,7 +175,7 @@ def _note(tool: Tool[..., Any], notes: Sequence[str]) -> str:
 
 
 def _failed(tool: Tool[..., Any], error: Exception) -> ToolReply:
-    """Return a function's exception as a reply, without the paths of the host that its message may contain."""
+    """Return a function's exception as a reply, without the host's paths that its message may contain."""
     if isinstance(error, ToolError):
         message = f"{tool.name}(): {_clipped(str(error))}"
         return ToolReply(error=message, error_type=ToolError.__name__, refused=not isinstance(error, _BrokenOffError))

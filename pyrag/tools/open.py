@@ -1,8 +1,8 @@
-"""Tools opened from specs, as `--tools` and the setting `tools` contain them.
+"""Tools opened from specs, as used in `--tools` and the setting `tools`.
 
     MODULE:NAME          a function of a Python module, or a list of functions
-    sql:FILE             `sql(query)` over a database, which is only read
-    table:FOLDER         `table(name)` over the CSV and TSV files of a folder
+    sql:FILE             `sql(query)` over a database, which is read-only
+    table:FOLDER         `table(name)` over the CSV and TSV files in a folder
     NAME                 tools of an installed package (entry points of the group `pyrag.tools`)
     NAME=SPEC            the same tool under another name
 
@@ -40,7 +40,7 @@ def open_tools(specs: Iterable[str]) -> tuple[Tool[..., Any], ...]:
 
 
 def open_tool(spec: str) -> tuple[Tool[..., Any], ...]:
-    """Return the tools of a spec, usually one. Raises the same errors as `open_tools`."""
+    """Return the tools for a spec, usually one. Raises the same errors as `open_tools`."""
     name, (scheme, rest) = parse_named_spec(spec)
     if not rest and scheme.rpartition("=")[2] in plugins.names("tools"):
         return _added(scheme)
@@ -81,7 +81,7 @@ def _of_module(module: str, name: str) -> tuple[Tool[..., Any], ...]:
 
 
 def _imported(module: str) -> Any:
-    """Import a module. The current folder is searched too, because users keep their tools there."""
+    """Import a module. The current folder is searched too, because users store their tools there."""
     here = str(Path.cwd())
     added = here not in sys.path and "" not in sys.path
     if added:

@@ -2,8 +2,8 @@
 
     PyRAG("openai:MODEL@URL", tools=[sql_tool("shop.db")])
 
-Each query runs in a process of its own (`sql_worker.py`), which is killed when its time is over. The rows are dicts,
-and an answer that depends on them cites the query.
+Each query runs in its own process (`sql_worker.py`), which is killed when its time is up. The rows are dicts, and an
+answer that depends on them cites the query.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _HEADS = {"sqlite": (0, b"SQLite format 3\0"), "duckdb": (8, b"DUCK")}
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database file and the limits of a query."""
+    """Database file, and the limits of a query."""
 
     path: Path
     engine: str
@@ -92,8 +92,9 @@ def sql_tool(
 
     Args:
         path: File of SQLite, or of DuckDB if that is installed. It is only read.
-        name: Name by which programs call the tool.
-        rows: Maximum number of rows of a query. A query with more fails, so that nothing is counted from a part.
+        name: Name that programs use to call the tool.
+        rows: Maximum number of rows of a query. A query with more rows fails, so that programs never compute over a
+            part of the rows.
         seconds: Time limit of a query, in seconds.
 
     Raises:
@@ -122,14 +123,14 @@ def _engine_of(path: Path) -> str:
         raise DataError(f"cannot read the database {path}: {error.strerror}") from error
     engine = next((name for name, (place, mark) in _HEADS.items() if head[place:].startswith(mark)), "")
     if not engine:
-        raise DataError(f"{path} is no database of SQLite or DuckDB: name its file")
+        raise DataError(f"{path} is not a database of SQLite or DuckDB: name its file")
     if engine == "duckdb" and importlib.util.find_spec("duckdb") is None:
         raise ConfigError(f"{path} is a DuckDB database: {install_extra('duckdb')}")
     return engine
 
 
 async def _exchange(process: asyncio.subprocess.Process, request: bytes) -> bytes:
-    """Send a request and return the reply. Raises `ToolError` if the reply is longer than a worker may write."""
+    """Send a request and return the reply. Raises `ToolError` if the reply is too long."""
     assert process.stdin is not None
     assert process.stdout is not None
     with suppress(BrokenPipeError, ConnectionResetError):  # the process has ended; its reply gives the reason
@@ -155,7 +156,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def _exchange_blocking(request: bytes) -> bytes:
-    """Send a request and return the reply, without an event loop."""
+    """Send a request and return the reply, without using an event loop."""
     with subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={}) as process:  # noqa: S603
         assert process.stdin is not None
         assert process.stdout is not None

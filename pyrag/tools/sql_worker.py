@@ -1,10 +1,9 @@
 """Process that runs one query: `python -I sql_worker.py`, with the request as JSON on stdin and the outcome on stdout.
 
-SQL written by a model is hostile input. It therefore runs outside of pyrag's own process, which kills this process when
-its time is over. Here, the database itself refuses everything but reading: it is opened read-only; an authorizer
-(SQLite) or the configuration (DuckDB) denies other files, extensions and settings; memory, rows and bytes are limited.
-
-Imports nothing from pyrag.
+SQL written by a model is hostile input. It therefore runs outside pyrag's own process, which kills this process when
+its time is up. The database itself refuses everything but reading: it is opened read-only; an authorizer (SQLite) or
+the configuration (DuckDB) denies other files, extensions and settings; memory, rows and bytes are limited. This module
+imports nothing from pyrag.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _limit(request: dict[str, Any]) -> None:
 
 
 class _SQLite:
-    """A SQLite database that can only be read."""
+    """SQLite database that can only be read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         import sqlite3
@@ -127,7 +126,7 @@ def _authorize(action: int, first: str | None, second: str | None, *rest: Any) -
 
 
 class _DuckDB:
-    """A DuckDB database that can only be read."""
+    """DuckDB database that can only be read."""
 
     def __init__(self, request: dict[str, Any]) -> None:
         import duckdb
@@ -154,7 +153,7 @@ class _DuckDB:
         return [str(column[0]) for column in result.description or ()], iter(result.fetchone, None)
 
     def _check(self, query: str) -> None:
-        """Refuse functions and views that reveal where the database is stored or how this machine is set up."""
+        """Refuse functions and views that reveal where the database is stored or how this machine is configured."""
         (tree,) = self._connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone() or ("",)
         for kind, name in _names(json.loads(tree)):
             refused = _SHOWING_FUNCTIONS if kind == "function_name" else _SHOWING_VIEWS
@@ -179,7 +178,7 @@ class _DuckDB:
 
 
 def _names(tree: Any) -> Iterator[tuple[str, str]]:
-    """Yield the functions and tables of a statement that DuckDB has parsed."""
+    """Yield the functions and tables used in a statement that DuckDB has parsed."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -214,7 +213,7 @@ def _rows(database: _SQLite | _DuckDB, request: dict[str, Any]) -> dict[str, Any
 
 
 def _room_after(value: Any, room: int) -> int:
-    """Return how many bytes remain after a value, counting 1 byte for each value and character in it."""
+    """Return how many bytes remain after a value, counting one byte for the value and for each character in it."""
     room -= len(value) if isinstance(value, str) else 1
     if isinstance(value, dict):
         value = [*value.keys(), *value.values()]
@@ -246,7 +245,7 @@ def plain(value: Any) -> Any:
 
 
 def unique(columns: Sequence[str]) -> list[str]:
-    """Return column names, numbering those that occur before."""
+    """Return column names made unique by numbering repeated ones."""
     names: dict[str, None] = {}
     numbers: dict[str, int] = {}
     for column in columns:
@@ -273,7 +272,7 @@ def described(tables: dict[str, list[str]]) -> str:
 
 
 def _name(text: str) -> str:
-    """Return a name of the database on one line, for a prompt."""
+    """Return a name from the database on one line, for a prompt."""
     return "".join(character if character.isprintable() else " " for character in text)[:_MAX_NAME]
 
 

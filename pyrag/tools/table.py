@@ -67,10 +67,10 @@ def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
 
     Args:
         folder: The folder, or a single file.
-        name: Name by which programs call the tool.
+        name: Name that programs use to call the tool.
 
     Raises:
-        DataError: There are no such files, or one of them cannot be read.
+        DataError: The folder has no such files, or one of them cannot be read.
     """
     place = Path(folder).expanduser()
     paths = _tables_in(place)
@@ -105,7 +105,7 @@ def _tables_in(place: Path) -> dict[str, Path]:
 
 
 def _is_inside(path: Path, place: Path) -> bool:
-    """Return whether a file is in a folder once symbolic links are resolved; always True for the named file itself."""
+    """Return whether a file is in a folder after symbolic links are resolved; always True for the named file itself."""
     return path == place or Path(os.path.realpath(path)).is_relative_to(os.path.realpath(place))
 
 

@@ -1,4 +1,4 @@
-"""Tools: typed functions of the user that programs may call by name.
+"""Tools: typed functions of the user that programs can call by name.
 
 The function runs in the host with all rights of the process; the program that calls it is hostile input. The tool's
 name, signature and docstring go into the Plan agent's prompt. `pyrag.tools.calls` makes the calls.
@@ -28,7 +28,7 @@ MAX_NAME = 40  # characters
 MAX_DESCRIPTION = 6_000  # characters of a tool's description in the prompt; the rest is cut off
 MAX_DESCRIPTIONS = 30_000  # characters of all descriptions together
 _OFFERED = ("retrieve", "answer", "final_answer", "math", "re", "datetime", "json", "statistics", "itertools")
-_TAKEN = frozenset((*_OFFERED, "collections", "typing", *dir(builtins)))
+_RESERVED = frozenset((*_OFFERED, "collections", "typing", *dir(builtins)))
 _VARIABLE = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -49,11 +49,11 @@ class Sourced(Generic[R]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool(Generic[P, R]):
-    """A function described for programs. Calling the tool calls the function.
+    """Function with a description for programs. Calling the tool calls the function.
 
     Attributes:
         function: Synchronous or asynchronous function. Synchronous functions run in threads, several calls at a time.
-        name: Name by which programs call the tool.
+        name: Name that programs use to call the tool.
         description: Text for the Plan agent; the docstring if empty.
         effects: Whether the function changes something, or returns different results for the same call. Its calls
             then run one at a time, in the program's order, and are never answered from the memo.
@@ -89,7 +89,7 @@ class Tool(Generic[P, R]):
         return self.function(*args, **kwargs)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a decorated function by its name, for pickle, which cannot find the undecorated function."""
+        """Return a decorated function by name, because pickle cannot find the undecorated function."""
         module, name = getattr(self.function, "__module__", ""), getattr(self.function, "__qualname__", "")
         if getattr(sys.modules.get(module), name, None) is self:
             return _tool_named, (module, name)
@@ -126,7 +126,7 @@ def tool(
 
     Args:
         function: The function, if the decorator is used without parentheses.
-        name: Name by which programs call the tool; the function's own if empty.
+        name: Name that programs use to call the tool; the function's own name if empty.
         description: Text for the Plan agent; the docstring if empty.
         effects: Whether the function changes something, or returns different results for the same call. Its calls
             are then never answered from the memo, and run in the program's order.
@@ -144,7 +144,7 @@ def tool(
 
 
 def as_tools(functions: Iterable[Callable[..., Any]]) -> tuple[Tool[..., Any], ...]:
-    """Return functions and tools as tools.
+    """Convert functions to tools. Existing tools are kept.
 
     Args:
         functions: Typed functions, or tools made with `tool`.
@@ -183,10 +183,10 @@ def signature_of(function: Callable[..., Any], name: str) -> tuple[inspect.Signa
 
 
 def describe(tools: Iterable[Tool[..., Any]]) -> str:
-    """Return the tools as the Plan agent's prompt lists them: signature, docstring, and the types they use.
+    """Return the description of tools for the Plan agent's prompt: signature, docstring, and the types they use.
 
     Raises:
-        ConfigError: The descriptions are too long together.
+        ConfigError: The descriptions are too long in total.
     """
     text = "\n".join(_described(tool) for tool in tools)
     if len(text) > MAX_DESCRIPTIONS:
@@ -244,7 +244,7 @@ def check_name(name: str) -> None:
         raise ConfigError(f"programs cannot call a tool named {name!r}: give it a plain name with tool(name=…)")
     if len(name) > MAX_NAME:
         raise ConfigError(f"the tool's name {name!r} is longer than {MAX_NAME} characters: shorten it")
-    if name in _TAKEN or name in HELPERS or name in ERRORS:
+    if name in _RESERVED or name in HELPERS or name in ERRORS:
         raise ConfigError(f"the name {name!r} has a meaning in programs already: rename the tool with tool(name=…)")
 
 

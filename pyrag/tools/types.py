@@ -1,6 +1,6 @@
-"""Types that a tool's parameters and result may have: their checks, and their form in a prompt.
+"""Types allowed for a tool's parameters and result: their checks, and their form in prompts.
 
-Values cross the sandbox's border as plain data: `None`, `bool`, `int`, `float`, `str`, `list` and `dict` with text as
+Values cross the sandbox's border as plain data: `None`, `bool`, `int`, `float`, `str`, `list` and `dict` with text
 keys. The other types are converted to and from such data: tuples become lists, dataclasses and TypedDicts become dicts,
 and dates become ISO text.
 """
@@ -41,7 +41,7 @@ def check_type(annotation: Any, where: str) -> None:
             raise ConfigError(f"{where} has the type {shown}, which no program can pass: use {_OFFERED}")
         arguments = typing.get_args(part)
         if (part is dict or typing.get_origin(part) is dict) and arguments and arguments[0] not in (str, Any):
-            raise ConfigError(f"{where} is a dict with keys that are no text: use dict[str, …]")
+            raise ConfigError(f"{where} is a dict with keys that are not text: use dict[str, …]")
     try:
         msgspec.convert(None, annotation)
     except msgspec.ValidationError:
@@ -75,7 +75,7 @@ def _parts(annotation: Any, seen: set[Any]) -> Iterator[Any]:
 
 
 def _fields(kind: type) -> dict[str, Any] | None:
-    """Return the types of the fields of a dataclass or TypedDict by name; None for any other type."""
+    """Return the types of the fields of a dataclass or TypedDict, by name; None for any other type."""
     if kind is Passage:
         return {}
     if dataclasses.is_dataclass(kind):
@@ -102,7 +102,7 @@ def type_text(annotation: Any) -> str:
 
 
 def notes_on_types(annotations: list[Any]) -> list[str]:
-    """Return a line about each type that its name does not explain, without repetition."""
+    """Return a line about each type that needs explanation, without repetition."""
     lines: dict[str, None] = {}
     for annotation in annotations:
         for part in _parts(annotation, set()):
@@ -117,5 +117,5 @@ def notes_on_types(annotations: list[Any]) -> list[str]:
 
 
 def is_passages(annotation: Any) -> bool:
-    """Return True for `list[Passage]`, the type of results that become documents of the program."""
+    """Return True for `list[Passage]`, the type of results that become documents in the program."""
     return typing.get_origin(annotation) is list and typing.get_args(annotation) == (Passage,)

@@ -1,6 +1,6 @@
-"""Trace of a question: its data and JSON, its events and the state that they lead to, a method's own data and view.
+"""Trace of a question: its data and JSON, its events and the resulting state, and a method's own data and view.
 
-Importing this package imports none of them; each name is imported when it is first used.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pyrag.trace.verdict import judged
 
 
 def to_json(trace: Trace) -> bytes:
-    """Return a trace as one line of JSON. Values that JSON cannot express take the forms of `pyrag.trace.plain`.
+    """Return a trace as one line of JSON. Values that JSON cannot express are converted by `pyrag.trace.plain`.
 
     Raises:
         DataError: A part of the trace cannot be written in any form.

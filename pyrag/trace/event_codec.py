@@ -1,9 +1,9 @@
-"""Events as plain objects: one form for streams, saved traces and replays.
+"""Events as plain objects, in one form for streams, saved traces and replays.
 
 {"event": "step_started", "at": 0.12, "step": 3, …}      seconds since the question was asked, then the fields
 
-A stream holds complete events. A trace omits everything that it holds elsewhere, so that it stays small: a missing
-field has its default, and these refer to the trace:
+A stream contains complete events. In a trace, events omit everything that the trace contains elsewhere, so that it
+stays small: a missing field has its default value, and these fields refer to the trace:
 
     question_started    method, engine, retriever, started_at, question: those fields of the trace
     follow_up           asked: the question of the trace
@@ -81,13 +81,13 @@ _References = Mapping[str, int | None]
 
 
 def event_object(event: Event) -> RecordedEvent:
-    """Return an event in the form of a stream; its values are plain data or dataclasses."""
+    """Convert an event to the form of a stream; its values are plain data or dataclasses."""
     shown = {name: getattr(event, name) for name in _SHOWN[type(event)]}
     return {"event": _NAMES[type(event)], "at": round(event.at, _DIGITS), **shown}
 
 
 def event_of(value: Mapping[str, Any]) -> Event | None:
-    """Return the event of an object in the form of a stream; None for an event that this pyrag does not know.
+    """Return the event for an object in the form of a stream; None for an event that this version does not know.
 
     Raises:
         DataError: A field is missing or has another type.
@@ -107,7 +107,7 @@ def event_of(value: Mapping[str, Any]) -> Event | None:
 
 
 def recorded(events: Sequence[Event], trace: Trace) -> tuple[RecordedEvent, ...]:
-    """Return the events of a question in the form of its trace.
+    """Convert the events of a question to the form of its trace.
 
     Args:
         events: All events, in the order in which they happened.
@@ -125,7 +125,7 @@ def recorded(events: Sequence[Event], trace: Trace) -> tuple[RecordedEvent, ...]
 
 
 def stream_form(trace: Trace) -> list[RecordedEvent]:
-    """Return the events of a trace in the form of a stream. Raises `DataError` if they refer to missing parts."""
+    """Convert the events of a trace to the form of a stream. Raises `DataError` if they refer to missing parts."""
     return [_joined(value, trace) for value in trace.events]
 
 
@@ -184,7 +184,7 @@ def _final(steps: Iterable[int], numbers: Mapping[int, int]) -> tuple[int, ...]:
 
 
 def _referring(event: Event, trace: Trace, program: int) -> RecordedEvent:
-    """Return an event's object, with references in place of everything that the trace holds."""
+    """Return an event's object, with references to everything that the trace already contains."""
     refer = _REFERENCES.get(type(event))
     references = {} if refer is None else refer(event, trace, program)
     return _compact(event, references)
@@ -233,7 +233,7 @@ _REFERENCES: dict[type[Event], Callable[[Any, Trace, int], _References]] = {
 
 
 def _compact(event: Event, references: _References) -> RecordedEvent:
-    """Return an event's object without defaults, with references in place of fields."""
+    """Return an event's object without default values, and with some fields replaced by references."""
     kind = type(event)
     value: RecordedEvent = {"event": _NAMES[kind], "at": round(event.at, _DIGITS)}
     for name, default, field_value in zip(*_DEFAULTS[kind], _VALUES[kind](event), strict=False):
@@ -249,7 +249,7 @@ def _compact(event: Event, references: _References) -> RecordedEvent:
 
 
 def _joined(value: RecordedEvent, trace: Trace) -> RecordedEvent:
-    """Return an event of a trace in the form of a stream."""
+    """Convert an event of a trace to the form of a stream."""
     join = _JOINS.get(str(value.get("event")))
     try:
         return value if join is None else join(value, trace)
@@ -310,5 +310,5 @@ def _referred(number: int, among: Sequence[T]) -> T:
 
 
 def _as_planned(program: Program) -> Program:
-    """Return a program as it was before it ran."""
+    """Return a program without the results of its run."""
     return replace(program, error="", output="")

@@ -40,7 +40,7 @@ class QuestionStarted(_Base):
 
 @dataclass(frozen=True, slots=True)
 class AgentStarted(_Base):
-    """Request to an agent.
+    """Start of a request to an agent.
 
     `call` numbers the requests of a question; `step` is the step that makes the request, if any.
     """
@@ -97,10 +97,10 @@ class Decomposed(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Drafting(_Base):
-    """Program while it is written: `source` holds its whole lines so far.
+    """Unfinished program: `source` holds its complete lines so far.
 
-    A trace keeps one event for all drafts of a program, without the source; `count` is their number, `until` the
-    time of the last draft.
+    A trace keeps one event for all drafts of a program, without the source; `count` is their number, `until` the time
+    of the last draft.
     """
 
     source: str = ""
@@ -110,7 +110,7 @@ class Drafting(_Base):
 
 @dataclass(frozen=True, slots=True)
 class Planned(_Base):
-    """Program that was written; its `origin` is `plan` for the first, or the kind of repair."""
+    """New program. Its `origin` is `plan` for the first one, or else the kind of repair."""
 
     program: Program
     note: str = ""
@@ -136,8 +136,8 @@ class ProgramFinished(_Base):
 
     Attributes:
         first: Number of the program's first step.
-        order: Ids of its steps in program order, which are renumbered from `first`; a step that is missing here was
-            started ahead without being needed, and is dropped. None keeps the ids.
+        order: Ids of the program's steps in program order, which are renumbered from `first`. A missing step was
+            speculative and not needed, and is dropped. None keeps the ids.
     """
 
     round: int
@@ -220,17 +220,17 @@ Observer = Callable[[Event], None]
 
 
 def ignore(event: Event) -> None:
-    """Ignore an event: the observer if nobody watches."""
+    """Ignore an event. This is the observer if nobody watches."""
 
 
 def check_observer(observer: Observer) -> None:
-    """Raise `UsageError` if the observer is not callable, since a library's callers are not type-checked."""
+    """Raise `UsageError` if the observer is not callable."""
     if not callable(observer):
         raise UsageError(f"an observer is a function that takes an event, not {type(observer).__name__}")
 
 
 def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
-    """Return an observer that passes events on with the question they belong to.
+    """Return an observer that adds the question to events before it passes them on.
 
     Args:
         observer: Observer that receives the events.
@@ -243,10 +243,10 @@ def of_question(observer: Observer, question: str, number: int = 0) -> Observer:
 
 
 class EventRecorder:
-    """Observer that keeps events with their times, and passes them on.
+    """Observer that stores events with their times, and passes them on.
 
     Args:
-        clock: Returns the seconds since the question was asked.
+        clock: Function that returns the seconds since the question was asked.
         observer: Observer that also receives the events.
     """
 

@@ -1,4 +1,4 @@
-"""The part of a trace that a method owns: its own typed data, kept as plain data under the method's name.
+"""The part of a trace that belongs to a method: its own typed data, stored as plain data under the method's name.
 
 STATE = Extension("opera", OperaState)
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class Extended(Protocol):
-    """Trace, or an episode that becomes one."""
+    """Trace, or an episode that will become one."""
 
     @property
     def extensions(self) -> dict[str, Any]: ...
@@ -25,13 +25,13 @@ class Extended(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Extension(Generic[T]):
-    """Data of a method, by name and type. The type is a dataclass of JSON's types, tuples and further dataclasses."""
+    """Data of a method, by name and type. The type is a dataclass of JSON types, tuples and other dataclasses."""
 
     name: str
     type: type[T]
 
     def read(self, trace: Extended) -> T | None:
-        """Return the method's data in a trace, or None without any. Raises `DataError` if it is damaged."""
+        """Return the method's data in a trace, or None if it has none. Raises `DataError` if the data is damaged."""
         if self.name not in trace.extensions:
             return None
         import msgspec
@@ -42,16 +42,16 @@ class Extension(Generic[T]):
             raise DataError(f"not a pyrag trace: its extension {self.name} is damaged ({error})") from error
 
     def plain(self, value: T) -> dict[str, Any]:
-        """Return the value as the extensions of a trace that has no other extensions."""
+        """Return a value in the form of a trace's extensions, as the only extension."""
         import msgspec
 
         return {self.name: msgspec.json.decode(msgspec.json.encode(value))}
 
     def write(self, episode: Extended, value: T) -> None:
-        """Make a value part of the trace that the episode becomes, replacing an earlier value.
+        """Store a value in the extensions of the episode's future trace, replacing an earlier value.
 
         Args:
-            episode: The question under way.
+            episode: Episode of the question.
             value: The method's data.
         """
         episode.extensions.update(self.plain(value))

@@ -1,4 +1,4 @@
-"""Traces as a page for people: the page's files, a self-contained document, and a frame for notebooks.
+"""Traces as a page for a browser: the page's files, a self-contained document, and a frame for notebooks.
 
 `pyrag.server.page` serves the same files. The document loads nothing: a Content-Security-Policy allows only its own
 script and stylesheet, by their hashes. Texts of models and passages are embedded as inert JSON.
@@ -31,7 +31,7 @@ _FRAME_HEIGHT = 760  # pixels; a sandboxed frame cannot resize itself
 
 @cache
 def page_file(name: str) -> str:
-    """Return the text of a file of the page by its path, such as `DOCUMENT` or "scripts/reducer.js"."""
+    """Return the text of one of the page's files by its path, such as `DOCUMENT` or "scripts/reducer.js"."""
     return files("pyrag.trace").joinpath("page", *name.split("/")).read_text(encoding="utf-8")
 
 
@@ -57,7 +57,7 @@ def _stylesheets() -> list[str]:
 
 @cache
 def joined_script() -> str:
-    """Return the page's modules as one script, since browsers load no modules from disk.
+    """Return the page's modules as one script, since browsers do not load modules from disk.
 
     The modules are joined in the order of their imports, without import and export statements, so no two of them may
     define the same name.
@@ -72,9 +72,9 @@ def joined_style() -> str:
 
 
 def to_html(traces: Sequence[object]) -> str:
-    """Return a self-contained document that shows traces, from disk and without a network.
+    """Return a self-contained document that shows traces without a server or network.
 
-    Requests and replies of agents, and settings that name files or servers, are left out.
+    Requests and replies of agents, and settings that name files or servers, are omitted.
     """
     script, style = joined_script(), joined_style()
     policy = (

@@ -1,7 +1,7 @@
-"""Data of one answered question, which every part of pyrag produces or reads, without further behaviour.
+"""Data of one answered question, which every part of pyrag produces or reads, without behaviour of its own.
 
 The command line, benchmarks and rewards only look at a `Trace`. `pyrag.trace.codec` converts it from and to JSON;
-`version` is the version of this form.
+`version` is the version of this format.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_CARD = 600  # characters of a passage in a notebook
 
 
 def shorten(text: str, limit: int = 100) -> str:
-    """Return a text on one line, cut to a maximum length.
+    """Put a text on one line, and cut it to a maximum length.
 
     Args:
         text: Any text.
@@ -40,7 +40,7 @@ def shorten(text: str, limit: int = 100) -> str:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Passage:
-    """Retrieved text. `id` identifies it across retrievals; `score` is the retriever's own."""
+    """Retrieved text. `id` identifies it across retrievals; `score` is the retriever's score."""
 
     id: str
     title: str
@@ -75,9 +75,8 @@ class Passage:
 class Usage:
     """Cost of a question. Seconds are wall time; `cost` is in the currency of the prices, or None without prices.
 
-    Cached replies count as `cached_calls` with `cached_tokens`, and neither as model calls nor as tokens.
-    `unused_calls` and `unused_retrievals` are the calls and retrievals, included in the others, that were made ahead
-    of the program and not needed.
+    Cached replies count as `cached_calls` with `cached_tokens`, not as model calls and tokens. `unused_calls` and
+    `unused_retrievals` are the calls and retrievals (included in the totals) that were speculative and not needed.
     """
 
     model_calls: int = 0
@@ -150,8 +149,8 @@ class Answer:
 class Attempt:
     """Try at a step: the first try, or a rung of the recovery ladder.
 
-    `topk` is None for the first try, and for a rewritten query that had been tried before and was not searched for
-    again.
+    `topk` is None for the first try, and for a rewritten query that was not searched for because it had been tried
+    before.
     """
 
     policy: str  # "first", "boost", "rewrite"
@@ -172,7 +171,7 @@ class Coverage:
 
     Attributes:
         unknown: Number of items whose answer is unknown.
-        missing: Number of items that a limit left out.
+        missing: Number of items that were skipped because of a limit.
         what: Word for the items: "documents" or "items".
         reason: Reason why items are missing.
         unknown_items: Names of the first items with an unknown answer.
@@ -230,14 +229,14 @@ class Step:
 
     @property
     def tries(self) -> tuple[Attempt, ...]:
-        """All attempts; a step that was not tried again has one."""
+        """All attempts; a single one if the step was not tried again."""
         once = Attempt("first", self.query, None, self.passages, self.answer, self.usage, self.rationale)
         return self.attempts or (once,)
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Source code over the primitives, with its origin and outcome. `error` is the message for its planner."""
+    """Source code that calls the primitives, with its origin and outcome. `error` is the message for its planner."""
 
     source: str
     planner: str
@@ -249,7 +248,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Passage that the final answer rests on, and the step that cited it. `number` counts from 1."""
+    """Passage that the final answer is based on, and the step that cited it. `number` counts from 1."""
 
     number: int
     passage: str
@@ -264,7 +263,7 @@ class TraceError:
     """Reason why a question failed: `kind` as in `pyrag.errors`, `message` one sentence with advice.
 
     `cause` is `ProgramFailedError.cause` for a failed program, and "context" for a prompt longer than the model's
-    window. `line` and `source_line` are the line of a caller's own program that failed, if it failed at one.
+    window. `line` and `source_line` are the line of a caller's own program that failed, if it failed at a line.
     """
 
     kind: str
@@ -288,9 +287,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class SearchedIndex:
-    """Index behind a retriever, as far as the retriever knows it. `fingerprint` changes with the index's content.
+    """Index behind a retriever, if the retriever knows it. `fingerprint` changes with the index's content.
 
-    `name` is the retriever's own name, without secrets; of a server only the address is known.
+    `name` is the retriever's own name, without secrets; for a server, only the address is known.
     """
 
     name: str = ""
@@ -310,8 +309,8 @@ class Trace:
 
     `weak` marks a known answer with low confidence. `remark` is one sentence about a weak or unknown answer: the
     reason, and what to try. It is empty for other answers. For a caller's own program, and for a question with a type,
-    `value` is the value of `final_answer`, and `item_citations` holds the numbers of the citations of each item of a
-    list (by position) or dict (by key). `returns` is the requested type, as a name or JSON schema.
+    `value` is the value of `final_answer`, and `item_citations` holds the citation numbers of each item in a list (by
+    position) or dict (by key). `returns` is the requested type, as a name or JSON schema.
     """
 
     question: str
@@ -365,7 +364,7 @@ class Trace:
 
     @property
     def complete(self) -> bool:
-        """False if a limit kept a call of `each` from some of its items."""
+        """False if a call of `each` skipped items because of a limit."""
         return all(coverage.complete for coverage in self.coverage)
 
     @property

@@ -1,6 +1,6 @@
-"""Any Python value as JSON, so that no value of a program or a caller's object prevents writing a trace.
+"""Any Python value as JSON, so that every trace can be written, whatever a program or a caller's object contains.
 
-None, True, numbers, text   as they are; half of a surrogate pair becomes U+FFFD
+None, True, numbers, text   unchanged; a lone surrogate becomes U+FFFD
 nan, inf, -inf              the texts "nan", "inf" and "-inf"
 numbers over 4,200 digits   the text of `hex`
 tuples, ranges, sets        lists; a set's items are sorted
@@ -26,7 +26,7 @@ _DEEPER = "…"
 
 
 def encoded(value: Any) -> bytes:
-    """Return any value as JSON: as msgspec encodes it (nan is null), or in the forms of `jsonable`."""
+    """Encode any value as JSON: directly with msgspec (nan becomes null), or else in the forms of `jsonable`."""
     import msgspec
 
     try:
@@ -36,11 +36,11 @@ def encoded(value: Any) -> bytes:
 
 
 def jsonable(value: Any, depth: int = 0) -> Any:
-    """Return a value of JSON's types, in the forms that the module's docstring lists.
+    """Convert a value to JSON types, in the forms that the module's docstring lists.
 
     Args:
         value: Any object.
-        depth: Number of containers around it.
+        depth: Number of enclosing containers.
     """
     kind = type(value)
     if value is None or kind is bool:
@@ -65,7 +65,7 @@ def jsonable(value: Any, depth: int = 0) -> Any:
 
 
 def whole_text(text: str) -> str:
-    """Return a text with U+FFFD in place of each half of a surrogate pair, which cannot be encoded."""
+    """Replace each lone surrogate in a text, which cannot be encoded, by U+FFFD."""
     try:
         text.encode()
         return str(text)
@@ -74,7 +74,7 @@ def whole_text(text: str) -> str:
 
 
 def _fields_of(value: object) -> dict[str, Any] | None:
-    """Return the fields of a dataclass or of a model of pydantic; None for any other object."""
+    """Return the fields of a dataclass or pydantic model; None for any other object."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: getattr(value, field.name) for field in fields(value)}
     dump = getattr(type(value), "model_dump", None)
@@ -82,7 +82,7 @@ def _fields_of(value: object) -> dict[str, Any] | None:
 
 
 def _of_model(value: object) -> dict[str, Any]:
-    """Return the fields of a model for msgspec. Raises `TypeError` for any other object."""
+    """Return the fields of a model, for msgspec. Raises `TypeError` for any other object."""
     if (own := _fields_of(value)) is None:
         raise TypeError(f"no JSON form of {type(value).__name__}")
     return own
@@ -100,7 +100,7 @@ def _object(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
 
 
 def _shown(value: object, show: Any) -> str:
-    """Return an object's own text, or its type's name: a caller's object may fail at any access."""
+    """Return an object's own text, or its type's name if the object fails to give one."""
     try:
         return whole_text(show(value))
     except Exception:

@@ -1,10 +1,11 @@
-"""The state of a question, computed from its events, for views that are live, from a file or a replay.
+"""State of a question, computed from its events, for live views, saved traces and replays.
 
 state = QuestionState()
 for event in events_of(trace):
     state = reduce(state, event)
 
-The state after the last event agrees with the trace: same sub-queries, programs, steps, warnings, answer and error.
+The state after the last event agrees with the trace: both have the same sub-queries, programs, steps, warnings, answer
+and error.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _REPAIRING = frozenset({"repair", "revise", "reorchestrate"})  # roles that writ
 class StepState:
     """State of a step.
 
-    `step` is the complete step once it has finished; a program's calls without a step are pending.
+    `step` is the complete step after it has finished. A program's calls without a step are pending.
     """
 
     id: int
@@ -108,7 +109,7 @@ class QuestionState:
 
     @property
     def open_steps(self) -> list[StepState]:
-        """Steps under way."""
+        """Steps in progress."""
         return [step for step in self.steps.values() if step.status in ("running", "recovering")]
 
 
@@ -172,7 +173,7 @@ def _after_call(state: QuestionState, event: AgentStarted | AgentFinished | Sear
 
 
 def _phase(state: QuestionState, call: AgentCall) -> Phase:
-    """Return the phase that an agent's call begins; a call for a step does not change it."""
+    """Return the phase that an agent's call begins. A call for a step does not change the phase."""
     if call.step is not None:
         return state.phase
     if call.role == "decompose":
@@ -210,7 +211,7 @@ def _with_program(
 
 
 def _renumbered(state: QuestionState, numbers: dict[int, int], first: int) -> QuestionState:
-    """Return the state with the final numbers of a program's steps, without the steps that it dropped."""
+    """Return the state with the final numbers of a program's steps, without dropped steps."""
     steps = {number: known for number, known in state.steps.items() if number < first}
     for old, new in numbers.items():
         if (state_of_step := state.steps.get(old)) is not None:
@@ -242,7 +243,7 @@ def _after_step(state: QuestionState, event: StepStarted | Recovering | StepFini
 
 
 def _stopped(state: QuestionState) -> QuestionState:
-    """Return the state with nothing under way: unfinished steps count as stopped."""
+    """Return the state with nothing in progress: unfinished steps count as stopped."""
     if not state.open_steps:
         return state
     open_steps = {step.id: replace(step, status="stopped") for step in state.open_steps}

@@ -1,4 +1,4 @@
-"""Sentences of a passage: its text tidied, and cut into sentences."""
+"""Sentences of a passage: its text is tidied and split into sentences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ABBREVIATIONS = frozenset(
     e.g u.s u.k ph.d m.d
 """.split()  # noqa: SIM905
 )
-# What reads a sentence may take time that grows with the square of its length.
+# Longer sentences are cut, since code that reads them may take time quadratic in their length.
 _MAX_SENTENCE, _MAX_WORD = 2_000, 40  # characters
 _SENTENCE_END = re.compile(r"[.!?][\"”’')\]]*\s+(?=[\"“‘'(\[]?[\w])")
 
@@ -32,7 +32,7 @@ def tidy(text: str) -> str:
 
 
 def _space_quotes(text: str) -> str:
-    """Set straight quotes as in print: `in" Up", he` becomes `in "Up", he`. Keep an odd number of quotes."""
+    """Set straight quotes as in print: `in" Up", he` becomes `in "Up", he`. An odd number of quotes is kept."""
     parts = text.split('"')
     if len(parts) < 3 or len(parts) % 2 == 0:
         return text
@@ -46,7 +46,7 @@ def _space_quotes(text: str) -> str:
 
 
 def _ends_sentence(text: str, start: int, stop: int) -> bool:
-    """Return whether the full stop at `stop` ends the sentence begun at `start`."""
+    """Return whether the full stop at `stop` ends the sentence that starts at `start`."""
     if text[stop] != ".":
         return True
     word = text[max(start, stop - _MAX_WORD) : stop].rsplit(maxsplit=1)[-1:] or [""]
@@ -57,7 +57,7 @@ def _ends_sentence(text: str, start: int, stop: int) -> bool:
 
 
 def split_sentences(text: str) -> list[tuple[int, int]]:
-    """Return the offsets of the sentences of tidied text. A sentence that is too long is cut between words."""
+    """Return the offsets of the sentences in tidied text. Sentences that are too long are cut between words."""
     spans: list[tuple[int, int]] = []
     start = 0
     for match in _SENTENCE_END.finditer(text):

@@ -1,7 +1,7 @@
-"""Trust in an answer: whether it is weak, why, and what to try after a weak or unknown answer.
+"""Trust in an answer: whether and why it is weak, and advice after a weak or unknown answer.
 
-Every surface (command line, Python, HTTP, MCP, the page) takes its sentence from here; surfaces differ in how they
-name the settings that may help.
+All surfaces (command line, Python, HTTP, MCP, the page) take their sentences from here; they differ in the names of
+settings.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _COMPUTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """Way to ask questions, which decides how advice is worded.
+    """Way of asking questions, which determines how advice is worded.
 
     Attributes:
         kind: Form of the names of settings.
-        index: Name of the index as callers of a service know it.
+        index: Name of the index that callers of a service use.
         widest: Largest topk that a caller may request.
         bundled: Whether the service's index is the bundled corpus.
     """
@@ -47,7 +47,7 @@ class Surface:
         return f"--{setting.replace('_', '-')}" if self.kind == "command line" else setting
 
     def setting(self, setting: str, value: object) -> str:
-        """Return a setting with a value, as it is written on this surface.
+        """Return a setting with a value, as written on this surface.
 
         Args:
             setting: Name of the setting in `pyrag.Settings`.
@@ -80,7 +80,7 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
 
     Args:
         trace: Trace of a finished question.
-        surface: Surface on which the remark will be read.
+        surface: Surface on which the remark will be shown.
     """
     trace = with_confidence(trace)
     weak, sentence = is_weak(trace), remark(trace, surface)
@@ -89,7 +89,7 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
 
 
 def with_confidence(trace: Trace) -> Trace:
-    """Return the trace with the confidence of the weakest step that its known answer rests on."""
+    """Return the trace with the confidence of the weakest step behind its known answer."""
     if not trace.answer.known or (sure := confidence(trace)) == trace.answer.confidence:
         return trace
     return replace(trace, answer=replace(trace.answer, confidence=sure))
@@ -108,11 +108,11 @@ def is_weak(trace: Trace) -> bool:
 
 
 def remark(trace: Trace, surface: Surface = PYTHON) -> str:
-    """Return one sentence about a weak or unknown answer; empty for other answers, and if there is an error.
+    """Return one sentence about a weak or unknown answer; empty for other answers or if there is an error.
 
     Args:
         trace: Trace of a finished question.
-        surface: Surface on which the sentence will be read.
+        surface: Surface on which the sentence will be shown.
     """
     if trace.error:
         return ""
@@ -164,7 +164,7 @@ def _about_unknown(trace: Trace, surface: Surface) -> str:
 
 
 def _index(trace: Trace, surface: Surface) -> str:
-    """Return the name of the searched index. The bundled corpus is described, since the user did not choose it."""
+    """Return the name of the searched index. The bundled corpus is described, since users did not choose it."""
     if _is_bundled(trace, surface):
         option = {"command line": " without --index", "python": " without retriever"}.get(surface.kind, "")
         named = f"as the index {surface.index}" if surface.index else f"the default{option}"
@@ -201,7 +201,7 @@ def _cures_of_search(trace: Trace, surface: Surface) -> list[str]:
 
 
 def _cures(trace: Trace, surface: Surface) -> list[str]:
-    """Return advice if passages were found but do not answer."""
+    """Return advice for a case in which passages were found but do not contain the answer."""
     cures = ["other words", *([_OWN_DOCUMENTS[surface.kind]] if _is_bundled(trace, surface) else [])]
     cures += _wider_filter(trace, surface)
     if (topk := _larger_topk(trace, surface)) is not None:
@@ -213,7 +213,7 @@ def _cures(trace: Trace, surface: Surface) -> list[str]:
 
 
 def _wider_filter(trace: Trace, surface: Surface) -> list[str]:
-    """Return advice about the filter. A service also has filters that its callers do not know."""
+    """Return advice about the filter. In a service, some filters are unknown to the caller."""
     where = trace.config.get("where")
     return [f"a wider filter than {shorten(str(where), 80)}"] if where and surface.kind != "service" else []
 
@@ -243,7 +243,7 @@ def _needs_tools(trace: Trace) -> bool:
 
 
 def _larger_topk(trace: Trace, surface: Surface) -> int | None:
-    """Return the topk to try next; None if more passages do not exist or may not be requested."""
+    """Return the topk to try next; None if there are no more passages, or more may not be requested."""
     open_step = next((step for step in reversed(trace.steps) if step.answer and not step.answer.known), None)
     searches = [step for step in trace.steps if step.primitive == "retrieve"]
     if open_step is not None:
@@ -258,7 +258,7 @@ def _larger_topk(trace: Trace, surface: Surface) -> int | None:
 
 
 def _searched(searches: list[Step], open_step: Step | None, trace: Trace) -> Iterator[tuple[int, int]]:
-    """Yield topk and number of passages of each search, including a step's recovery."""
+    """Yield topk and number of passages for each search, including a step's recovery searches."""
     yield from ((step.topk or 0, len(step.passages)) for step in searches)
     if open_step is None:
         return

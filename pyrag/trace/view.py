@@ -1,7 +1,7 @@
 """A method's own view of its traces, as plain data: `pyrag trace show` calls the method's `view(trace)`.
 
-A view is a sequence of lines, programs, steps and errors, which the command line draws. An empty view selects the
-usual one.
+A view is a sequence of lines, programs, steps and errors, which the command line draws. If the view is empty, the usual
+view is shown.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ShownStep:
 
 @dataclass(frozen=True, slots=True)
 class RejectedProgram:
-    """Error because of which a program was given up."""
+    """Error that led to the rejection of a program."""
 
     error: str
 
@@ -38,7 +38,7 @@ ViewItem = Line | ShownStep | Program | RejectedProgram
 
 
 def line(text: str, style: str = "", indent: int = 0) -> Line:
-    """Return a line of one style.
+    """Return a line in a single style.
 
     Args:
         text: Text of the line; may hold line breaks.

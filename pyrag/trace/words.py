@@ -1,4 +1,4 @@
-"""Words that the messages of all surfaces share."""
+"""Words shared by the messages of all surfaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Amounts in texts, numbers with their units: "1.18 trillion", "12’400 CHF", "three dozen", "6 ft 2 in".
+"""Amounts in texts, which are numbers with units: "1.18 trillion", "12’400 CHF", "three dozen", "6 ft 2 in".
 
 A number is read as a whole or not at all: anything that continues it (a range, a fraction, a scale, another unit) is
 read with it or raises `ValueError`.
@@ -64,11 +64,11 @@ _MIN = re.compile(r"\s?m(?![^\W_])")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number with its unit and its position in the text.
+    """Number with its unit and its position in the text.
 
     Attributes:
-        value: The number, in the unit.
-        unit: The unit; `NO_UNIT` if there is no known one.
+        value: The number, expressed in the unit.
+        unit: The unit; `NO_UNIT` if it is unknown.
         start: Position of the first character.
         end: Position after the last character.
     """
@@ -80,7 +80,7 @@ class Amount:
 
 
 def in_base(amount: Amount) -> int | float:
-    """Return the value of an amount in the base unit of its kind."""
+    """Convert the value of an amount to the base unit of its kind."""
     unit = amount.unit
     if unit.factor == 1.0 and not unit.offset:
         return amount.value
@@ -89,7 +89,7 @@ def in_base(amount: Amount) -> int | float:
 
 
 def read_amount(text: str, context: str | None = None) -> tuple[Amount, list[Amount]]:
-    """Return the first amount of a text, and the smaller amounts that continue it ("6 ft" and "2 in").
+    """Return the first amount in a text, and the smaller amounts that continue it ("6 ft" and "2 in").
 
     Args:
         text: The text.
@@ -106,7 +106,7 @@ _RANGE_BEFORE = re.compile(rf"{NUMERAL}\s?(?:[^\W\d_]{{1,10}}\s)?(?:[-–—]|to
 
 
 def whole_amount(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return start and end of an amount with its unit, its smaller units and the other end of its range.
+    """Return start and end of an amount, including its unit, smaller units and the other end of a range.
 
     Args:
         text: The text.
@@ -124,7 +124,7 @@ def whole_amount(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def read_amounts(text: str) -> Iterator[tuple[Amount, list[Amount]]]:
-    """Yield the amounts of a text that can be read as a whole, in order, as `read_amount` returns them.
+    """Yield the amounts in a text that can be read as a whole, in order, each as returned by `read_amount`.
 
     Args:
         text: The text.
@@ -210,7 +210,7 @@ def _in_digits(text: str, match: re.Match[str], mark: str) -> Amount:
 
 
 def _numerals_show(text: str, mark: str) -> bool:
-    """Return whether numerals show the decimal mark, or the mark is not a point."""
+    """Return whether numerals confirm the decimal mark. This is not required for a point."""
     return mark != "." or decimal_mark(_NUMERAL.findall(text)) == "." or not re.search(r"[^\W\d_]", text)
 
 
@@ -239,7 +239,7 @@ def _power(text: str, at: int, value: int | float) -> tuple[int | float, int]:
         if match is None:
             return value, at
         if value != 10:
-            raise ValueError(f"{_shown(text)} has a small figure behind the number: ask for the number only")
+            raise ValueError(f"{_shown(text)} has a superscript after the number: ask for the number only")
         value, power = 1, int((match["digits"] or match["raised"]).translate(_RAISED))
     if abs(power) > 300:
         raise ValueError(f"the number in {_shown(text)} is too large: ask for it in another form")
@@ -335,4 +335,4 @@ def _refuse(text: str, amount: Amount) -> None:
         raise ValueError(f"{_shown(text)} is not a single number: ask for one number only")
     attached = _ATTACHED.match(text, end) if amount.unit is NO_UNIT else None
     if attached and text[end - 1].isdigit() and not _ORDINAL.match(text, end) and not _CJK.match(attached[0]):
-        raise ValueError(f"{text[start : attached.end()]!r} is no number: ask for the number only")
+        raise ValueError(f"{text[start : attached.end()]!r} is not a number: ask for the number only")

@@ -13,8 +13,8 @@ class Quantity:
     """Number in the base unit of its kind.
 
     Quantities of one kind are compared, added and subtracted like numbers. Quantities of different kinds raise
-    `ValueError`, and so do nearly equal quantities in units that differ between countries, such as tons and tonnes. A
-    plain number can be compared with any quantity.
+    `ValueError`, as do nearly equal quantities in units that differ between countries, such as tons and tonnes. A plain
+    number can be compared with any quantity.
 
     Attributes:
         number: The value as a plain number.

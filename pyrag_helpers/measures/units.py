@@ -23,7 +23,7 @@ _CJK = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of measurement or a currency.
+    """Unit of measurement, or currency.
 
     Attributes:
         kind: Kind of quantity; units of the same kind can be compared.
@@ -63,7 +63,7 @@ def read_unit(text: str, at: int) -> tuple[Unit, int]:
 
 
 def _single(text: str, at: int) -> tuple[Unit, int]:
-    """Return a unit without "per": a cased symbol, a square or cube, a currency or a name."""
+    """Return a unit without "per": a case-sensitive symbol, a square or cube, a currency or a name."""
     start = re.compile(r"\s*[-‑]?(?=\S)").match(text, at)
     if start is None:
         return NO_UNIT, at

@@ -70,7 +70,7 @@ def _count(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options of the command line."""
+    """Command-line options."""
 
     data: Path
     out: Path
@@ -131,7 +131,7 @@ def _stored(path: Path, make_examples: Callable[[], Sequence[Example]]) -> None:
     """Write the examples of a stage, unless the file exists.
 
     Raises:
-        DataError: The data give no examples.
+        DataError: No examples can be made from the data.
     """
     from recipes.reader.training import save_examples
 

@@ -1,4 +1,4 @@
-"""Export of weights to ONNX: float32, then int8 with one scale per output channel."""
+"""Export of weights to ONNX: as float32, then as int8 with one scale per output channel."""
 
 # torch and onnxruntime are needed for training only, so type checks run without them:
 # mypy: disable-error-code="import-not-found,import-untyped,no-untyped-call,unused-ignore"

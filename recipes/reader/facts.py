@@ -1,7 +1,7 @@
-"""Facts that encyclopaedic passages state in set phrases, found by patterns, as silver labels of the training corpora.
+"""Facts that encyclopaedic passages state in set phrases, found by patterns, as noisy labels for the training corpora.
 
 Precision matters more than recall: "X (born 5 June 1961 in Ålesund) is a Norwegian footballer" gives four facts, and a
-sentence that fits no pattern gives none. A fact is a relation with the position of its answer in the text.
+sentence that matches no pattern gives none. A fact is a relation with the position of its answer in the text.
 """
 
 # ruff: noqa: E501  tables of patterns read better one entry a line
@@ -144,7 +144,7 @@ def facts(text: Text) -> list[Fact]:
 
 
 def _sound(text: Text, fact: Fact) -> bool:
-    """Return whether the answer of a fact is plausible: complete, not the subject itself, and of the right kind."""
+    """Return whether a fact's answer is plausible: complete, not the subject itself, and of the right kind."""
     answer = text.text[fact.start : fact.end]
     people = answer in PEOPLES and fact.relation not in ("country of citizenship", "country of origin")
     itself = answer.lower() in text.title.lower() or text.title.lower() in answer.lower()

@@ -1,7 +1,7 @@
-"""Examples of stage 2: sub-questions of multi-hop questions, silver facts, and passages that only seem to answer.
+"""Examples of stage 2: sub-questions of multi-hop questions, facts found by patterns, and misleading passages.
 
-They come from the training splits of 2Wiki, MuSiQue and HotpotQA. A part of the questions is held out, with the
-passages that they need, to measure the reader, set its threshold and calibrate its confidence.
+They come from the training splits of 2Wiki, MuSiQue and HotpotQA. Some questions are held out, with the passages that
+they need, to measure the reader, set its threshold and calibrate its confidence.
 """
 
 # ruff: noqa: S311  seeds must repeat
@@ -34,9 +34,10 @@ class Hop:
 
     Args:
         question: The question.
-        answer: Its answer. Empty if the passage is silent on it.
+        answer: Answer to the question. Empty if the passage does not contain it.
         text: Passage to read.
-        span: Positions of the answer's first character and after its last. None if the passage lacks the answer.
+        span: Position of the answer's first character, and the position after its last. None if the passage lacks the
+            answer.
         negatives: Number of examples to make with other passages, which do not answer the question.
     """
 
@@ -63,11 +64,11 @@ class Hops:
 
 
 def load(folder: Path, seed: int) -> Hops:
-    """Read the three sets, hold a part of their questions out, and make questions for training of the others.
+    """Read the three sets, hold out some of their questions, and make training questions from the others.
 
     Args:
         folder: Folder with one folder per set, named as in `SETS`.
-        seed: Seed that decides which questions are held out and which wordings are drawn.
+        seed: Seed for the choice of held-out questions and of wordings.
 
     Raises:
         DataError: A file is missing or broken, or a passage that a question needs is missing.
@@ -112,13 +113,13 @@ def _triples(row: Row, texts: Corpus) -> Iterator[tuple[str, str, str, Text]]:
 
 
 def sub_questions(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[GoldQuestion]:
-    """Yield the sub-questions of a question that is held out. HotpotQA has none.
+    """Yield the sub-questions of a held-out question. HotpotQA has none.
 
     Args:
         name: Name of the data set, as in `SETS`.
         row: Question with its decomposition or triples.
         texts: Passages of the set.
-        rng: Draws one of the two plainest wordings of 2Wiki's relations.
+        rng: Random generator that chooses between the two plainest wordings of 2Wiki's relations.
     """
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
@@ -147,7 +148,7 @@ def _subject(text: Text, rng: random.Random) -> str:
 
 
 def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Hop]:
-    """Yield the training questions that a question of a data set gives."""
+    """Yield the training questions made from a question of a data set."""
     if name == "2wikimultihopqa":
         for subject, relation, value, page in _triples(row, texts):
             for question in draw_questions(relation, subject, rng, 3):
@@ -164,7 +165,7 @@ def _hops(name: str, row: Row, texts: Corpus, rng: random.Random) -> Iterator[Ho
 
 
 def _whole(row: Row, gold: list[Text], rng: random.Random) -> Iterator[Hop]:
-    """Yield a HotpotQA question over each passage that holds the answer, and over both passages joined."""
+    """Yield a HotpotQA question over each passage that contains the answer, and over both passages joined."""
     answer = row.answers[0].rstrip(".")
     both = Text("+".join(each.id for each in gold), "", " ".join(each.text for each in gold))
     for text in (*gold, both, both):
@@ -188,7 +189,7 @@ def _silver(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
 
 
 def _silent(texts: Iterable[Text], rng: random.Random) -> Iterator[Hop]:
-    """Yield questions about the subjects of passages that the passages do not answer."""
+    """Yield questions about the subjects of passages that these passages do not answer."""
     for text in texts:
         kind = kind_of(text)
         fitting = OF_PEOPLE if kind == "person" else OF_WORKS if kind == "work" else frozenset()
@@ -206,7 +207,7 @@ def examples(
         hops: Questions for training, and passages to find negatives in.
         squad: Questions of SQuAD.
         encoder: Encoder that cuts windows and labels tokens.
-        seed: Seed of negatives, windows and order.
+        seed: Seed for negatives, windows and order.
         share: SQuAD's share of all examples, at least 0 and below 1.
         limit: Maximum number of examples. None for all.
     """
@@ -228,7 +229,7 @@ def examples(
 def _replay(
     question: GoldQuestion, near: dict[str, Lookalikes], squad: Squad, encoder: ExampleEncoder, rng: random.Random
 ) -> list[Example]:
-    """Return the examples of a SQuAD question, with other window lengths than in stage 1."""
+    """Return the examples of a SQuAD question, with different window lengths than in stage 1."""
     title = question.text.title
     near[title] = near.get(title) or Lookalikes(squad.articles[title])
     return list(squad_examples(question, near[title], encoder, rng, BUDGETS))
@@ -247,5 +248,5 @@ def _examples_of(hop: Hop, index: Bm25, encoder: ExampleEncoder, rng: random.Ran
 
 
 def _answerless(text: Text, hop: Hop) -> bool:
-    """Return whether a passage is not the question's own and lacks its answer."""
+    """Return whether a passage is not the question's own and does not contain its answer."""
     return text.title != hop.text.title and hop.answer.lower() not in f"{text.title} {text.text}".lower()

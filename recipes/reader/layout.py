@@ -25,9 +25,9 @@ class GoldQuestion:
 
     Args:
         question: The question.
-        answers: Its correct answers.
+        answers: Correct answers to the question.
         text: Passage that holds an answer.
-        group: Name of the data set and form that the question is measured under. Empty if it is not measured.
+        group: Name of the data set and form for reporting its figures. Empty if it is not measured.
     """
 
     question: str
@@ -94,7 +94,7 @@ def corpus(path: Path) -> Corpus:
         try:
             text = decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} line {number} is no passage ({error}): fetch the file again") from error
+            raise DataError(f"{path} line {number} is not a passage ({error}): fetch the file again") from error
         texts[text.id] = text
     return texts
 

@@ -1,4 +1,4 @@
-"""Figures of a reader: SQuAD, sub-questions over gold passages and over BM25's top five, abstention, speed.
+"""Figures of a reader: SQuAD, sub-questions over gold passages and over BM25's top five, unknown answers, speed.
 
 Threshold and calibration come from held-out questions of the training splits. The measured questions
 (`questions.jsonl.gz`) are only read on request, and do not affect the calibration.
@@ -81,7 +81,7 @@ def _read(model: SpanReader, questions: Sequence[GoldQuestion], index: Bm25, mod
         model: Model that scores spans.
         questions: Questions to read.
         index: Index to search for passages.
-        mode: "gold" reads the gold passage, "top5" BM25's top five, and "without" the top five less the gold passage.
+        mode: "gold" reads the gold passage, "top5" BM25's top five, and "without" the top five minus the gold passage.
     """
     readings = []
     for item in questions:
@@ -129,7 +129,7 @@ def _outcomes(readings: Sequence[Reading], calibration: Calibration) -> list[Out
 
 
 def _figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
-    """Print and return the number of results and their means in percent."""
+    """Print and return the number of results and their means in per cent."""
     count = max(len(results), 1)
     means = {
         "n": float(len(results)),
@@ -145,7 +145,7 @@ def _figures(name: str, results: Sequence[Outcome]) -> dict[str, float]:
 def _abstention(
     name: str, with_gold: Sequence[Outcome], without: Sequence[Outcome], threshold: float
 ) -> dict[str, float]:
-    """Print and return figures of how well the score tells passages that hold an answer from passages that do not.
+    """Print and return figures on how well the score separates passages with the answer from passages without it.
 
     The figures are areas under the ROC curve and shares of questions, from 0 to 1.
 
@@ -231,13 +231,13 @@ class CachedModel:
 
 
 def _study(model: Model, questions: Sequence[GoldQuestion], index: Bm25) -> dict[str, list[Reading]]:
-    """Return readings of questions in all modes, by mode."""
+    """Return the readings of questions in each mode, by mode."""
     cached = CachedModel(model)
     return {mode: _read(cached, questions, index, mode) for mode in _MODES}
 
 
 def _summary(name: str, readings: Mapping[str, Sequence[Reading]], fitted: Calibration) -> dict[str, Any]:
-    """Print and return a group's figures. Abstention is measured with the calibration's minimum score."""
+    """Print and return a group's figures. Unknown answers are counted with the calibration's minimum score."""
     gold, top, without = (_outcomes(readings[mode], fitted) for mode in _MODES)
     return {
         "gold": _figures(f"{name}, gold passage", gold),
@@ -271,9 +271,9 @@ def held_out(data: Path, seed: int) -> Iterator[tuple[str, list[GoldQuestion], B
 def calibrate(studies: Mapping[str, Mapping[str, Sequence[Reading]]]) -> Calibration:
     """Return a calibration for readings of held-out questions.
 
-    The readings are over the top five with and without the gold passage. Without it, no answer counts as correct. First
-    the weights of the subject's page and of the lexical reader's agreement are chosen. Then the confidence is fitted.
-    Last, the threshold is chosen.
+    The readings are over the top five with and without the gold passage. Without it, no answer counts as correct.
+    First, the weights of the subject's page and of the lexical reader's agreement are chosen. Then the confidence is
+    fitted, and finally, the threshold is chosen.
     """
     tried = [Calibration(about=about, agrees=agrees) for about in _ABOUT for agrees in _AGREES]
     best = max(tried, key=lambda each: sum(_merit(study, each) for study in studies.values()))
@@ -289,7 +289,7 @@ def calibrate(studies: Mapping[str, Mapping[str, Sequence[Reading]]]) -> Calibra
 
 
 def _astray(without: Sequence[Sequence[Outcome]], fitted: Calibration) -> float:
-    """Return the share of questions that are answered although their passage is missing, averaged over groups."""
+    """Return the share of questions that are answered although their gold passage is missing, averaged over groups."""
     min_score = fitted.least_score
     return sum(sum(each.score >= min_score for each in group) / max(len(group), 1) for group in without) / len(without)
 
@@ -338,7 +338,7 @@ def _squad_dev(data: Path, count: int) -> tuple[list[GoldQuestion], Bm25]:
 
 
 def _speed(model: Model, readings: Sequence[Reading], rounds: int = 40) -> dict[str, float]:
-    """Print and return how many milliseconds a question takes over one passage and over five."""
+    """Print and return the milliseconds per question over one passage and over five passages."""
     texts = [reading.question.text for reading in readings[:_TOP]]
     question = f"Who directed {texts[0].title}?"
     timings = {}

@@ -1,4 +1,4 @@
-"""Statistics of scores: area under the ROC curve, and Platt's calibration of scores to chances."""
+"""Statistics of scores: area under the ROC curve, and Platt's calibration of scores to probabilities."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def platt(scores: Sequence[float], right: Sequence[float]) -> tuple[float, float]:
-    """Return the logistic curve from scores to the chance of being correct, fitted by Newton's method.
+    """Return the logistic curve from scores to the probability of being correct, fitted by Newton's method.
 
     Args:
         scores: At least one score.
         right: 1 or 0 for each score, or a number between.
 
     Returns:
-        Scale and offset: the chance is `1 / (1 + exp(-(scale * score + offset)))`.
+        Scale and offset. The probability is `1 / (1 + exp(-(scale * score + offset)))`.
     """
     mean = sum(scores) / len(scores)
     spread = math.sqrt(sum((score - mean) ** 2 for score in scores) / len(scores)) or 1.0

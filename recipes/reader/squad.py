@@ -30,11 +30,11 @@ class Squad:
 
 
 def load(folder: Path, seed: int) -> Squad:
-    """Read the training split, and hold `HELD_OUT_ARTICLES` articles out.
+    """Read the training split, and hold out `HELD_OUT_ARTICLES` articles.
 
     Args:
         folder: Folder with `train_full_questions.jsonl.gz` and `train_full_corpus.jsonl.gz`.
-        seed: Seed that decides which articles are held out.
+        seed: Seed for the choice of held-out articles.
 
     Raises:
         DataError: A file is missing or broken, or has too few articles.
@@ -67,8 +67,8 @@ class Lookalikes:
         """Return the most similar passages without the answer, most similar first.
 
         Args:
-            question: The question. Its own passage is left out.
-            count: Maximum number of passages. There are fewer if similar passages hold the answer.
+            question: The question. Its own passage is excluded.
+            count: Maximum number of passages. There may be fewer, since passages with the answer are excluded.
         """
         question_terms = terms(question.question)
         scored = [
@@ -85,7 +85,7 @@ def examples(squad: Squad, encoder: ExampleEncoder, seed: int, limit: int | None
     Args:
         squad: Questions for training, and articles to find negatives in.
         encoder: Encoder that cuts windows and labels tokens.
-        seed: Seed of order, windows and negatives.
+        seed: Seed for order, windows and negatives.
         limit: Number of examples after which no question is added, so there may be one more. None for all.
     """
     rng = random.Random(seed)
@@ -104,13 +104,13 @@ def examples(squad: Squad, encoder: ExampleEncoder, seed: int, limit: int | None
 def examples_of(
     question: GoldQuestion, near: Lookalikes, encoder: ExampleEncoder, rng: random.Random, budgets: Sequence[int]
 ) -> Iterator[Example]:
-    """Yield a question's examples: over its passage, and for some questions over one that does not answer it.
+    """Yield a question's examples: over its passage and, for some questions, over one without the answer.
 
     Args:
         question: The question. Its first answer is the label.
-        near: Passages of its article to draw the negative from.
+        near: Passages of the question's article to draw the negative from.
         encoder: Encoder that cuts windows and labels tokens.
-        rng: Draws window lengths, titles and negatives.
+        rng: Random generator for window lengths, titles and negatives.
         budgets: Window lengths in tokens to draw from.
     """
     span = occurrence(question.text.text, question.answers[0], question.question)

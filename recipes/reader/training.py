@@ -1,9 +1,9 @@
 """Training of the reader on CPU cores: one worker process per core, with weights averaged every few steps.
 
 This is local SGD over gloo. The network computes in bfloat16. The optimiser keeps float32 master weights in one flat
-buffer, so averaging, copying back and saving are single operations. Word embeddings stay frozen. The steps only depend
-on the seed and the number of workers. A stopped run resumes from its last checkpoint. A worker that is suspended
-(SIGSTOP) makes the others wait.
+buffer, so averaging, copying back and saving are single operations. Word embeddings stay frozen. The steps depend only
+on the seed and the number of workers. A stopped run resumes from its last checkpoint. If a worker is suspended
+(SIGSTOP), the others wait for it.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -44,9 +44,9 @@ class Recipe:
     """Settings of a training stage.
 
     Args:
-        name: Name of the stage, which its files begin with.
+        name: Name of the stage, used as a prefix of its files.
         rate: Peak of the learning rate.
-        last: Share of the peak that the rate falls to, in a line over all examples.
+        last: Final learning rate as a share of the peak, reached linearly over all examples.
         until: Share of the examples after which the stage ends.
         warmup: Steps until the rate reaches its peak.
         batch: Examples per batch of a worker.
@@ -54,7 +54,7 @@ class Recipe:
         threads: Threads per worker.
         average_every: Steps between two averages of the weights.
         save_every: Seconds between two checkpoints.
-        seed: Seed of the batches.
+        seed: Seed for the batches.
     """
 
     name: str
@@ -94,7 +94,7 @@ def batches(lengths: Sequence[int], size: int, rank: int, workers: int, seed: in
         seed: Seed, the same for all workers.
 
     Returns:
-        Positions of the examples of each batch. A remainder too small for a batch of every worker is left out.
+        Positions of the examples of each batch. A remainder that is too small to give each worker a batch is dropped.
     """
     rng = random.Random(seed)
     step = size * workers
@@ -176,11 +176,11 @@ class Weights:
         self.publish()
 
     def publish(self) -> None:
-        """Copy the masters to the model."""
+        """Copy the master weights to the model."""
         self.copy.copy_(self.master)
 
     def average(self, workers: int) -> None:
-        """Replace the masters by their average over all workers."""
+        """Replace the master weights by their average over all workers."""
         torch.distributed.all_reduce(self.master)
         self.master /= workers
         self.publish()
@@ -199,10 +199,10 @@ def rate_at(recipe: Recipe, step: int, steps: int) -> float:
 
 
 def weights_of(model: Reader, weights: Weights) -> dict[str, Tensor]:
-    """Return the model's state in float32, with the masters instead of the bfloat16 copies.
+    """Return the model's state in float32, with the master weights instead of the bfloat16 copies.
 
     Args:
-        model: Network that `weights` was made of.
+        model: Network that `weights` was made from.
         weights: Parameters with their masters.
     """
     state = {name: tensor.float().clone() for name, tensor in model.state_dict().items()}
@@ -216,7 +216,7 @@ def weights_of(model: Reader, weights: Weights) -> dict[str, Tensor]:
 
 
 class Worker:
-    """Process of a stage, with its batches, weights, progress and checkpoints."""
+    """Worker process of a stage, with its batches, weights, progress and checkpoints."""
 
     def __init__(self, rank: int, recipe: Recipe, examples: Sequence[Example], first: Path, out: Path) -> None:
         self.rank, self.recipe, self.examples, self.out = rank, recipe, examples, out
@@ -257,7 +257,7 @@ class Worker:
             self.weights.average(self.recipe.workers)
 
     def _together(self, wish: bool) -> bool:
-        """Return the first worker's wish in all workers, so that all do the same."""
+        """Return the first worker's wish in all workers, so that all do the same thing."""
         if self.recipe.workers == 1:
             return wish
         flag = torch.tensor([float(wish)])

@@ -1,7 +1,7 @@
-"""Question and passage as labelled tokens: cutting windows, finding the answer, aligning it to tokens, without torch.
+"""Question and passage as labelled tokens: cuts windows, finds the answer and aligns it to tokens, without torch.
 
 `pyrag.embedded.reader.neural.windows` defines the form of an input. A label is the first and last token of the answer,
-or 0 and 0 (`[CLS]`) if the window does not hold it.
+or 0 and 0 (`[CLS]`) if the window does not contain it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def occurrence(text: str, answer: str, question: str) -> tuple[int, int] | None:
 
     Args:
         text: Text of the passage.
-        answer: The answer. Its letter case is ignored only if the text does not hold it as written.
-        question: Question whose words are searched for within 120 characters of the answer.
+        answer: The answer. Its case is ignored only if the text does not contain it as written.
+        question: Question whose words are counted within 120 characters of the answer.
 
     Returns:
         Position of the first character and position after the last; None if the text lacks the answer.
@@ -64,7 +64,7 @@ def occurrence(text: str, answer: str, question: str) -> tuple[int, int] | None:
 
 
 def terms(text: str) -> set[str]:
-    """Return the words of a text that have at least three letters, in small letters."""
+    """Return the words of a text that have at least three letters, in lower case."""
     return {word for word in re.findall(r"\w+", text.lower()) if len(word) > 2}
 
 
@@ -83,14 +83,15 @@ def token_span(offsets: Offsets, start: int, end: int) -> tuple[int, int] | None
 def cut(
     count: int, budget: int, starts: Iterable[int], keep: tuple[int, int] | None, rng: random.Random
 ) -> tuple[int, int]:
-    """Return a window of tokens, which mostly begins at a sentence's start.
+    """Return a window of tokens, which usually begins at the start of a sentence.
 
     Args:
         count: Number of the passage's tokens.
         budget: Maximum number of tokens in the window.
         starts: Positions of tokens that begin sentences.
-        keep: First and last token that the window must hold, at most `budget` tokens. None for a window anywhere.
-        rng: Draws the window.
+        keep: First and last token that the window must contain, at most `budget` tokens apart. None for a window
+            anywhere.
+        rng: Random generator for the choice of the window.
 
     Returns:
         Position of the window's first token and position after its last.
@@ -108,7 +109,7 @@ def cut(
 
 
 class ExampleEncoder:
-    """Maker of examples that tokenises each passage once."""
+    """Maker of examples that tokenises each passage only once."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
@@ -127,15 +128,15 @@ class ExampleEncoder:
     def example(
         self, question: str, text: Text, span: tuple[int, int] | None, *, budget: int, titled: bool, rng: random.Random
     ) -> Example | None:
-        """Return the example of a window.
+        """Return the example for a window.
 
         Args:
             question: The question.
             text: Passage to cut the window from.
             span: Position of the answer's first character and position after its last. None for "no answer".
             budget: Maximum number of tokens without question and title. The window grows if the answer needs more.
-            titled: True to put the passage's title before the window.
-            rng: Draws the window.
+            titled: Whether to put the passage's title before the window.
+            rng: Random generator for the choice of the window.
 
         Returns:
             The example; None if no token holds the answer or the answer is longer than `ANSWER_TOKENS`.

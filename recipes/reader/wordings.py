@@ -1,6 +1,7 @@
 """Wordings of questions that ask for a relation, from plain to clumsy, for training only.
 
-`{}` stands for the subject. Each relation has several wordings so that the reader learns the relation, not a sentence.
+`{}` is replaced by the subject. Each relation has several wordings, so that the reader learns the relation, not a
+sentence.
 """
 
 # ruff: noqa: E501  tables of patterns read better one entry a line
@@ -122,7 +123,7 @@ CUES: dict[str, str] = {
 
 
 def wordings(relation: str) -> tuple[str, ...]:
-    """Return all wordings of a relation, plainest first. A relation without wordings is asked for by its name."""
+    """Return all wordings of a relation, plainest first. If it has none, the relation's name is the only wording."""
     by_name = f"What is the {relation} of {{}}?", f"What is {{}}'s {relation}?", f"{{}}: {relation}?"
     return WORDINGS.get(relation, by_name)
 
@@ -133,8 +134,8 @@ def draw_questions(relation: str, subject: str, rng: random.Random, count: int =
     Args:
         relation: Name of the relation.
         subject: Subject of the questions.
-        rng: Draws wordings and small flaws.
-        count: Maximum number of questions. There are fewer if the relation has fewer wordings.
+        rng: Random generator for wordings and small flaws.
+        count: Maximum number of questions. There may be fewer if the relation has few wordings.
     """
     known = wordings(relation)
     return [_roughen(each.format(subject), rng) for each in rng.sample(known, min(count, len(known)))]
@@ -150,7 +151,7 @@ def _roughen(question: str, rng: random.Random) -> str:
 
 
 def is_silent(relation: str, text: str) -> bool:
-    """Return whether a text certainly does not state a relation.
+    """Return whether a text certainly does not mention a relation.
 
     Args:
         relation: Name of the relation. A relation that is not in `CUES` is never silent.

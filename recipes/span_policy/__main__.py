@@ -15,12 +15,12 @@ SETTINGS = Path(__file__).parent / "settings.yaml"
 
 
 def config_of(file: Path | None = None, pairs: list[str] | None = None, **flags: Any) -> TrainConfig:
-    """Return the config of a run.
+    """Return the configuration of a run.
 
     Args:
         file: YAML file of training settings. They override the recipe's settings.
         pairs: Settings as `KEY=VALUE`. They override everything else.
-        flags: Settings that override both files. None counts as missing.
+        flags: Settings that override the files. None counts as missing.
 
     Raises:
         ConfigError: A setting is unknown or out of its range.

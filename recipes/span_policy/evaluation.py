@@ -1,4 +1,4 @@
-"""Rewards of a reader's answers, and the gain of a reader over another on the same rows with a 95 % interval."""
+"""Rewards of a reader's answers, and the gain of one reader over another on the same rows, with a 95 % interval."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Scored:
     """Score of the answer to a row.
 
     Args:
-        enough: True if the row's passages hold the answer, so that "unknown" earns nothing.
+        enough: Whether the row's passages contain the answer, so that "unknown" earns no reward.
         known: True if the answer is not "unknown".
         reward: Reward of the answer.
-        em: Exact match with a reference answer. Zero if the passages do not hold the answer.
-        f1: F1 with a reference answer. Zero if the passages do not hold the answer.
+        em: Exact match with a reference answer. Zero if the passages do not contain the answer.
+        f1: F1 with a reference answer. Zero if the passages do not contain the answer.
     """
 
     enough: bool
@@ -63,10 +63,10 @@ def scored(answer: Answer, row: TrainRow, config: TrainConfig) -> Scored:
 
 
 def figures(results: Sequence[Scored]) -> dict[str, float]:
-    """Return the mean reward and further means of scores.
+    """Return the mean reward and other means of scores.
 
-    `em`, `f1` and `known_enough` (the share of known answers) cover rows whose passages hold the answer. `known_short`
-    is the share of known answers among the other rows.
+    `em`, `f1` and `known_enough` (the share of known answers) cover rows whose passages contain the answer.
+    `known_short` is the share of known answers among the other rows.
     """
     enough = [each for each in results if each.enough]
     lacking = [each for each in results if not each.enough]
@@ -81,7 +81,7 @@ def figures(results: Sequence[Scored]) -> dict[str, float]:
 
 
 def gain(before: Sequence[Scored], after: Sequence[Scored]) -> dict[str, float]:
-    """Return the rise of the mean reward and half the width of its 95 % interval.
+    """Return the increase of the mean reward, and half the width of its 95 % interval.
 
     Args:
         before: Scores of the first reader.

@@ -1,8 +1,8 @@
 """The reader as a policy, whose actions are the spans of the passages and "unknown".
 
-An action's logit is the score by which the embedded engine ranks answers: the span's margin over "no answer" in its
+An action's logit is the score that the embedded engine uses to rank answers: the span's margin over "no answer" in its
 window, plus a bonus for passages about the question's subject. The logit of "unknown" is the minimum score of a known
-answer. So the most likely action is the engine's answer, apart from the lexical reader, which is left out here.
+answer. The most likely action is therefore the engine's answer, except that the lexical reader is not used here.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -39,7 +39,7 @@ class Case:
         passages: Passages of the documents.
         windows: Windows of the passages.
         batch: Windows as tensors.
-        prior: For each window the bonus of its passage.
+        prior: Bonus of the passage, for each window.
         unknown_logit: Logit of "unknown".
     """
 
@@ -58,7 +58,7 @@ class Case:
 
 
 def case_of(row: TrainRow, tokenizer: Tokenizer, calibration: Calibration) -> Case | None:
-    """Return a row prepared for the policy; None if it has no passages.
+    """Prepare a row for the policy; return None if it has no passages.
 
     Args:
         row: The question with its documents.
@@ -89,7 +89,7 @@ def log_chances(model: Reader, case: Case, temperature: float = 1.0) -> Tensor:
     Args:
         model: Reader whose scores make the distribution.
         case: Prepared row.
-        temperature: Number above 0 that divides the logits.
+        temperature: Divisor of the logits, above 0.
     """
     scores = model(case.batch.ids, case.batch.mask, case.batch.types).float()
     logits = [
@@ -100,7 +100,7 @@ def log_chances(model: Reader, case: Case, temperature: float = 1.0) -> Tensor:
 
 
 def _margins(scores: Tensor, window: Window) -> Tensor:
-    """Return start plus end minus "no answer" for each span of a window: shape (tokens * ANSWER_TOKENS,)."""
+    """Return start plus end minus "no answer" score for each span of a window: shape (tokens * ANSWER_TOKENS,)."""
     count = len(window.offsets)
     inner = scores[window.first : window.first + count]
     ends = torch.nn.functional.pad(inner[:, 1], (0, ANSWER_TOKENS - 1), value=-torch.inf).unfold(0, ANSWER_TOKENS, 1)
@@ -108,7 +108,7 @@ def _margins(scores: Tensor, window: Window) -> Tensor:
 
 
 def answer_of(case: Case, action: int) -> Answer:
-    """Return the engine's answer for an action, with the span's ends trimmed as when a question is answered.
+    """Return the engine's answer for an action, with the span's ends trimmed as they are for a question.
 
     Args:
         case: Prepared row that the action belongs to.

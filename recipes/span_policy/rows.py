@@ -27,12 +27,13 @@ _SOURCES = {"2wiki": "2wikimultihopqa"}
 
 
 def rows(questions: Iterable[GoldQuestion], index: Bm25, rng: random.Random) -> Iterator[TrainRow]:
-    """Yield a row per question that has passages.
+    """Yield one row for each question that has passages.
 
     Args:
         questions: Questions with the passages that hold their answers.
-        index: Index that finds the documents of a row, `PASSAGES` at most.
-        rng: Draws the questions whose rows lack the passage with the answer, a share of `WITHOUT`.
+        index: Index used to find a row's documents, `PASSAGES` at most.
+        rng: Random generator that chooses a share of `WITHOUT` of the questions, whose rows lack the passage with the
+            answer.
     """
     for place, question in enumerate(questions):
         texts = [
@@ -60,7 +61,7 @@ def rows(questions: Iterable[GoldQuestion], index: Bm25, rng: random.Random) -> 
 
 
 def _other(text: Text, question: GoldQuestion) -> bool:
-    """Return whether a passage lacks the answer. A passage that holds it might answer the question or not."""
+    """Return whether a passage lacks the answer. (A passage that contains it may or may not answer the question.)"""
     return not any(answer.lower() in text.text.lower() for answer in question.answers)
 
 

@@ -1,6 +1,6 @@
 """Shipped reader as torch weights, computed from its int8 network and the network's scales.
 
-The package does not ship the float32 weights, so training starts from the network that users have.
+The package does not ship the float32 weights, so training starts from the network that is shipped to users.
 """
 
 # torch and onnx are needed for training only, so type checks run without them:
@@ -69,13 +69,13 @@ def weights_of_file(path: Path) -> dict[str, Tensor]:
 
 
 def _no_reader(path: Path, error: Exception) -> str:
-    """Return the message for a file that holds no reader."""
+    """Return the message for a file that does not contain a reader."""
     reason = " ".join(str(error).split())[:200]
-    return f"{path} is no reader that can be trained on ({reason}): make one with make reader"
+    return f"{path} is not a reader that can be trained on ({reason}): make one with make reader"
 
 
 def _dequantised(stored: dict[str, Any], name: str) -> Any:
-    """Return an int8 tensor as float32, by its scale and zero point, which may differ per column."""
+    """Convert an int8 tensor to float32, using its scale and zero point, which may differ per column."""
     base = name.removesuffix("_quantized")
     scale, zero = stored[f"{base}_scale"], stored[f"{base}_zero_point"]
     return (stored[name].astype(np.float32) - zero.astype(np.float32)) * scale

@@ -3,11 +3,11 @@
 Each step draws a group of actions per question of a batch, rewards them and makes one update. An action's advantage is
 its reward minus the group's mean, divided by the group's standard deviation. A group with equal rewards teaches nothing
 and is skipped. Each update uses fresh draws, so no ratio needs clipping. If configured, a low-variance KL term keeps
-the policy near its start. Settings that only apply to language models (ranks, tokens, GPUs) are ignored. `adapter` may
-name a .pt file of `make reader` to start from instead of the shipped network.
+the policy near its starting point. Settings that only apply to language models (ranks, tokens, GPUs) are ignored.
+`adapter` may name a .pt file of `make reader` to start from instead of the shipped network.
 
-The run folder gets metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A stopped run resumes
-from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
+The run folder receives metrics, checkpoints and `reader/`, for `pyrag ask --llm embedded:RUN/reader`. A stopped run
+resumes from its last checkpoint with the same draws. Results depend on the seed and the number of torch's threads.
 """
 
 # torch is needed for training only, so type checks run without it:
@@ -40,7 +40,7 @@ _REPORT = 5  # steps between two lines of progress
 
 
 def run(config: TrainConfig, console: Console = print) -> RunFolder:
-    """Train to the end, from the last checkpoint if there is one, and report.
+    """Train to the end, starting from the last checkpoint if there is one, and report.
 
     Args:
         config: Training settings with the rows and the run folder. The algorithm must be `grpo`.
@@ -91,7 +91,7 @@ class StepFigures:
 
 
 class Trainer:
-    """One run: its rows, the network that learns and the network it started as."""
+    """Training run: its rows, the network that learns, and the network that it started from."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder, rows: Sequence[TrainRow], console: Console) -> None:
         from recipes.span_policy.policy import case_of
@@ -152,7 +152,7 @@ class Trainer:
         return weights_of_onnx(MODEL_FOLDER / "reader.int8.onnx", MINILM)
 
     def _step(self) -> StepFigures:
-        """Make one update from a batch of questions. The seed and the step decide the questions and the draws."""
+        """Make one update from a batch of questions. The seed and the step determine the questions and the draws."""
         size = self.config.batch_size
         a_pass = math.ceil(len(self.cases) / size)
         epoch, place = divmod(self.done, a_pass)
@@ -165,7 +165,7 @@ class Trainer:
         return StepFigures(*(sum(column) / len(column) for column in columns))
 
     def _question(self, case: Any, place: int, count: int) -> tuple[float, float, float, float, float]:
-        """Draw a group for a question, add its gradient, and return the figures of `StepFigures`."""
+        """Draw a group for a question, add its gradient, and return the figures for `StepFigures`."""
         import torch
 
         from recipes.span_policy.policy import log_chances
@@ -283,7 +283,7 @@ def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tup
         chances: Current log-probabilities of the drawn actions: shape (draws,).
         before: Log-probabilities of the same actions in the reference, without gradient.
         advantages: Advantage of each draw.
-        kl_coef: Weight of the KL in the loss. Zero for none.
+        kl_coef: Weight of the KL term in the loss. Zero for none.
     """
     gap = before - chances
     kl = (gap.exp() - gap - 1).mean()
@@ -291,7 +291,7 @@ def grpo_loss(chances: Any, before: Any, advantages: Any, kl_coef: float) -> tup
 
 
 def _named(figures: StepFigures) -> dict[str, float]:
-    """Return the figures under the names of verl's metrics, as far as verl has them."""
+    """Return the figures under the names of verl's metrics, if verl has them."""
     return {
         "critic/score/mean": figures.reward,
         "actor/kl_loss": figures.kl,
@@ -302,7 +302,7 @@ def _named(figures: StepFigures) -> dict[str, float]:
 
 
 def _line(figures: StepFigures) -> str:
-    """Return the figures as a line of progress."""
+    """Return the figures as one line of progress."""
     return (
         f"reward {figures.reward:.3f}, likeliest {figures.greedy:.3f}, groups that teach {figures.taught:.2f}, "
         f"unknown {figures.unknown:.2f}, KL {figures.kl:.4f}"

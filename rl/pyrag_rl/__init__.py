@@ -1,4 +1,4 @@
-"""Training, a plug-in of pyrag: the entry point `train` of `pyrag.commands` opens it.
+"""Training, which is a plug-in of pyrag: the entry point `train` of `pyrag.commands` opens it.
 
 config, start, folder, report    a run, from its settings to its files
 prompting, data                  training sets, with the exact prompts of the runtime's agents

@@ -4,8 +4,8 @@
     --config FILE           any of the keys below
     --set key=value, flags  any of the keys below
 
-An unknown key is an error that names the nearest known one. `pyrag_rl.verl.overrides` renders a configuration for verl,
-and `pyrag_rl.verl.preflight` checks whether this machine can run it.
+An unknown key is an error, which names the nearest known key. `pyrag_rl.verl.overrides` renders a configuration for
+verl, and `pyrag_rl.verl.preflight` checks whether this machine can run it.
 """
 
 from __future__ import annotations
@@ -137,12 +137,12 @@ class TrainConfig:
 
     @property
     def checkpoints_activations(self) -> bool:
-        """True if the backward pass computes activations again."""
+        """True if the backward pass recomputes activations."""
         return self.gradient_checkpointing and not self.on_cpu
 
     @property
     def compiles(self) -> bool:
-        """True if a supervised run is long enough that compiled layers save time."""
+        """True if a supervised run is so long that compiling layers saves time."""
         return self.profile == "cpu"
 
     def _check_agent(self) -> None:
@@ -211,7 +211,7 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
 
 
 def with_smaller_updates(values: dict[str, Any], own: Collection[str]) -> dict[str, Any]:
-    """Return the settings with `mini_batch_size` limited to a `batch_size` that was made smaller.
+    """Return the settings, with `mini_batch_size` limited to `batch_size` if this was made smaller.
 
     Args:
         values: All settings.
@@ -224,7 +224,7 @@ def with_smaller_updates(values: dict[str, Any], own: Collection[str]) -> dict[s
 
 
 def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the settings of pyrag among the settings of a run. Raises `ConfigError` if they are not a mapping."""
+    """Return the pyrag settings among a run's settings. Raises `ConfigError` if they are not a mapping."""
     runtime = values.get("runtime") or {}
     if not isinstance(runtime, Mapping):
         raise ConfigError(f"runtime holds settings of pyrag, as in runtime: {{topk: 5}}, not {runtime!r}")
@@ -232,7 +232,7 @@ def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def make_config(values: Mapping[str, Any]) -> TrainConfig:
-    """Return a valid configuration from plain values. Raises `ConfigError`."""
+    """Return a valid configuration from plain values. Raises `ConfigError` if a value is not valid."""
     import msgspec
 
     known = [attribute.name for attribute in fields(TrainConfig)]
@@ -246,7 +246,7 @@ def make_config(values: Mapping[str, Any]) -> TrainConfig:
 
 
 def with_settings(config: TrainConfig, pairs: list[str]) -> TrainConfig:
-    """Return the configuration with settings of the command line applied.
+    """Return the configuration with command-line settings applied.
 
     Args:
         config: Configuration to start from.
@@ -297,7 +297,7 @@ def save_config(config: TrainConfig, path: Path) -> None:
 
 
 def saved_config(path: Path) -> TrainConfig:
-    """Read a configuration that `save_config` wrote. Raises `ConfigError`."""
+    """Read a configuration that `save_config` wrote. Raises `ConfigError` if the file cannot be read."""
     return make_config(read_yaml(path))
 
 
@@ -320,7 +320,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
 
 
 def read_yaml(path: Path | Traversable) -> dict[str, Any]:
-    """Return the mapping in a YAML file. Raises `ConfigError`."""
+    """Return the mapping in a YAML file. Raises `ConfigError` if the file cannot be read."""
     yaml = _yaml()
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -334,7 +334,7 @@ def read_yaml(path: Path | Traversable) -> dict[str, Any]:
 
 
 def _packaged() -> Traversable:
-    """Return the folder `rl/configs`: inside the package if installed from a wheel, next to it in a checkout."""
+    """Return the folder `rl/configs`: inside the package in a wheel, next to it in a checkout."""
     inside = files("pyrag_rl") / "configs"
     return inside if inside.is_dir() else Path(__file__).parents[1] / "configs"
 

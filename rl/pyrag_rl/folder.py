@@ -1,4 +1,4 @@
-"""Layout of a run folder, used by everything that reads a run (resume, export, report).
+"""Layout of a run folder, for all code that reads a run (resume, export, report).
 
 config.yaml            the configuration of the run
 lock                   held by the process that trains
@@ -9,7 +9,7 @@ scores/PID.jsonl       one line per scored completion: {"step", "id", "split", *
 traces/PID.jsonl       a sample of the traces behind the scores; `pyrag trace show` reads them
 rows/                  conversations of a supervised run, as verl reads them
 rollouts/STEP.jsonl    verl's dump: input, output, gts, score
-tensorboard/, wandb/   files of TensorBoard, and of Weights & Biases if it is a logger
+tensorboard/, wandb/   files of TensorBoard, and of Weights & Biases if it is enabled
 checkpoints/           verl's checkpoints: global_step_N/…, latest_checkpointed_iteration.txt
 adapter/, merged/      results of `pyrag train export`
 report.html            result of `pyrag train report`
@@ -49,7 +49,7 @@ class RunFolder:
 
     @property
     def latest_step(self) -> int:
-        """Step that a resumed run starts from; 0 without a checkpoint. verl writes it once a checkpoint is complete."""
+        """Step that a resumed run starts from; 0 without a checkpoint. verl writes it when a checkpoint is complete."""
         marker = self.checkpoints / "latest_checkpointed_iteration.txt"
         if not marker.is_file():
             return 0
@@ -74,7 +74,7 @@ class RunFolder:
         return self.metrics / f"{len(list(self.metrics.glob('*.jsonl'))) + 1}.jsonl"
 
     def read_metrics(self) -> dict[int, dict[str, float]]:
-        """Return verl's metrics by step. For a step that was repeated, the last session counts."""
+        """Return verl's metrics by step. If a step was repeated, its last session counts."""
         metrics: dict[int, dict[str, float]] = {}
         for path in sorted(self.metrics.glob("*.jsonl"), key=lambda file: int(file.stem)):
             for step, data in metrics_of(read_lines(path)[0]):

@@ -1,8 +1,7 @@
 """The runtime's agents, seen from outside: the requests they send to their model, and how they read a reply.
 
-Prompts and parsers belong to `pyrag.agents`, whose agents are called with a `ChatModel` of this module. The prompt of a
-row is therefore byte for byte what the agent sends when it answers users, and a completion has the same meaning as
-there.
+Prompts and parsers belong to `pyrag.agents`, whose agents are called with a `ChatModel` of this module. A row's prompt
+is therefore identical to what the agent sends when it answers users, and a completion has the same meaning.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ class _Listener:
 class GivenReply:
     """Chat model with a single reply: it returns `text` once, and then raises `BadOutputError`.
 
-    An agent only repeats its request if it could not read the first reply, so the error means that the form is wrong.
+    An agent only repeats its request if it cannot parse the first reply, so the error means that the reply is
+    malformed.
     """
 
     name = "policy"
@@ -61,7 +61,7 @@ class GivenReply:
 
 
 def agents_over(model: ChatModel, prompts: str | None = None) -> Agents:
-    """Return the language-model agents over a model.
+    """Return the language-model agents that use a model.
 
     Args:
         model: Model that replies to the agents.

@@ -1,8 +1,8 @@
 """Report of a run, `RUN/report.html`: rewards and verl's metrics over time, with sample completions and their traces.
 
 It can be read during the run or after it. Scores are summed line by line, so that long runs fit into memory. Steps are
-verl's, counted from 1; a score records the number of steps behind the weights that wrote its
-completion. TensorBoard and Weights & Biases show verl's other metrics.
+verl's, counted from 1. A score records the number of steps that its completion's weights were trained for. TensorBoard
+and Weights & Biases show verl's other metrics.
 """
 
 from __future__ import annotations
@@ -55,9 +55,10 @@ _SHOWN = 4  # number of completions shown of the last step, best and worst
 
 @dataclass(slots=True)
 class StepScores:
-    """Sums over the scored completions of a step, with counts of reasons, and rewards by row of each set.
+    """Sums over the scored completions of a step, with counts of reasons, and the rewards of each set by row.
 
-    `outside` counts completions whose reward failed for an external reason: they count in `reasons`, but in no mean.
+    `outside` counts completions whose reward failed for an external reason: they count in `reasons`, but not in any
+    mean.
     """
 
     count: int = 0
@@ -108,7 +109,7 @@ def read_learning(run: Path) -> Learning:
     """Return the course of a run. Raises `DataError` if the folder has no run, or one without a finished step."""
     folder = RunFolder(run)
     if not folder.config.is_file():
-        raise DataError(f"{run} is no run folder: pass the --out of pyrag train")
+        raise DataError(f"{run} is not a run folder: pass the --out of pyrag train")
     train: dict[int, StepScores] = defaultdict(StepScores)
     held: dict[int, StepScores] = defaultdict(StepScores)
     for line in _scores(folder):
@@ -136,7 +137,7 @@ def _scores(folder: RunFolder) -> Iterator[dict[str, Any]]:
 
 
 def write_report(run: Path) -> Path:
-    """Write the report, and return its path. Raises `DataError`."""
+    """Write the report, and return its path. Raises `DataError` if the run cannot be read."""
     learning = read_learning(run)
     path = learning.folder.path / "report.html"
     write_atomic(path, page(learning).encode())
@@ -238,7 +239,7 @@ def _of_draws(learning: Learning) -> Iterator[tuple[str, ...]]:
 
 
 def _present(steps: Mapping[int, StepScores]) -> list[str]:
-    """Return the parts of the reward that occur in any completion."""
+    """Return the parts of the reward that occur in at least one completion."""
     return [key for key in PARTS if any(step.sums[key] for step in steps.values())]
 
 

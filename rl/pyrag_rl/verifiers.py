@@ -8,7 +8,7 @@ A rollout is a whole question. The harness answers it in this process with pyrag
 requests to the endpoint of the rollout, where verifiers records each as a turn; the frozen agents do not use it. The
 reward is the same as in `pyrag train`: weighted F1 and exact match, by the official script of the set. pyrag's complete
 trace is in `trace.info`, so that a recorded rollout can be scored again. All questions are answered from the index or
-retriever of the settings; sets with corpora of their own are not supported.
+retriever of the settings; sets with their own corpora are not supported.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class RewardWeights(vf.TaskConfig):
 
 
 class QuestionData(vf.TaskData):
-    """A question with its gold spellings. `source` is its set, which determines the scoring script."""
+    """Question with its gold spellings. `source` is its set, which determines the scoring script."""
 
     answers: list[str]
     source: str
 
 
 class QuestionTask(vf.Task[QuestionData, vf.State, RewardWeights]):
-    """A question to answer."""
+    """Question to answer."""
 
     @property
     def key(self) -> str:
@@ -98,9 +98,9 @@ class QuestionSets(vf.TasksetConfig):
 
     Attributes:
         data: Folder of question sets; None for the bundled sets.
-        sets: Names of sets; empty for all sets of the folder.
+        sets: Names of sets; empty for all sets in the folder.
         split: Either "train", for the training questions of a folder, or empty.
-        limit: Maximum number of questions per set, which are sampled.
+        limit: Maximum number of questions to sample per set.
         seed: Seed of the sample.
     """
 
@@ -132,8 +132,8 @@ class RoleConfig(vf.HarnessConfig):
 
     Attributes:
         role: Agent that the trainer's model plays.
-        settings: Settings of pyrag for the frozen agents, retriever and limits, in addition to those that `pyrag train`
-            has for the role. The frozen agents are embedded unless `llm`, `plan_llm`, … name others.
+        settings: Settings of pyrag for the frozen agents, retriever and limits, in addition to `pyrag train`'s own
+            settings for the role. The frozen agents are embedded unless `llm`, `plan_llm`, … name others.
         repairs: Number of repair turns of a trained Plan agent; by default, only its first program counts.
     """
 
@@ -179,12 +179,12 @@ class PyRAGHarness(vf.Harness[RoleConfig]):
             runtime: Box of the rollout, which stays empty.
             endpoint: Base URL of the rollout's model.
             secret: API key of the endpoint.
-            mcp_urls: Tool servers; a question has none.
+            mcp_urls: Tool servers. Questions have none.
             data: The question.
 
         Raises:
-            vf.HarnessError: A frozen agent, the retriever or the sandbox cannot be used, which says nothing about the
-                trained agent.
+            vf.HarnessError: A frozen agent, the retriever or the sandbox cannot be used, for which the trained agent is
+                not responsible.
         """
         spec, key = f"openai:{ctx.model}@{endpoint}", {"PYRAG_API_KEY": secret}
         settings = self.environment.settings

@@ -3,7 +3,7 @@
     async with Sandbox() as sandbox:
         outcome = await sandbox.run("final_answer = shout('hello')", {"shout": shout})
 
-Two walls, each enough without the other: a policy on the program's text (RestrictedPython) and a locked process.
+There are two walls, each sufficient on its own: a policy on the program's text (RestrictedPython) and a locked process.
 
 Covered: no files, environment variables, network, processes or threads for the program; limits on wall time, CPU,
 memory, output and calls; a crash of the interpreter ends that program only; nothing survives a program; every frame

@@ -9,12 +9,12 @@ from pyrag_sandbox.contract import Call, PrimitiveError
 
 
 def bind(call: Call, parameters: Sequence[str], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a call's values by parameter name, as Python binds `def name(first, second=default)`.
+    """Return a call's values by parameter name, bound as Python binds `def name(first, second=default)`.
 
     Args:
         call: The call, with positional and keyword arguments.
         parameters: Names in the order of the signature.
-        defaults: Values of the parameters that may be left out.
+        defaults: Values of optional parameters.
 
     Raises:
         PrimitiveError: The arguments do not match; it is a `TypeError` in the program, with Python's message.

@@ -5,16 +5,16 @@ program calls like ordinary functions. The result is an `Outcome`.
 
     outcome = await sandbox.run(source, {"forecast": forecast})
 
-Errors, and their cause:
+Errors and their causes:
 
     Outcome.status == "error"      the program is wrong: `Outcome.error` is for its author
-    Outcome.status == "blocked"    the program uses something forbidden: likewise
+    Outcome.status == "blocked"    the program uses something forbidden: `Outcome.error` is for its author
     Outcome.status == "killed"     a limit ended the program: `Outcome.reason` names it
     PrimitiveError                 raised by a primitive: becomes an exception inside the program
-    any other exception of a primitive: ends the program and leaves `run` unchanged (the *host* is wrong)
+    any other exception of a primitive: ends the program, and `run` raises it unchanged (the *host* is wrong)
     SandboxError                   the sandbox itself could not work
     WorkerLostError                its processes ended: running the program again may work
-    Outcome.reason == "lost"       the program's worker ended: likewise
+    Outcome.reason == "lost"       the program's worker ended: running it again may work
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class SandboxError(Exception):
 
 
 class WorkerLostError(SandboxError):
-    """Error for a worker factory that ended while a worker had a program. The program may be run again."""
+    """Error for a worker factory that ended while one of its workers ran a program. The program may be run again."""
 
 
 class PrimitiveError(Exception):
@@ -51,12 +51,12 @@ class PrimitiveError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Marks of a `Text` that stands for a value that was not found.
+    """Properties of a `Text` that stands for a value that was not found.
 
     The text is falsy, is equal to `None`, to the empty text and to each of `spellings`, and contains each of `parts`
-    but no piece of its own text. Methods that change case or white space, or return pieces of it, return it
-    unchanged. Ordering it, converting it to a number, or comparing it with another `Text` raises the error named
-    `error` with `message`.
+    but not parts of its own text. Methods that change case or white space, or return pieces of it, return it unchanged.
+    Ordering it, converting it to a number, or comparing it with another `Text` raises the error named `error` with
+    `message`.
     """
 
     spellings: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Call of a primitive. `depends_on` holds the ids of earlier calls whose results flowed into it."""
+    """Call of a primitive. `depends_on` holds the ids of earlier calls whose results its arguments depend on."""
 
     id: int  # in order of dispatch, which may differ from program order, the order of `Outcome.calls`
     name: str
@@ -108,7 +108,7 @@ Primitive = Callable[[Call], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one program. The defaults leave ordinary programs a wide margin."""
+    """Limits of one program. The defaults are generous for ordinary programs."""
 
     own_seconds: float = 5.0  # wall time while no primitive is being served
     deadline: float | None = None  # seconds from the start, primitives included
@@ -125,7 +125,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ProgramError:
-    """Error of a program, with the facts that its author needs to repair it. Holds no path of the host."""
+    """Error of a program, with everything that its author needs to repair it. It never contains a path of the host."""
 
     type: str  # "NameError"
     message: str
@@ -139,7 +139,7 @@ class Usage:
     """Resources that a run used.
 
     Attributes:
-        own_seconds: Wall time while no primitive was being served.
+        own_seconds: Wall time, excluding time in which primitives were being served.
         seconds: Wall time of the whole run.
         cpu_seconds: CPU time of the worker.
         calls: Number of calls of primitives.
@@ -163,7 +163,7 @@ class Outcome:
         variables: The program's other top-level names with values that can cross the border.
         provenance: For each name, including the result variable, the ids (in `calls`) of every call that its value
             depends on, directly or through other calls.
-        items: If the value is a list whose items are known one by one, the ids of the calls behind each item; else
+        items: If the value is a list whose items were tracked individually, the ids of the calls behind each item; else
             empty.
         calls: Calls in the order of a sequential run, without calls that a sequential run would not have made.
     """

@@ -1,16 +1,16 @@
 """Helpers: functions of the caller that programs may call inside the worker, without a message to the host.
 
-The caller names a module. The zygote imports it before it forks its first worker, and reads two names from it:
+The caller names a module. The zygote imports it before it forks its first worker, and uses two names from it:
 
-    HELPERS = {"double": double}             # functions by the name that programs call them by
+    HELPERS = {"double": double}             # functions, by the name that programs use
     ERRORS = {"NotFoundError": NotFoundError}    # exceptions that programs may name; optional
 
 The functions run inside both walls, as part of the program. They must be pure (the same result for the same arguments,
 no state), because calls are reordered around them, and they must be safe to call with any argument. The module runs
-before the walls are up, so it must be trusted, and it should import only what is cheap.
+before the walls are up, so it must be trusted, and should only import modules that load quickly.
 
 An installed package may name its module in the entry point group `pyrag_sandbox.helpers`. `HELPERS` of this module
-holds the functions of all such modules, for callers outside of a sandbox; reading it imports them.
+holds the functions of all such modules, for callers outside a sandbox; accessing it imports them.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def load_helpers(module: str) -> Helpers:
         The module's helpers and errors.
 
     Raises:
-        ValueError: The module lacks `HELPERS`, or what it offers cannot be called, raised or named in a program.
+        ValueError: The module lacks `HELPERS`, or one of its objects cannot be called, raised or named in a program.
     """
     if not module:
         return NO_HELPERS

@@ -1,8 +1,8 @@
 """Wire between host and worker: frames (4-byte length, JSON) and the values inside them.
 
-Used by both sides. The host treats every frame as hostile: its size is limited before it is read, NaN and unknown
-shapes are refused, and nothing is unpickled. Values are exact built-in types; values that JSON cannot express travel
-in an object with one key:
+Both sides use this module. The host treats all frames as hostile: their size is limited before they are read, NaN and
+unknown shapes are refused, and nothing is unpickled. Values have exact built-in types; values that JSON cannot express
+are wrapped in an object with one key:
 
     {"$t": [...]}                     a tuple
     {"$d": [[key, value], ...]}       a dict whose keys are not all plain strings
@@ -48,7 +48,7 @@ _NARROW = bytes(range(0xC4))  # ... or 2
 
 
 def memory_of(body: bytes | bytearray) -> int:
-    """Return the maximum bytes of memory that a message may take when it is decoded.
+    """Return the maximum memory in bytes that a decoded message may take.
 
     Args:
         body: JSON of the message.
@@ -85,7 +85,7 @@ class FloodError(WireError):
 
 
 class Opaque(Protocol):
-    """Table of the objects that cross by handle."""
+    """Table of the objects that cross the wire by handle."""
 
     def pack(self, value: Any) -> int | dict[str, Any] | None: ...
     def unpack(self, handle: int) -> Any: ...
@@ -97,7 +97,7 @@ class Opaque(Protocol):
             parts: Decoded data after the tag.
 
         Raises:
-            WireError: This side accepts none.
+            WireError: This side does not accept such objects.
         """
         ...
 
@@ -133,7 +133,7 @@ def unpack_body(body: bytes | bytearray) -> dict[str, Any]:
 
 
 def pack_source(source: str) -> bytes:
-    """Return a program as bytes; it may contain lone surrogates, which a worker refuses like other mistakes."""
+    """Encode a program as bytes. It may contain lone surrogates, which workers refuse like other mistakes."""
     return source.encode("utf-8", "surrogatepass")
 
 
@@ -143,9 +143,9 @@ def unpack_source(packed: str) -> str:
 
 
 class FrameReader:
-    """Reader of a worker's messages from its bytes. Never holds more than one frame over the cap.
+    """Reader of a worker's messages from its bytes. It never holds more than one frame over the cap.
 
-    Everything read from a worker is kept until its program ends, so the total is limited too: `FloodError`.
+    All messages from a worker are kept until its program ends, so their total size is limited too (`FloodError`).
     """
 
     def __init__(self, cap: int) -> None:
@@ -273,13 +273,13 @@ def encode(value: Any, opaque: Opaque, budget: int) -> Any:
 
     Raises:
         TypeError: The value has a type that cannot cross; the message names it.
-        ValueError: The value is too large or otherwise cannot cross; the message tells why.
+        ValueError: The value is too large or otherwise cannot cross; the message states the reason.
     """
     return _Encoder(opaque, budget).encode(value)
 
 
 def encode_counted(value: Any, opaque: Opaque, budget: int) -> tuple[Any, int]:
-    """Return a value as data that JSON can express, and the part of the budget that it took.
+    """Return a value as data that JSON can express, and the part of the budget that it used.
 
     Args:
         value: Plain data, or an object known to `opaque`.
@@ -291,7 +291,7 @@ def encode_counted(value: Any, opaque: Opaque, budget: int) -> tuple[Any, int]:
 
     Raises:
         TypeError: The value has a type that cannot cross; the message names it.
-        ValueError: The value is too large or otherwise cannot cross; the message tells why.
+        ValueError: The value is too large or otherwise cannot cross; the message states the reason.
     """
     encoder = _Encoder(opaque, budget)
     return encoder.encode(value), budget - encoder.left

@@ -155,8 +155,8 @@ def test_broken_parts_are_named_and_break_nothing() -> None:
     assert plugins.problems("tools") == ["the tool sql of town-broken is left out: the name is pyrag's own"]
     for open_part, says in (
         (lambda: open_retriever("raises:x"), r"the retriever raises:x of town-broken cannot be opened \(ValueError"),
-        (lambda: open_retriever("number"), r"number of town-broken is no function open\(rest\)"),
-        (lambda: open_retriever("nothing"), "a object is no retriever"),
+        (lambda: open_retriever("number"), r"number of town-broken is not a function open\(rest\)"),
+        (lambda: open_retriever("nothing"), "object is not a retriever"),
         (lambda: open_chat_model("mute:x"), "the engine mute of town-broken has no name"),
         (lambda: open_chat_model("exits:x"), r"exits of town-broken cannot be loaded \(SystemExit"),
         (lambda: open_chat_model("nope:x"), "there is no engine 'nope'.*parrot"),
@@ -287,8 +287,11 @@ def test_objects_take_the_place_of_specs() -> None:
             {"llm": type("Named", (), {"name": "x"})()},
             r"the object given as llm has no async complete\(messages, sampling\)",
         ),
-        ({"answerer": 5}, r"a int is no answerer: give an object with async answer\(query, passages\)"),
-        ({"retriever": object()}, r"no retriever: give .* async retrieve\(query, topk\)"),
+        (
+            {"answerer": 5},
+            r"int is not an answerer: give an object with async answer\(query, passages\)",
+        ),
+        ({"retriever": object()}, r"not a retriever: give .* async retrieve\(query, topk\)"),
     ],
 )
 def test_objects_that_lack_a_method_are_refused(objects: dict[str, object], says: str) -> None:

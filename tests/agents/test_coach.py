@@ -110,7 +110,7 @@ def test_settlements_that_cannot_be_carried_out(reply: dict[str, Any], said: str
 
 
 def test_agents_that_took_no_part_cannot_be_blamed() -> None:
-    with pytest.raises(BadOutputError, match="'reflect' is none of the agents retriever, answer_generator"):
+    with pytest.raises(BadOutputError, match="'reflect' is not one of the agents retriever, answer_generator"):
         parse_blame('{"agents": ["reflect"]}', THERE)
     assert parse_blame('{"agents": []}', THERE) == ()
     assert parse_blame('{"agents": ["Answer-Generator Agent", "answer_generator"]}', THERE) == ("answer_generator",)

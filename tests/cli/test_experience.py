@@ -62,8 +62,8 @@ def test_entries_are_listed_by_utility_and_shown_without_control_characters(pyra
         ),
         (("list", "experience.db", "--type", "brigde"), "", "did you mean 'bridge'?"),
         (("import", "experience.db", "missing.jsonl"), "", "cannot read missing.jsonl: No such file"),
-        (("import", "experience.db", "-"), FILE + '\n{"type": "odd", "insight": "x"}', "- line 3 is no experience"),
-        (("import", "experience.db", "-"), "nonsense", "- line 1 is no experience"),
+        (("import", "experience.db", "-"), FILE + '\n{"type": "odd", "insight": "x"}', "- line 3 is not an experience"),
+        (("import", "experience.db", "-"), "nonsense", "- line 1 is not an experience"),
         (("import", "experience.db", "-"), '{"type": "bridge", "insight": "x", "utility": 2}', "line 1 has a utility"),
     ],
 )

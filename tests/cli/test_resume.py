@@ -111,7 +111,7 @@ def test_file_of_another_run_is_refused(pyrag: Run, command: list[str], tmp_path
     (tmp_path / "notes.txt").chmod(0o644)
     foreign = pyrag(*command[:-1], "notes.txt")
     assert foreign.returncode == 2
-    assert "notes.txt is no file of a run to resume" in foreign.stderr
+    assert "notes.txt is not the file of a run that can be resumed" in foreign.stderr
     assert (tmp_path / "notes.txt").read_text() == "My notes.\n"
     assert (tmp_path / "notes.txt").stat().st_mode & 0o777 == 0o644
 

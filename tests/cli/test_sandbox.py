@@ -50,9 +50,9 @@ def test_a_suite_that_does_not(pyrag: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"id": }', "line 2 is no object"),
+        ('{"id": }', "line 2 is not an object"),
         ('{"id": "x"}', "line 2 has no 'program'"),
-        ('{"id": "x", "program": 3}', "line 2 is no object"),
+        ('{"id": "x", "program": 3}', "line 2 is not an object"),
         ('{"id": "x", "program": "", "expect": "alowed"}', "line 2 expects 'alowed': write allowed, blocked"),
     ],
 )

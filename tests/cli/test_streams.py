@@ -46,7 +46,7 @@ def test_bytes_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
     command = [*(part.encode() for part in COMMAND), b"ask", b"Who is \xff?", b"--json"]
     done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment(), timeout=60)
     assert done.returncode == 2
-    assert done.stderr.startswith(b"pyrag: the question holds bytes that are no text")
+    assert done.stderr.startswith(b"pyrag: the question holds bytes that are not UTF-8 text")
     assert done.stderr.count(b"\n") == 1
 
 

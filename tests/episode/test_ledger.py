@@ -109,7 +109,7 @@ def test_a_broken_recording_names_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2"):
         Recording.load(file)
     file.write_bytes(b'{"role": "\xff"}\n')
-    with pytest.raises(DataError, match="line 1 is no recorded exchange"):
+    with pytest.raises(DataError, match="line 1 is not a recorded exchange"):
         Recording.load(file)
     with pytest.raises(DataError, match="cannot read"):
         Recording.load(tmp_path / "none")

@@ -35,8 +35,8 @@ def line(**changes: object) -> bytes:
         (line(id="2", question="  "), "has an empty question"),
         (line(id=" "), "has an empty id"),
         (line(id="2", question="Café?").decode().encode("latin-1"), "is not UTF-8 text: convert the file"),
-        (b"{nonsense", "is no question (JSON is malformed"),
-        (b'["a", "list"]', "is no question"),
+        (b"{nonsense", "is not a question (JSON is malformed"),
+        (b'["a", "list"]', "is not a question"),
     ],
 )
 def test_a_bad_line_is_named_with_its_cure(tmp_path: Path, second: bytes, said: str) -> None:

@@ -152,7 +152,7 @@ def test_check_goes_on_after_what_it_finds(tmp_path: Path) -> None:
         r"corpus.jsonl line 2 repeats the id 'p1' of line 1",
         r"corpus.jsonl line 3 has no \"text\"",
         r"corpus.jsonl line 4 has no \"id\"",
-        r"corpus.jsonl line 5 is no passage",
+        r"corpus.jsonl line 5 is not a passage",
         r"question b: the corpus lacks its gold passage 'p3'",
         r"line 3 repeats the id 'a' of line 1",
     ]

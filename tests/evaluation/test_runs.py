@@ -122,7 +122,7 @@ def test_a_damaged_trace_is_named_with_its_file(tmp_path: Path) -> None:
 )
 def test_the_config_of_something_else_is_no_run(tmp_path: Path, config: dict[str, object]) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(DataError, match="is no config of a run"):
+    with pytest.raises(DataError, match="is not the config of a run"):
         read_run(tmp_path)
 
 
@@ -131,7 +131,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     fill(folder, 1, 2)
     results = folder / "results.jsonl"
     results.write_bytes(b"junk\n" + results.read_bytes())
-    with pytest.raises(DataError, match="line 1 is no result"):
+    with pytest.raises(DataError, match="line 1 is not a result"):
         read_run(folder)
 
 
@@ -161,9 +161,9 @@ def test_settings_bind_from_the_first_result_on(tmp_path: Path) -> None:
 
 def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
-    with pytest.raises(UsageError, match="holds files that are no run"):
+    with pytest.raises(UsageError, match="holds files that are not a run"):
         fill(tmp_path)
-    with pytest.raises(DataError, match="is no run of pyrag bench"):
+    with pytest.raises(DataError, match="is not a run of pyrag bench"):
         read_run(tmp_path)
 
 

@@ -108,7 +108,7 @@ def test_only_the_failing_agents_prompt_changes_and_reverts(learned: Learned, tm
     assert "is version 0 now" in pyrag("evolve", "revert", "run", "0").stdout
     assert not (tmp_path / "run" / "prompts" / "methods" / "hera.answer_generator.rules.txt").exists()
     (tmp_path / "config.json").write_text("{}")  # of another command's run
-    for run, version, said in (("run", "9", "no version 9"), (".", "0", ". is no run of pyrag evolve")):
+    for run, version, said in (("run", "9", "no version 9"), (".", "0", ". is not a run of pyrag evolve")):
         refused = pyrag("evolve", "revert", run, version)
         assert refused.returncode == 2
         assert said in refused.stderr

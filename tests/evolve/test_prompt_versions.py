@@ -122,5 +122,5 @@ def test_what_an_unfinished_step_made_is_forgotten(versions: PromptVersions) -> 
 def test_versions_that_are_not_there(versions: PromptVersions, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no version 7 of the prompts: it has 0"):
         versions.select(7)
-    with pytest.raises(UsageError, match="is no run of pyrag evolve"):
+    with pytest.raises(UsageError, match="is not a run of pyrag evolve"):
         PromptVersions(tmp_path / "elsewhere").current()

@@ -92,7 +92,7 @@ def test_settings_show_options_without_what_looks_secret() -> None:
         (["temperature"], "the request option 'temperature' has no key and value: write it like"),
         (["=1"], "has no key and value"),
         (["plan..seed=1"], "has no key and value"),
-        ("{", "request is no JSON object"),
+        ("{", "request is not a JSON object"),
         (7, "request must be a table of options, not 7"),
     ],
 )

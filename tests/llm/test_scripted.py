@@ -70,7 +70,7 @@ async def test_one_line_file(tmp_path: Path) -> None:
         ('[{"replay": "a"}]', "reply 1: unknown key 'replay'"),
         ('[{"role": "plan"}]', "must be a string"),
         ("[3]", "must be a string"),
-        ('[{"reply": "a", "match": "("}]', "no regular expression"),
+        ('[{"reply": "a", "match": "("}]', "not a regular expression"),
     ],
 )
 def test_broken_files(tmp_path: Path, text: str, message: str) -> None:

@@ -86,7 +86,7 @@ def test_folders_that_hold_no_lora_adapter(tmp_path: Path, config: Any) -> None:
 def test_adapters_that_are_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="does not exist: give the folder"):
         read_adapter(f"planner={tmp_path / 'none'}")
-    with pytest.raises(DataError, match="is no LoRA adapter: give the folder"):
+    with pytest.raises(DataError, match="is not a LoRA adapter: give the folder"):
         read_adapter(str(tmp_path))
-    with pytest.raises(ConfigError, match="no name for an adapter"):
+    with pytest.raises(ConfigError, match="cannot be the name of an adapter"):
         read_adapter(f"my planner={tmp_path}")

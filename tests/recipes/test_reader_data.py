@@ -71,8 +71,8 @@ def sets(tmp_path: Path) -> Path:
 DAMAGED: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "cut off": ("squad/train_full_corpus", lambda old: old[:-20], r"squad/train_full_corpus.jsonl.gz is damaged after"),
     "no gzip": ("musique/train_questions", lambda _: b"<html>", r"train_questions.jsonl.gz is damaged after line 0"),
-    "no JSON": ("hotpotqa/train_corpus", lambda _: gzip.compress(b"{}\n{"), r"jsonl.gz line 1 is no passage"),
-    "no row": ("squad/train_full_questions", lambda _: gzip.compress(b"[1]\n"), r"jsonl.gz line 1 is no question"),
+    "no JSON": ("hotpotqa/train_corpus", lambda _: gzip.compress(b"{}\n{"), r"jsonl.gz line 1 is not a passage"),
+    "no row": ("squad/train_full_questions", lambda _: gzip.compress(b"[1]\n"), r"jsonl.gz line 1 is not a question"),
     "others": ("hotpotqa/train_corpus", lambda _: gzip.compress(b""), r"train_corpus.jsonl.gz lacks the passage p1"),
     "few": ("squad/train_full_corpus", lambda _: gzip.compress(b""), r"squad has 0 articles, of which 20 are held out"),
 }  # fmt: skip

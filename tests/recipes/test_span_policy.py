@@ -88,7 +88,7 @@ def test_the_loss_follows_advantages_and_keeps_near_the_start() -> None:
 
 
 def test_another_network_is_refused() -> None:
-    with pytest.raises(DataError, match="is no reader that can be trained on"):
+    with pytest.raises(DataError, match="is not a reader that can be trained on"):
         weights_of_onnx(MODEL_FOLDER / "embedder.int8.onnx", MINILM)
 
 
@@ -171,7 +171,7 @@ def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Path) -> None:
         ({"eval_data": "nowhere"}, "cannot read the training set nowhere"),  # told now, not after the training
         ({"eval_data": "{}/rows.parquet"}, "16 questions are in both"),
         ({"adapter": "nowhere"}, "cannot read the weights nowhere: No such file"),
-        ({"adapter": "{}/rows.parquet"}, "is no reader that can be trained on"),
+        ({"adapter": "{}/rows.parquet"}, "is not a reader that can be trained on"),
     ],
 )
 def test_what_cannot_be_trained(tmp_path: Path, changes: dict[str, str], says: str) -> None:
@@ -191,6 +191,6 @@ class Harm:
 @pytest.mark.parametrize("content", [Harm(), {}, [1], {"encoder.words.weight": torch.zeros(2, 2)}])
 def test_weights_of_others_run_no_code(content: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torch.save(content, tmp_path / "x.pt")
-    with pytest.raises(DataError, match="is no reader that can be trained on"):
+    with pytest.raises(DataError, match="is not a reader that can be trained on"):
         weights_of_file(tmp_path / "x.pt")
     assert capsys.readouterr().out == ""

@@ -43,7 +43,7 @@ def test_good_passages_come_through_as_they_are() -> None:
 def test_a_score_that_is_no_number_counts_as_zero(score: Any) -> None:
     (found,) = checked([Passage("a", "t", "x", score)], 1)
     assert found.score == 0.0
-    assert "no finite number" in note(Passage("a", "t", "x", score))
+    assert "not a finite number" in note(Passage("a", "t", "x", score))
 
 
 @pytest.mark.parametrize("score", [3, np.float32(3), True, "3"])
@@ -218,7 +218,7 @@ def test_warnings_are_in_the_trace() -> None:
         trace = rag.ask(QUESTION)
     assert trace.warnings == (
         "the retriever mine: left out: no pyrag.Passage (None)",
-        "the retriever mine: a score that is no finite number counts as 0",
+        "the retriever mine: a score that is not a finite number counts as 0",
     )
 
 

@@ -270,7 +270,7 @@ def test_docx(tmp_path: Path) -> None:
 @pytest.mark.parametrize("data", [b"junk", word()[:60], gzip.compress(b"x")], ids=["junk", "cut off", "gzip"])
 def test_a_broken_docx_is_named(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "a.docx").write_bytes(data)
-    assert "a.docx is no Word document that can be read" in complaint(tmp_path / "a.docx")
+    assert "a.docx cannot be read as a Word document" in complaint(tmp_path / "a.docx")
 
 
 def test_entities_that_grow_are_refused(tmp_path: Path) -> None:

@@ -76,5 +76,5 @@ def test_other_objects_stay_as_they_are() -> None:
     assert adapted(3) == 3
     with pytest.raises(ConfigError, match="EmbeddingRetriever takes no text"):
         adapted(EmbeddingRetriever())
-    with pytest.raises(ConfigError, match="is no retriever"):
+    with pytest.raises(ConfigError, match="is not a retriever"):
         PyRAG(retriever=object())  # type: ignore[arg-type]

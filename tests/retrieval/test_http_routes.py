@@ -274,7 +274,7 @@ async def test_a_certificate_of_another_host_is_not_trusted(certificate: Path, t
 
 def test_certificates_that_cannot_be_read_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bad.pem").write_text("no certificate")
-    with pytest.raises(ConfigError, match=r"bad.pem of the setting ca_bundle: it is no file of certificates"):
+    with pytest.raises(ConfigError, match=r"bad.pem of the setting ca_bundle: it is not a file of certificates"):
         route_to("https://model.example", Transport(ca_bundle=str(tmp_path / "bad.pem")))
     with pytest.raises(ConfigError, match=r"none.pem of the setting ca_bundle: No such file"):
         route_to("https://model.example", Transport(ca_bundle=str(tmp_path / "none.pem")))

@@ -200,7 +200,7 @@ def test_vectors_of_another_corpus_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="can only be taken from a flat index"):
         StoredVectors(tmp_path / "h")
     (tmp_path / "b").write_bytes(b"IxFI")
-    with pytest.raises(DataError, match="is no whole FAISS index"):
+    with pytest.raises(DataError, match="is not a complete FAISS index"):
         StoredVectors(tmp_path / "b")
 
 

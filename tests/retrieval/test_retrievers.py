@@ -143,10 +143,10 @@ async def test_open_retriever(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "error", "says"),
     [
-        ("ftp://host", ConfigError, "is no URL of a retriever: write it like"),
+        ("ftp://host", ConfigError, "is not the URL of a retriever: write it like"),
         ("", ConfigError, "is empty: give"),
-        (7, ConfigError, "a int is no retriever: give"),
-        (None, ConfigError, "a NoneType is no retriever"),
+        (7, ConfigError, "int is not a retriever: give"),
+        (None, ConfigError, "NoneType is not a retriever"),
         ("no/such/index", DataError, "there is no index at no/such/index: build one"),
     ],
 )

@@ -211,7 +211,7 @@ def test_another_curriculum_in_the_same_folder_is_refused(tmp_path: Path) -> Non
         ({"stages": [{"name": "a", "agent": "answer", "data": "x", "setings": {}}]}, "did you mean 'settings'"),
         (
             {"stages": [{"name": "a", "agent": "answer", "algorithm": "sft", "build": "analysis"}]},
-            "builds rows for rewards: name a set of --sft",
+            "build writes rows for rewards: name rows of --sft",
         ),
         ({"toleranse": 0.5}, "unknown key 'toleranse': did you mean 'tolerance'"),
         ({"serving": {"prot": 8000}}, "did you mean 'port'"),

@@ -222,7 +222,7 @@ async def test_noun_phrases_become_questions_of_programs_that_run(question: Gold
         (("opera Maria Golovin", "composer who wrote #1"), "names a thing"),
         (("party that has members", "#1 that is old"), "filters"),
         (("film that A made", "songs of #1", "number of #2"), "counts"),
-        (("a", "b", "c of #1", "d of #2", "which is highest of #3 , #4"), "no questions"),
+        (("a", "b", "c of #1", "d of #2", "which is highest of #3 , #4"), "not questions"),
     ],
 )
 def test_phrases_without_a_rule_have_a_reason(steps: tuple[str, ...], reason: str) -> None:
@@ -326,7 +326,7 @@ def test_rows_of_rare_kinds_are_written_several_times(tmp_path: Path) -> None:
 def test_joint_rows_of_the_small_set_hold_the_program_alone(folder: Path) -> None:
     built = build(request(folder, "joint", sft=True))
     assert (built.rows, built.questions) == (2, 3)
-    assert dict(built.dropped) == {"the steps are no questions (toy)": 1}
+    assert dict(built.dropped) == {"the steps are not questions (toy)": 1}
     rows = {one[1]["content"]: one[2]["content"] for one in conversations(folder.parent / "joint.parquet")}
     assert rows[BRIDGE.question] == f"```python\n{CHAIN}\n```"
     assert 'final_answer = "Ann Lee" if parse_date(a1) < parse_date(a2) else "Bo Ray"' in rows[COMPARISONS[0].question]

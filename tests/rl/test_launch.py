@@ -168,7 +168,7 @@ def test_rows_that_opera_s_rewards_cannot_score_are_refused(
 ) -> None:
     write_rows(tmp_path / "x.parquet", [replace(one, **changes) for one in rows(64, agent)])
     made = load_config(agent, "mapgrpo", data=str(tmp_path / "x.parquet"))
-    with pytest.raises(DataError, match=f"row 1 is none for mapgrpo: .* pyrag train data {task}"):
+    with pytest.raises(DataError, match=f"row 1 is not for mapgrpo: .* pyrag train data {task}"):
         preflight.check_data(made)
 
 

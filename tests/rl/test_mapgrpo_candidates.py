@@ -114,7 +114,7 @@ def test_two_sessions_at_once_are_refused(row: TrainRow, tmp_path: Path) -> None
 def test_a_file_of_something_else_is_left_alone(content: str, row: TrainRow, tmp_path: Path) -> None:
     out = tmp_path / "notes.txt"
     out.write_text(content)
-    with pytest.raises(DataError, match=r"is no candidate|is no file of candidates"):
+    with pytest.raises(DataError, match=r"is not a candidate|is not a file of candidates"):
         built([row], out, [plan(*TWO)])
     assert out.read_text() == content
 
@@ -196,7 +196,7 @@ def test_the_authors_replies_are_paid_for_once(row: TrainRow, tmp_path: Path) ->
 
 def test_what_is_no_candidate_is_said(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}\n")
-    with pytest.raises(DataError, match="line 1 is no candidate"):
+    with pytest.raises(DataError, match="line 1 is not a candidate"):
         list(read_candidates(tmp_path / "x"))
     with pytest.raises(ConfigError, match="go with mapgrpo, agent plan"):
         make_config({"agent": "answer", "prescored": "x"})

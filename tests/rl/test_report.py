@@ -146,7 +146,7 @@ def test_traces_are_viewable_like_any(run: Path) -> None:
 
 
 def test_what_is_no_run_is_said(run: Path, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="is no run folder"):
+    with pytest.raises(DataError, match="is not a run folder"):
         read_learning(tmp_path)
     for name in ("scores", "metrics"):
         for path in (run / name).iterdir():

@@ -25,7 +25,7 @@ QWEN_7B = {"num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_si
         (["gpus=5", "batch_size=4"], r"mini_batch_size to 5 \(and batch_size to at least 5\)"),
         (
             ["gpus=3", "group_size=6", "tensor_parallel=2"],
-            r"gpus=3 is no multiple of tensor_parallel=2: .* one of 1, 3",
+            r"gpus=3 is not a multiple of tensor_parallel=2: .* one of 1, 3",
         ),
         (["nodes=2"], r"nodes=2 is not supported: .* Set nodes=1"),
         (["lora_rank=1024"], "adapters up to rank 512"),
@@ -33,14 +33,14 @@ QWEN_7B = {"num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_si
         (["trainer_mode=separate_async", "sync_every=2"], "set rollout_gpus to their number"),
         (
             ["trainer_mode=separate_async", "sync_every=2", "rollout_gpus=3"],
-            "rollout_gpus=3 is no multiple of tensor_parallel=2",
+            "rollout_gpus=3 is not a multiple of tensor_parallel=2",
         ),
         (["rollout_gpus=2"], "are those of trainer_mode=separate_async"),
         (["profile=cpu", "gpus=1", "tensor_parallel=1", "micro_batch_size=48"], r"= 128 .* one of 1, 2, 4, 8, 16, 32"),
         (["profile=cpu", "gpus=2", "tensor_parallel=1", "micro_batch_size=128"], r"= 64 completions of a process"),
         (
             ["profile=cpu", "gpus=2", "tensor_parallel=1", "batch_size=5", "mini_batch_size=2", "group_size=3"],
-            r"= 15 is no multiple of the 2 processes: set batch_size to a multiple of 2",
+            r"= 15 is not a multiple of the 2 processes: set batch_size to a multiple of 2",
         ),
     ],
 )
@@ -60,7 +60,7 @@ def test_sizes_that_fit_are_accepted(pairs: list[str]) -> None:
 
 
 def test_a_supervised_batch_is_shared_out_whole() -> None:
-    with pytest.raises(ConfigError, match=r"batch_size 64 is no multiple of the 6 GPUs: .* Set batch_size=60"):
+    with pytest.raises(ConfigError, match=r"batch_size 64 is not a multiple of the 6 GPUs: .* Set batch_size=60"):
         check_sizes(with_settings(load_config("plan", "sft"), ["gpus=6"]))
 
 

@@ -34,7 +34,7 @@ def pyrag(*words: str) -> subprocess.CompletedProcess[str]:
         (["--agent", "answer", "--model", "embedded", "--data", "d", "--out", "o"], "python -m recipes.span_policy"),
         (["--agent", "plan", *PATHS, "--dry-run", "--set", "gpus=6"], "6 GPUs cannot share equally: set gpus=4"),
         (["--agent", "answer", *PATHS, "--reward", "coverage"], "reward=coverage scores programs"),
-        (["export", "nowhere"], "nowhere is no run folder"),
+        (["export", "nowhere"], "nowhere is not a run folder"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(words: list[str], said: str) -> None:

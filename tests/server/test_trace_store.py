@@ -86,7 +86,7 @@ async def test_a_reply_goes_with_its_trace() -> None:
         assert await store.response("t0", "you", ["a"]) is await store.response("t0", "me", ["b"]) is None
         await store.add("t1", "a", TRACE)
         assert await store.response("t0", "me", ["a"]) is None
-        assert await store._one("SELECT count(*) FROM responses") == (0,)
+        assert await store._first_row("SELECT count(*) FROM responses") == (0,)
 
 
 async def test_filters_by_index_time_and_outcome(clock: Callable[[float], None]) -> None:

@@ -157,7 +157,7 @@ def test_files_that_are_no_database_are_refused(tmp_path: Path) -> None:
     (tmp_path / "torn.db").write_bytes(b"SQLite format 3\0" + bytes(50))
     for name, message in (
         ("nowhere.db", "cannot read the database .*nowhere.db: No such file"),
-        ("notes.txt", "is no database of SQLite or DuckDB"),
+        ("notes.txt", "is not a database of SQLite or DuckDB"),
         ("torn.db", "cannot read the database"),
     ):
         with pytest.raises(DataError, match=message):

@@ -115,7 +115,7 @@ def both(value: Town | dict[str, str]) -> str:
         (keywords, "takes any number of arguments"),
         (odd, "has the type Path, which no program can pass: use str, int"),
         (odd_result, "the result of the tool odd_result has the type set"),
-        (odd_keys, "keys that are no text"),
+        (odd_keys, "keys that are not text"),
         (callback, "has the type"),
         (both, "the parameter 'value' of the tool both: Type unions"),
         (3, "a tool is a function, not 3"),

@@ -1,4 +1,4 @@
-"""Reference of the public packages, made of `__all__`, signatures and docstrings."""
+"""Reference of the public packages, generated from `__all__`, signatures and docstrings."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _package(package: str, places: dict[int, str]) -> Iterator[str]:
 
 
 def _without_code(text: str) -> str:
-    """Return the prose of a module's docstring: its first paragraph and what follows an example."""
+    """Return the prose of a module's docstring: its first paragraph and the text after an example."""
     first, *others = inspect.cleandoc(text).split("\n\n")
     return "\n\n".join([first, *(part for part in others if part[:1].isupper())])
 
@@ -65,7 +65,7 @@ def _described(place: str, value: Any) -> Iterator[str]:
 
 
 def _expression(value: Any) -> str:
-    """Return an alias of types or a constant as it would be written, without the names of modules."""
+    """Return a type alias or constant as it would be written in code, without module names."""
     if isinstance(value, tuple):
         return "\n".join(f"{getattr(item, '__name__', item)}" for item in value)
     return re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", str(value))
@@ -81,7 +81,7 @@ def _member(heading: str, name: str, member: Any) -> Iterator[str]:
 
 
 def members(owner: type) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties of a class, and those that it inherits from classes of pyrag."""
+    """Yield the public methods and properties of a class, including those inherited from classes of pyrag."""
     seen: set[str] = set()
     for base in owner.__mro__:
         if base.__module__.split(".")[0] not in ("pyrag", "pyrag_sandbox"):
@@ -98,7 +98,7 @@ def _function_of(value: Any) -> Any:
 
 
 def signature(function: Callable[..., Any], name: str) -> str:
-    """Return a call's signature with its annotations as they are written.
+    """Return a call's signature with annotations as written in the source.
 
     Args:
         function: A function or a class.
@@ -125,7 +125,7 @@ def signature(function: Callable[..., Any], name: str) -> str:
 
 
 def _with_star(parameters: list[inspect.Parameter]) -> Iterator[object]:
-    """Yield parameters, with the star before those that are passed by keyword only."""
+    """Yield parameters, with a star before keyword-only ones."""
     starred = False
     for parameter in parameters:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and not starred:
@@ -135,7 +135,7 @@ def _with_star(parameters: list[inspect.Parameter]) -> Iterator[object]:
 
 
 def _short(default: Any) -> Any:
-    """Return a default, or the name of the class of an object that is long to show."""
+    """Return a default, or the name of its class if the object would be too long to show."""
     return _Verbatim(f"{type(default).__name__}()") if dataclasses.is_dataclass(default) else default
 
 

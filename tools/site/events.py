@@ -1,4 +1,4 @@
-"""Reference of events, made of their data classes."""
+"""Reference of events, generated from their data classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ question was asked under `at`, then the fields. Each object also has the `questi
 
 
 def event_names() -> list[str]:
-    """Return the names of events as JSON has them: `StepStarted` is `step_started`."""
+    """Return the names of events in JSON: `StepStarted` becomes `step_started`."""
     return [_name(kind) for kind in get_args(Event)]
 
 

@@ -1,4 +1,4 @@
-"""MkDocs hooks: add the generated pages of the site, and rewrite links that lead out of the folder docs."""
+"""MkDocs hooks that add the generated pages of the site, and rewrite links that lead out of the folder docs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MARK = re.compile(r"^<!-- (?:not run|reply of).*-->\n", re.MULTILINE)
 
 
 def on_config(config: Any) -> Any:
-    """Make anchors as GitHub makes them, so that links work in both places."""
+    """Make anchors in the same way as GitHub, so that links work in both places."""
     from pymdownx.slugs import slugify
 
     config.mdx_configs["toc"]["slugify"] = slugify(case="lower")
@@ -37,7 +37,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages whose source is not in docs. A page that docs has itself is not generated."""
+    """Add the pages whose source is not in docs. If docs already has a page, it is not generated."""
     from mkdocs.structure.files import File
 
     sys.path.insert(0, str(ROOT))
@@ -51,7 +51,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Rewrite the links of a page and leave out the marks that only tests read."""
+    """Rewrite the links of a page, and remove marks that only tests use."""
     parts = _FENCED.split(_MARK.sub("", markdown))
     # `split` returns text, fenced block, fence, text, …
     return "".join(
@@ -65,7 +65,7 @@ def site_links(text: str, page: str) -> str:
     """Return a text with links to pages of the site.
 
     Args:
-        text: Markdown as it stands in the repository, where links lead to files.
+        text: Markdown from the repository, where links point to files.
         page: Page of the site that shows the text, such as "notes/words.md".
 
     Returns:
@@ -88,7 +88,7 @@ def site_links(text: str, page: str) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Refuse pages that load something from another host: the site must work offline."""
+    """Refuse pages that load something from another host, since the site must work offline."""
     from mkdocs.exceptions import PluginError
 
     for page in sorted(Path(config.site_dir).rglob("*.html")):

@@ -1,4 +1,4 @@
-"""Reference pages of the site, made of the code when the site is built."""
+"""Reference pages of the site, generated from the code when the site is built."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _OTHER_KINDS = (
 
 
 def reference_pages() -> dict[str, str]:
-    """Return the generated pages by their place on the site."""
+    """Return the generated pages by their path on the site."""
     return {
         "reference/python-api.md": api_page(),
         "reference/programs.md": prose(pyrag.program_reference()),
@@ -87,7 +87,7 @@ def errors_page() -> str:
 
 
 def error_classes(base: Any) -> Iterator[Any]:
-    """Yield an exception of `pyrag.errors` and its subclasses there, each before its own."""
+    """Yield an exception of `pyrag.errors` and its subclasses there, each before its own subclasses."""
     if base.__module__ == pyrag.errors.__name__:
         yield base
         for kind in base.__subclasses__():

@@ -1,4 +1,4 @@
-"""Reference of the HTTP service and of its MCP tools, made of the OpenAPI document and the tools' schemas."""
+"""Reference of the HTTP service and its MCP tools, generated from the OpenAPI document and the tools' schemas."""
 
 from __future__ import annotations
 

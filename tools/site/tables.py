@@ -1,4 +1,4 @@
-"""Markdown of reference pages: tables, and docstrings in Google style."""
+"""Markdown for reference pages: tables, and docstrings in Google style."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ENTRY = re.compile(r"^    (\**[\w.]+(?:, \**[\w.]+)*): (.*)$")
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown, or an empty text without rows.
+    """Return a table in Markdown, or an empty text if there are no rows.
 
     Args:
         head: Titles of the columns.
@@ -32,12 +32,12 @@ def code(text: Any) -> str:
 
 
 def docstring(value: Any) -> str:
-    """Return an object's docstring as Markdown; a section becomes a list of its entries."""
+    """Return an object's docstring as Markdown, with its sections as lists of entries."""
     return prose(inspect.getdoc(value) or "")
 
 
 def prose(text: str) -> str:
-    """Return a docstring as Markdown: sections become lists, indented examples become blocks of code."""
+    """Return a docstring as Markdown: sections become lists, and indented examples become code blocks."""
     lines: list[str] = []
     entries = False
     for line in inspect.cleandoc(text).splitlines():
@@ -55,5 +55,5 @@ def prose(text: str) -> str:
 
 
 def summary(value: Any) -> str:
-    """Return the first paragraph of an object's docstring on one line."""
+    """Return the first paragraph of an object's docstring as one line."""
     return " ".join((inspect.getdoc(value) or "").partition("\n\n")[0].split())

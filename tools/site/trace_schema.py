@@ -1,4 +1,4 @@
-"""Write the JSON schema of traces from the data classes: `python -m tools.site.trace_schema`."""
+"""Command that writes the JSON schema of traces from the data classes: `python -m tools.site.trace_schema`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = Path(__file__).parent.parent.parent / "pyrag/trace/schema.json"
 
 
 def trace_schema() -> dict[str, Any]:
-    """Return the schema of a trace in a file, in the service's replies and in `--trace`."""
+    """Return the schema of a trace, as used in files, in the service's replies and in `--trace`."""
     schema = msgspec.json.schema(Trace)
     definitions = schema["$defs"]
     for definition in definitions.values():
@@ -33,7 +33,7 @@ def trace_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """Return the content of the schema's file."""
+    """Return the content of the schema file."""
     return json.dumps(trace_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

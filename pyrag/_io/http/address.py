@@ -44,7 +44,7 @@ def read_address(url: str, name: str) -> Address:
     except ValueError:
         parts, port = urlsplit(""), ""
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(f"{shown_url(url)!r} is no URL of a {name}: write it like http://127.0.0.1:8000")
+        raise ConfigError(f"{shown_url(url)!r} is not the URL of a {name}: write it like http://127.0.0.1:8000")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     base = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
     secrets = [*secrets_of_query(parts.query)]

@@ -71,7 +71,7 @@ async def chunks_of(
     Args:
         response: The reply.
         limit: Maximum size after decompression.
-        shared: Bytes beyond which bodies are read one after the other, so that many calls need little memory.
+        shared: Size in bytes above which bodies are read one at a time, so that many calls need little memory.
 
     Raises:
         FaultError: The body is larger than the limit.
@@ -92,7 +92,8 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
 
     Args:
         chunks: The body as it arrives.
-        on_line: Called for each chunk that completes a line, even a comment, which servers send to keep a connection.
+        on_line: Called for each chunk that completes a line, including the comments that servers send to keep a
+            connection open.
 
     Raises:
         ValueError: An event or a line is larger than `MAX_EVENT`.

@@ -11,13 +11,13 @@
   most `retries` times, after 0.1-0.5 s or the time in `Retry-After`; then it is a `RetryableServiceError`.
 * Any other status is a `PermanentServiceError`. A reply that the decoder refuses (it raised `msgspec.DecodeError` or
   `ValueError`) is a `MalformedReplyError`, and is not tried again.
-* `timeout` limits an attempt, and `total` the whole call including pauses (default: twice `timeout`), except for the
+* `timeout` limits an attempt, and `total` the whole call including pauses (default: twice `timeout`), not counting
   time spent waiting for a `gate`. In a stream, `timeout` limits the time to the next event instead.
 * `limit` bounds the size of a reply. Only the start of an error's body is read.
 * A `gate` decides when an attempt may start and learns how it ended. A busy server (429, 503) behind a gate is tried
   more often before the call fails.
 * Messages name the service and its URL without credentials and query, quote excerpts of the server's message
-  (`pyrag._io.excerpts`), and end with the cure; `cures` replaces the cure for single statuses.
+  (`pyrag._io.excerpts`), and end with advice (`cure`); `cures` replaces it for single statuses.
 * Cancelling a call closes its connection. A service object may be used from several event loops, each with its own
   connections, which `aclose` or the end of the loop closes.
 
@@ -25,8 +25,8 @@
 
 Import this module only where a client is created, since importing aiohttp takes longer than the rest of the start.
 
-`pyrag._io.http.routes` handles proxies and certificates. Left out: cookies, and redirects, which are errors that name
-the target.
+`pyrag._io.http.routes` handles proxies and certificates. Cookies are not supported. A redirect is an error that names
+its target.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class Gate(Protocol):
     """Control over the start of attempts. `pyrag.llm.limiter` has one that adapts to the server."""
 
     async def enter(self, *, again: bool = False) -> int:
-        """Wait for this caller's turn, which may depend on `again`, set after a fault. Return a ticket for `leave`."""
+        """Wait for this caller's turn and return a ticket for `leave`. `again` is True for a retry after a fault."""
         ...
 
     def leave(self, ticket: int, fault: Fault | None = None, retry_after: float | None = None) -> None:
-        """End an attempt.
+        """Report the end of an attempt.
 
         Args:
             ticket: Result of `enter`.
@@ -99,7 +99,7 @@ class Gate(Protocol):
 
 
 class _Clock:
-    """Time limit of an attempt, which starts again with each line of a stream."""
+    """Time limit of an attempt. In a stream, it restarts with each line."""
 
     def __init__(self, seconds: float, idle: float) -> None:
         self.seconds = seconds
@@ -138,9 +138,9 @@ class _Malformed:
 class HttpService:
     """Service at a base URL; see the module's docstring for the guarantees of its calls.
 
-    `name` is its name in messages ("retriever"), `cure` the advice if it cannot be reached, and `patience` the setting
-    that allows it more time. User and password in the URL are sent as basic authentication and appear nowhere else:
-    `redactor` removes them from the service's replies.
+    `name` is the service's name in messages ("retriever"). `cure` is the advice if it cannot be reached, and `patience`
+    is the setting that raises its time limit. User and password in the URL are sent as basic authentication and appear
+    nowhere else: `redactor` removes them from the service's replies.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class HttpService:
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        request = _Request("POST", path, msgspec.json.encode(body), self._whole(decode))
+        request = _Request("POST", path, msgspec.json.encode(body), self._whole_reader(decode))
         value: T = self._well_formed(await self._request(request), path)
         return value
 
@@ -205,7 +205,7 @@ class HttpService:
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        value: T = self._well_formed(await self._request(_Request("GET", path, None, self._whole(decode))), path)
+        value: T = self._well_formed(await self._request(_Request("GET", path, None, self._whole_reader(decode))), path)
         return value
 
     async def post_events(
@@ -227,7 +227,7 @@ class HttpService:
         Raises:
             ServiceError: The call failed; see the module's docstring.
         """
-        read_whole = self._whole(decode)
+        read_whole = self._whole_reader(decode)
 
         async def read_reply(response: aiohttp.ClientResponse, clock: _Clock) -> Any:
             if response.content_type != "text/event-stream":
@@ -310,8 +310,8 @@ class HttpService:
             raise self._status_fault(error.status, {}, error.content) from error
         raise self._status_fault(response.status, response.headers, content)
 
-    def _whole(self, decode: Callable[[bytes], Any]) -> Read:
-        """Return a reader of replies in one piece, which returns `_Malformed` if `decode` refuses the reply."""
+    def _whole_reader(self, decode: Callable[[bytes], Any]) -> Read:
+        """Return a function that reads a reply in one piece; it returns `_Malformed` if `decode` rejects the reply."""
 
         async def read(response: aiohttp.ClientResponse, _: _Clock) -> Any:
             content = await read_body(response, self._limit)
@@ -359,7 +359,7 @@ class HttpService:
         return PermanentServiceError(message, service=service, status=fault.status, detail=fault.detail)
 
     def _shown_cause(self, error: BaseException | None) -> Exception | None:
-        """Return a cause for the traceback without the URL in the library's own error."""
+        """Return the cause to show in a traceback: the library's error without its URL."""
         if error is None:
             return None
         text = self.redactor.message(without_secrets(str(error)))

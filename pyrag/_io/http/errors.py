@@ -61,11 +61,11 @@ class ReplyFormError(ValueError):
 
 
 class TransportError(Exception):
-    """Cause of a failed attempt, with the HTTP library's message without secrets."""
+    """Cause of a failed attempt, with the HTTP library's message stripped of secrets."""
 
 
 def is_transient(status: int, content: bytes) -> bool:
-    """Return True if the same request may succeed when it is tried again.
+    """Return True if the same request may succeed if it is tried again.
 
     Args:
         status: HTTP status of the reply.
@@ -151,7 +151,7 @@ def _redirection(headers: Mapping[str, str]) -> str:
 
 
 def seconds_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait by `Retry-After`, which holds a number or an HTTP date; None without the header."""
+    """Return the seconds to wait from `Retry-After`, which is a number or an HTTP date; None without the header."""
     value = headers.get("Retry-After", "").strip()
     if not value:
         return None
@@ -172,7 +172,8 @@ def _seconds_until(date: str) -> float | None:
 def server_words(text: str, redact: Callable[[str], str] = str) -> str:
     """Return an excerpt of the message in an error body.
 
-    The message is in `{"error": {"message"}}`, `{"error"}`, `{"detail"}` or `{"message"}`; else it is the whole text.
+    The message is in `{"error": {"message"}}`, `{"error"}`, `{"detail"}` or `{"message"}`; otherwise it is the whole
+    text.
 
     Args:
         text: The body.
@@ -190,7 +191,7 @@ def server_words(text: str, redact: Callable[[str], str] = str) -> str:
 
 
 def shown_url(url: str) -> str:
-    """Return a URL without possible credentials: without anything before the last @ or after the first ? or #."""
+    """Return a URL without anything that may be a credential: the text before the last @, and from the first ? or #."""
     start = re.split(r"[?#]", url, maxsplit=1)[0]
     if "@" not in start and "@" in url:  # ambiguous: a password with a question mark, or a query with an @
         return start.partition("://")[0] + "://…"

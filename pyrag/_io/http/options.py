@@ -1,4 +1,4 @@
-"""Route to a service over HTTP, and limits of its replies, as plain data that needs no HTTP library."""
+"""Route to a service over HTTP, and size limits of its replies, as plain data that needs no HTTP library."""
 
 from __future__ import annotations
 

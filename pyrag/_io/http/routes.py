@@ -2,8 +2,8 @@
 
 The environment names proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case) unless
 a setting does; addresses of this machine are reached directly. Trusted certificates are the system's (or those in
-`SSL_CERT_FILE`) and those in the bundle that a setting or `REQUESTS_CA_BUNDLE` names. Left out: SOCKS proxies, which
-are refused with a message, and proxies in a desktop's settings.
+`SSL_CERT_FILE`) and those in the bundle that a setting or `REQUESTS_CA_BUNDLE` names. SOCKS proxies are
+refused with a message, and the proxy settings of a desktop are ignored.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ServiceRoute:
 
 
 def route_to(base: str, transport: Transport) -> ServiceRoute:
-    """Return proxy and certificates for a service.
+    """Return the proxy and certificates for a service.
 
     Args:
         base: URL of the service.
@@ -96,7 +96,7 @@ def _read_proxy(url: str, source: str) -> str:
 
 
 def _of_environment(address: SplitResult) -> tuple[str, str]:
-    """Return the environment's proxy for an address and the variable that names it; empty without a proxy."""
+    """Return the environment's proxy for an address, and the variable that names the proxy; empty without a proxy."""
     host = address.hostname or ""
     proxies = getproxies_environment()
     kind = next((scheme for scheme in (address.scheme, "all") if proxies.get(scheme)), None)
@@ -163,9 +163,9 @@ def _tls(transport: Transport) -> ssl.SSLContext | bool:
 
 
 def _trust(context: ssl.SSLContext, path: Path, source: str) -> None:
-    """Add the certificates of a file or folder."""
+    """Add the certificates in a file or folder to a context."""
     try:
         context.load_verify_locations(capath=path) if path.is_dir() else context.load_verify_locations(cafile=path)
     except (OSError, ssl.SSLError) as error:
-        reason = "it is no file of certificates in PEM form" if isinstance(error, ssl.SSLError) else error.strerror
+        reason = "it is not a file of certificates in PEM form" if isinstance(error, ssl.SSLError) else error.strerror
         raise ConfigError(f"cannot read the certificates {path} of {source}: {reason}") from error

@@ -1,8 +1,8 @@
-"""Connections of a service, one session per event loop that calls it, closed with that loop at the latest.
+"""Connections to a service: one session per event loop that uses it, closed with that loop at the latest.
 
 An asynchronous generator of the loop holds a session open: `asyncio.run` shuts generators down before it closes the
-loop, so that no connection remains even if the caller closes nothing. Left out: loops that are closed without
-`shutdown_asyncgens`, whose connections end with the process.
+loop, so no connection stays open even if the caller closes nothing. The connections of a loop that is
+closed without `shutdown_asyncgens` stay open until the process ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LoopSessions:
         self._held: dict[asyncio.AbstractEventLoop, _Held] = {}
 
     async def here(self) -> aiohttp.ClientSession:
-        """Return the session of the running loop; open it if needed."""
+        """Return the session of the running loop; open it if there is none yet."""
         loop = asyncio.get_running_loop()
         entry = self._held.get(loop)
         if entry is None or entry.session.closed:

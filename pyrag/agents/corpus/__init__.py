@@ -1,1 +1,1 @@
-"""Overview of a corpus, by which planners write programs over all documents."""
+"""Overview of a corpus, which planners use to write programs over all documents."""

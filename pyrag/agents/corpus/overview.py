@@ -25,10 +25,10 @@ class FieldOverview:
     """Metadata field of the documents.
 
     Attributes:
-        documents: Number of documents that have it.
+        documents: Number of documents that have the field.
         values: Values with the number of documents that have each, most frequent first; at most `MAX_VALUES`.
         distinct: Number of different values.
-        listed: Whether the values come from lists, which a filter searches with `contains`.
+        listed: Whether the values come from lists, so that filters test them with `contains`.
     """
 
     name: str
@@ -135,7 +135,7 @@ def _scalars(fields: Mapping[str, Any]) -> Iterable[tuple[str, Scalar | tuple[Sc
 
 
 def describe(overview: CorpusOverview) -> str:
-    """Return the overview as lines of a prompt. Names, values and titles are cut, since documents may say anything."""
+    """Return the overview as lines of a prompt. Names, values and titles are shortened, since they may be any text."""
     lines = [f"There are {overview.total:,} documents."]
     if overview.seen < overview.total:
         lines[0] += f" The lines below describe the first {overview.seen:,}."

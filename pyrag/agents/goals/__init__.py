@@ -1,1 +1,1 @@
-"""Sub-goals: the form in which methods plan, and in which rules read a question for them."""
+"""Sub-goals: the form of methods' plans, and of the questions that rules read for them."""

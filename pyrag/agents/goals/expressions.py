@@ -16,7 +16,7 @@ def check_expression(code: str, owner: str) -> None:
 
     Args:
         code: The expression, with `NAMED` in place of its placeholders.
-        owner: Goal or agent that the expression belongs to, for the error.
+        owner: Goal or agent that the expression belongs to, for the error message.
 
     Raises:
         BadOutputError: The code is not an expression, uses an unknown name, or has a placeholder inside a text.
@@ -24,7 +24,7 @@ def check_expression(code: str, owner: str) -> None:
     try:
         tree = ast.parse(code, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise BadOutputError(f'"compute" of {owner} is no Python expression: {error}') from error
+        raise BadOutputError(f'"compute" of {owner} is not a Python expression: {error}') from error
     nodes = list(ast.walk(tree))
     if any(NAMED in str(node.value) for node in nodes if isinstance(node, ast.Constant)):
         raise BadOutputError(f'"compute" of {owner} has a placeholder inside a text: write it outside the quotes')

@@ -1,4 +1,4 @@
-"""Types of answers: which words mean the same type, and what can be concluded from answers of given types."""
+"""Types of answers: which words name the same type, and which goals only combine answers of given types."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _MENTIONED = re.compile(
 
 
 def same_type(first: str, second: str) -> bool:
-    """Return True if a value of one type may stand where the other is asked for; the order does not matter.
+    """Return True if a value of one type can be used where the other is requested, in either order.
 
     Args:
-        first: Type in lower case, of which the last word counts; empty means any.
+        first: Type in lower case. Only its last word counts; empty means any type.
         second: Another type.
     """
     heads = [_singular(text.split()[-1]) if text.split() else "answer" for text in (first, second)]
@@ -79,7 +79,7 @@ def is_check(goals: Sequence[Goal], goal: Goal) -> bool:
     """Return True if a goal only asks whether an earlier answer is right.
 
     Args:
-        goals: The whole plan; a goal without others checks nothing.
+        goals: The whole plan. The only goal of a plan is never a check.
         goal: Goal of the plan.
     """
     return len(goals) > 1 and bool(goal.needs) and same_type(goal.type, YES_NO) and goal.type not in _ANY
@@ -98,12 +98,12 @@ def kind_of(type_: str, text: str) -> str:
 
 
 def concludes(text: str, needed: Sequence[str], *, says_where: bool) -> bool:
-    """Return True for a goal that only compares or computes with known answers, so that a search could add nothing.
+    """Return True for a goal that only compares or computes with known answers, so that a search cannot help.
 
     Args:
         text: The goal's question.
-        needed: Types of the answers that the goal needs.
-        says_where: Whether its text has placeholders for them.
+        needed: Types of the answers that the goal uses.
+        says_where: Whether the goal's text has placeholders for these answers.
     """
     if len(needed) < 2 or not _COMPARES.search(text):
         return False

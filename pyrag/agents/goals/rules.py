@@ -1,4 +1,4 @@
-"""Reading of questions by rules, which an engine without a language model offers to methods that plan by goals."""
+"""Protocols of rules that read questions. Engines without a language model offer them to methods that plan by goals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuestionReading:
 
     Attributes:
         goals: Goals in order; the last one gives the answer.
-        shape: Use of the values that the goals look up.
+        shape: How the values that the goals look up are used.
         note: Reason why the reading is a fallback; empty if it is not.
         doubt: Whether the note casts doubt on the answer.
     """
@@ -36,11 +36,11 @@ class QuestionRules(Protocol):
     """Rules that read questions without a language model."""
 
     def readings(self, question: str) -> Iterator[QuestionReading]:
-        """Yield the readings of a question: the best one, other readings, and the question as its only goal."""
+        """Yield the readings of a question: the best one, other readings, and finally the question as the only goal."""
         ...
 
     def asked_for(self, question: str) -> str:
-        """Return the kind of answer that a question asks for, in a word; empty if the question does not tell."""
+        """Return the kind of answer that a question asks for, in one word; empty if the question does not show it."""
         ...
 
     def answer_kind(self, query: str) -> str:
@@ -48,7 +48,7 @@ class QuestionRules(Protocol):
         ...
 
     def without_facts(self, query: str) -> str:
-        """Return the question of a query that also holds the facts to answer from."""
+        """Return only the question of a query that also holds the facts to answer from."""
         ...
 
 
@@ -56,11 +56,11 @@ class EvidenceReader(Answerer, Protocol):
     """Answerer that also rates passages."""
 
     def evidence(self, query: str, passages: Sequence[Passage]) -> list[float]:
-        """Return how likely each passage answers a query.
+        """Return how likely each passage is to answer a query.
 
         Args:
             query: The query.
-            passages: Passages, of any number.
+            passages: Any number of passages.
 
         Returns:
             One rating in [0, 1] per passage, in their order.

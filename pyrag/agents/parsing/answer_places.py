@@ -1,4 +1,4 @@
-"""Place of the answer in a reply: between tags, in JSON, in a box, behind a label or in bold.
+"""Place of the answer in a reply: between tags, in JSON, in a box, after a label or in bold.
 
 All agents and baselines use `extracted`. Each form is searched for in one pass over the text. A form's own
 placeholder is skipped, since it is not an answer.
@@ -78,7 +78,7 @@ _LABEL = re.compile(
     rf"|[\[(]{_WORDS}[\])]\s|\#{{1,6}}\s?{_WORDS}\b",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_STATEMENT = re.compile(
     rf"(?<![^\W\d_])(?:(?:answer|ans){_ABOUT}(?:\s{{1,3}}{_IS}\b(?:\s{{1,3}}that\b)?\s{{0,3}}[:：]?|\s{{0,3}}[:：=])"
     rf"|(?:{_FOREIGN})\s{{0,3}}(?:{_IS}(?!\w)\s{{0,3}}[:：]?|[:：]))[\s*_`]{{0,4}}",
     re.IGNORECASE,
@@ -104,7 +104,7 @@ _FORM_SIGNS = _words("your here goes insert put write place or shortest")
 
 
 def extracted(rest: str, query: str = "") -> str | None:
-    """Return the answer of a reply if a form marks its place, otherwise None.
+    """Return the answer in a reply if a form marks its place, otherwise None.
 
     Args:
         rest: Reply without its thinking.
@@ -173,7 +173,7 @@ def _between(text: str, marks: list[re.Match[str]]) -> str | None:
 
 
 def _spans(text: str, marks: list[re.Match[str]]) -> tuple[list[str], list[str], list[str]]:
-    """Return the texts in pairs of tags, after unclosed opening tags, and before unopened closing tags."""
+    """Return the texts between pairs of tags, after unclosed opening tags, and before unopened closing tags."""
     pairs: list[str] = []
     opened: list[str] = []
     closed: list[str] = []
@@ -196,7 +196,7 @@ def _spans(text: str, marks: list[re.Match[str]]) -> tuple[list[str], list[str],
 
 
 def _unclosed(text: str) -> str:
-    """Return the text after a tag that is never closed: up to another closing tag, and one paragraph of a long text."""
+    """Return the text after a tag that is never closed, up to another closing tag (one paragraph of a long text)."""
     mark = _CLOSING.search(text)
     if mark is not None and (mark[1] is None or f"<{mark[1]}" not in text[: mark.start()]):
         text = text[: mark.start()]
@@ -232,7 +232,7 @@ def answer_of(value: dict[Any, Any]) -> str | None:
 
 
 def text_of(value: Any) -> str:
-    """Return a JSON value as an answer: yes or no, lists joined by commas, and an empty text for null."""
+    """Convert a JSON value to an answer: yes or no, a list joined by commas, or an empty text for null."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -269,7 +269,7 @@ def _box_from(text: str, box: re.Match[str]) -> str:
 
 
 def unlatexed(text: str) -> str:
-    """Return the text of a formula without the commands around words."""
+    """Return the text of a formula without the LaTeX commands around its words."""
     for _ in range(4):
         if "{" not in text:
             break
@@ -281,7 +281,7 @@ def unlatexed(text: str) -> str:
 
 
 def _labelled(text: str) -> str | None:
-    """Return the text after the last label on its line, on the lines below it, or after "the answer is"."""
+    """Return the text after the last label (on the same line or the lines below), or after "the answer is"."""
     lines = [line for line in lines_of(text) if line.strip()][-_MAX_LINES:]
     for number in range(len(lines) - 1, -1, -1):
         for value in _values_of(lines, number):
@@ -298,13 +298,13 @@ def _values_of(lines: list[str], number: int) -> Iterator[str]:
         yield _value(stripped[label.end() :]) or _below(lines, number)
     elif _HEADING.match(stripped):
         yield _below(lines, number)
-    statements = list(_SAID.finditer(line))
+    statements = list(_STATEMENT.finditer(line))
     if label is None and statements:
         yield _END.sub("", _value(line[statements[-1].end() :])) or _below(lines, number)
 
 
 def _value(text: str) -> str:
-    """Return one line's answer, without emphasis and without the sentences that explain it."""
+    """Return the answer on one line, without emphasis and without sentences that explain it."""
     if not text.strip(" *_`.:："):
         return ""
     text = _EMPHASIS.sub(r"\1", text.strip())
@@ -321,7 +321,7 @@ def first_sentence(text: str) -> str:
 
 
 def _below(lines: list[str], number: int) -> str:
-    """Return the first line below, or the items of a list there."""
+    """Return the first line below a line, or the items of a list that starts there."""
     below = [line for line in lines[number + 1 : number + 12] if line.strip("-=_*# ")]
     items: list[str] = []
     for line in below:
@@ -332,7 +332,7 @@ def _below(lines: list[str], number: int) -> str:
 
 
 def _bold(text: str, query: str) -> str | None:
-    """Return the only words in bold, unless they repeat the query or are a heading."""
+    """Return the text in bold if there is only one, unless it repeats the query or is a heading."""
     spans = dict.fromkeys(match[1].strip() for match in _BOLD.finditer(text))
     candidates = [span for span in spans if span and not span.endswith((":", "："))]
     if len(candidates) != 1 or candidates[0].casefold() in query.casefold() or is_form(candidates[0]):

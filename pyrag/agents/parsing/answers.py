@@ -1,7 +1,7 @@
-"""The answer in a model's reply, its form and its citations.
+"""Answer in a model's reply, with its form and its citations.
 
-`parse_answer` is strict and reports what the model did wrong. `salvage_answer` makes the best of a reply if the
-model is not asked again. `read_answer` combines both, for callers that ask once. The answer's place is found by
+`parse_answer` is strict and reports what the model did wrong. `salvage_answer` makes the best of a reply if the model
+is not asked again. `read_answer` combines both, for callers that ask only once. The answer's place is found by
 `answer_places`. `is_unknown` looks at the whole answer and never at a single word: "Unknown Pleasures" is an answer.
 """
 
@@ -95,7 +95,7 @@ class ParsedAnswer:
 
 
 def parse_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer:
-    """Parse a reply in the form of the answer prompts, or in another form that marks the answer as clearly.
+    """Parse a reply in the form of the answer prompts, or in another form that marks the answer just as clearly.
 
     Args:
         text: The reply.
@@ -137,7 +137,7 @@ def checked_span(answer: str, query: str) -> None:
 
 
 def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
-    """Return an answer from a field of its own, without labels, emphasis, citations and explanations.
+    """Return an answer that came in its own field, without labels, emphasis, citations and explanations.
 
     Args:
         answer: Text of the field.
@@ -148,7 +148,7 @@ def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
 
 
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
-    """Return the best reading of a reply, shortened, if asking again did not help; None if it has no answer.
+    """Return the best reading of a reply, shortened, after asking again did not help; None if it has no answer.
 
     Args:
         text: The reply.
@@ -198,7 +198,7 @@ def _made(answer: str, thinking: str, rest: str, documents: int, query: str) -> 
 
 
 def _names_none(answer: str, query: str) -> bool:
-    """Return True if "None" answers a query for a name, date or place; as an answer to "how many" it is a number."""
+    """Return True if "None" is the answer to a query for a name, date or place; for "how many" it is a number."""
     return answer.casefold() == "none" and bool(query) and not _HOW_MANY.search(query)
 
 
@@ -249,7 +249,7 @@ def _last_words(rest: str) -> str | None:
 
 
 def _below_sentences(lines: list[str]) -> str:
-    """Return the short lines below a reply's sentences, joined by commas; empty if the reply has another form."""
+    """Return the short lines below a reply's sentences, joined by commas; empty if the reply looks different."""
     start = next((place for place, line in enumerate(lines) if not _is_sentence(line, lines[:place])), 0)
     below = lines[start:]
     if not start or any(_is_sentence(line, lines[:start]) or line.endswith((":", "?")) for line in below):
@@ -258,7 +258,7 @@ def _below_sentences(lines: list[str]) -> str:
 
 
 def _is_sentence(line: str, before: list[str]) -> bool:
-    """Return True if a line ends or cites like a sentence, and is not a name that an earlier line holds."""
+    """Return True if a line ends or cites like a sentence, and is not a name that an earlier line contains."""
     words = line.split()
     if len(words) <= _MAX_NAME_WORDS and any(line.rstrip(".") in earlier for earlier in before):
         return False
@@ -267,7 +267,7 @@ def _is_sentence(line: str, before: list[str]) -> bool:
 
 
 def _unwrapped(answer: str, query: str) -> str:
-    """Return an answer without the fences, labels, lists and explanations that models put around it inside the tags."""
+    """Return an answer without the fences, labels, lists and explanations that models add inside the tags."""
     answer = answer.strip()
     if fenced := _FENCED.match(answer):
         answer = fenced[1]

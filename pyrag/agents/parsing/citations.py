@@ -1,9 +1,8 @@
-"""Citations in a model's text: how they are found, and removed from an answer.
+"""Citations in a model's text: finding them, and removing them from an answer.
 
 "Doc [2]", "(Documents 1 and 3)" and "According to Doc 2, …" are citations because of their word. A bare "[1]",
 "【1†source】", "<cite>1</cite>" or "¹" is a citation if the document exists. A bare "Doc 2" is only removed at the end
-of a text, since it may be a title. The numbers of a list are read one after the other, so a list of any length is
-read once.
+of a text, since it may be a title. A list of numbers is read in one pass, whatever its length.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ _REACH = 40  # characters before a citation that are examined
 
 @dataclass(frozen=True, slots=True)
 class _Cited:
-    """Place that cites documents by a word for them; `marked` is True if the numbers are in brackets."""
+    """Place where a text cites documents with a word such as "Doc"; `marked` is True if the numbers are in brackets."""
 
     start: int
     end: int

@@ -1,9 +1,9 @@
 """Finished statements of a program that is still being written.
 
-A `DraftReader` receives the pieces of a reply as they arrive. Whenever further top-level statements are finished and
-one of them calls a primitive (or a function of the program), it reports the program up to there. The reported text
-is the beginning of the final program, unless the reply turns out to mean something else (another code block, the end
-of thinking).
+A `DraftReader` receives the pieces of a reply as they arrive. Whenever more top-level statements are finished and one
+of them calls a primitive (or a function of the program), it reports the program up to that point. The reported text is
+the beginning of the final program, unless the reply turns out to mean something else (another code block, the end of
+thinking).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Fields of an object in a model's reply; malformed fields raise `BadOutputError`.
 
-Fields may have any of their usual names, in any case, in JSON, as labelled lines (`**Decision:** YES`) or between
-tags. Essential fields are parsed strictly; a side field is empty if it has no usable value.
+Fields may have any of their usual names, in any case, in JSON, as labelled lines (`**Decision:** YES`) or between tags.
+Essential fields are parsed strictly; an optional field is empty if it has no usable value.
 """
 
 from __future__ import annotations
@@ -97,12 +97,12 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _labelled_lines(rest: str) -> dict[str, Any]:
-    """Return the fields of a reply written as labelled lines; a line without a label continues the field above."""
+    """Return the fields of a reply written as labelled lines; a line without a label continues the previous field."""
     fields: dict[str, list[str]] = {}
     parts: list[str] | None = None
     for line in lines_of(rest):
         label = _LABELLED.match(line[:4_000])
-        if label is not None and _proper(label["key"]) is not None:
+        if label is not None and _proper_name(label["key"]) is not None:
             parts = fields.setdefault(label["key"], [])
             parts.append(label["value"].strip(' *_`"'))
         elif parts is not None:
@@ -111,7 +111,7 @@ def _labelled_lines(rest: str) -> dict[str, Any]:
 
 
 def _named(value: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with its fields under their proper names; unknown fields stay as they are."""
+    """Return an object with its fields under their proper names; unknown fields are unchanged."""
     plain = {_plain(key): field for key, field in value.items()}
     renamed = dict(value)
     for name, others in _NAMES.items():
@@ -121,7 +121,7 @@ def _named(value: dict[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def _proper(key: str) -> str | None:
+def _proper_name(key: str) -> str | None:
     plain = _plain(key)
     return next((name for name, others in _NAMES.items() if plain == name or plain in others.split()), None)
 
@@ -162,7 +162,7 @@ def line_of(value: dict[str, Any], key: str) -> str:
 
 
 def loose_line_of(value: dict[str, Any], key: str) -> str:
-    """Return a field of any type as text on one line: lists joined by commas, yes or no, empty for null.
+    """Return a field of any type as one line: lists joined by commas, booleans as yes or no, null as an empty text.
 
     Args:
         value: The object.
@@ -172,7 +172,7 @@ def loose_line_of(value: dict[str, Any], key: str) -> str:
 
 
 def worded(text: str) -> str:
-    """Return a text if it has a letter or digit, otherwise an empty text (such as for the "..." of a form)."""
+    """Return a text if it contains a letter or digit, otherwise an empty text (such as for the "..." of a form)."""
     return text if _WORD.search(text) else ""
 
 
@@ -217,7 +217,7 @@ def _first_number(value: dict[str, Any]) -> Any:
 
 
 def share_of(value: Any) -> float | None:
-    """Return a confidence of 0 to 1 from 0.9, 95, "95%", "9/10" or "high"; None for any other value."""
+    """Return a confidence from 0 to 1, read from 0.9, 95, "95%", "9/10" or "high"; None for any other value."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, int | float):

@@ -1,8 +1,9 @@
 """Thinking and JSON values in a model's reply.
 
-Pure functions of text. Sub-queries are parsed in `sub_queries`, programs in `programs`, answers in `answers`, plans
-of goals in `pyrag.methods.opera`. An unreadable reply raises `BadOutputError` with a sentence for the model. Replies
-are untrusted: every parser takes time proportional to their length, and reads at most `MAX_REPLY` characters.
+All functions here are pure functions of text. Sub-queries are parsed in `sub_queries`, programs in `programs`, answers
+in `answers`, plans of goals in `pyrag.methods.opera`. An unreadable reply raises `BadOutputError` with a sentence for
+the model. Replies are untrusted: every parser takes time proportional to their length, and reads at most `MAX_REPLY`
+characters.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _FENCE = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
 
 
 def clipped(text: str) -> str:
-    """Return the last `MAX_REPLY` characters of an overlong reply; if it began with thinking, so does the result."""
+    """Return the last `MAX_REPLY` characters of an overlong reply, which keeps its start of thinking if it has one."""
     if len(text) <= MAX_REPLY:
         return text
     begun = _MARK.match(text[:_BEGUN].lstrip())
@@ -43,7 +44,7 @@ def split_thinking(text: str, payload: str) -> tuple[str, str]:
     """Split a reply into its thinking and the rest, for every common family of tags, closed or not.
 
     A closing tag without an opening tag ends thinking that the chat template opened. An overlong reply is clipped
-    first. Takes linear time.
+    first. This takes linear time.
 
     Args:
         text: The reply.
@@ -99,5 +100,5 @@ def parse_json(text: str, opening: str) -> list[Any]:
 
 
 def places_of(rest: str) -> list[str]:
-    """Return the fenced blocks of a reply, last one first, and the whole reply."""
+    """Return the fenced blocks of a reply, last one first, and then the whole reply."""
     return [*reversed(_FENCE.findall(rest)), rest]

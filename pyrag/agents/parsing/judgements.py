@@ -31,9 +31,9 @@ class Judged:
 
     Attributes:
         citations: Positions in the documents, from 0.
-        confidence: Confidence in [0, 1]; None if the reply has none that can be read.
+        confidence: Confidence in [0, 1]; None if the reply has no readable one.
         missing: Information that the documents lack; empty if they suffice.
-        note: Fields that were ignored, as a remark.
+        note: Remark that names ignored fields.
     """
 
     text: str
@@ -51,7 +51,8 @@ def parse_judged(text: str, documents: int, query: str = "") -> Judged:
     Args:
         text: The reply.
         documents: Number of documents that it may cite.
-        query: The query. Yes or no to a question for something else, and a sentence instead of a span, are malformed.
+        query: The query. A yes or no to a question that asks for something else is malformed, as is a sentence instead
+            of a span.
 
     Raises:
         BadOutputError: The reply is malformed, or its decision and its answer contradict each other.
@@ -74,7 +75,7 @@ def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
     Args:
         text: The reply.
         documents: Number of documents that it may cite.
-        query: The query, by which the answer is shortened; its form is not enforced.
+        query: The query, which is used to shorten the answer; the answer's form is not enforced.
     """
     try:
         judged = parse_judged(text, documents)
@@ -89,7 +90,7 @@ def salvage_judged(text: str, documents: int, query: str) -> Judged | None:
 
 
 def _judgement(text: str) -> dict[str, Any]:
-    """Return the object with the decision; an object with an answer decides by it."""
+    """Return the object with the decision; if it has only an answer, the answer implies the decision."""
     try:
         return object_with(text, "decision")
     except BadOutputError:
@@ -103,7 +104,7 @@ def _judgement(text: str) -> dict[str, Any]:
 def _with_status(value: dict[str, Any]) -> dict[str, Any]:
     """Return an object with its status as the decision, as in OPERA's release; unchanged if that is not yes or no.
 
-    Its analysis then names what is missing.
+    The object's analysis then becomes the missing information.
     """
     status = next((text for key, text in value.items() if str(key).strip().casefold() == "status"), None)
     try:

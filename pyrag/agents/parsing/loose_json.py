@@ -1,8 +1,8 @@
-"""JSON as models write it, read in linear time: comments, missing or extra commas, any quotes, Python's literals.
+"""Linear-time reader of JSON as models write it: with comments, missing or extra commas, any quotes, Python literals.
 
-A reply is searched for the outermost values that open with a given bracket. Reading a value never looks at a
-character more than a few times, and all attempts of one text share a budget of steps, so a text full of brackets
-costs no more than prose. A value that is never closed is ignored.
+A reply is searched for the outermost values that open with a given bracket. Reading a value never looks at a character
+more than a few times, and all attempts on one text share a budget of steps, so a text full of brackets costs no more
+than prose. A value that is never closed is ignored.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def values_in(text: str, opening: str) -> Iterator[Any]:
 
 
 def _value_at(text: str, start: int, work: int) -> tuple[Any, int, int]:
-    """Return the value at a position (None if unreadable), where to go on, and the number of characters examined."""
+    """Return a value at a position (None if unreadable), where to continue, and the number of characters examined."""
     try:
         value, end = _STRICT.raw_decode(text, start)
         return value, end, end - start
@@ -105,7 +105,7 @@ class _LooseReader:
         self._loose = 0  # depth of objects, in which words need no quotes
 
     def value(self, after: re.Pattern[str] = _AFTER_ITEM) -> Any:
-        """Return the next value. `after` is the pattern of the text that may follow a quoted text."""
+        """Return the next value. `after` is the pattern that must match after a quoted text."""
         char = self._peek()
         if char == "{":
             return self._nested(self._object)
@@ -129,7 +129,7 @@ class _LooseReader:
         return self.text[self.at] if self.at < self._end else ""
 
     def _skip(self) -> bool:
-        """Skip blanks and comments, and return True if a line ended among them."""
+        """Skip blanks and comments, and return True if a line ended there."""
         start = self.at
         while self.at < self._end:
             if blank := _BLANK.match(self.text, self.at, self._end):

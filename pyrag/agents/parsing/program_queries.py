@@ -1,4 +1,4 @@
-"""Sub-queries taken from a program, if its planner wrote no list of them."""
+"""Sub-queries extracted from a program, used if its planner wrote no list of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pyrag.agents.parsing.sub_queries import MAX_QUERY, MAX_SUB_QUERIES
 def program_queries(source: str) -> tuple[str, ...]:
     """Return the queries of a program's `answer(query, documents)` calls, in order and each once.
 
-    A value in a query is shown as `#1` if it is the answer of the first query, otherwise as its expression in
-    braces. For a program that passes no documents to `answer`, its search queries are returned.
+    A variable in a query is shown as `#1` if it holds the first query's answer, otherwise as its expression in braces.
+    For a program that passes no documents to `answer`, its search queries are returned.
 
     Args:
         source: The program; one that does not parse has no queries.
@@ -36,7 +36,7 @@ def _in_order(body: list[ast.stmt]) -> list[ast.Assign | ast.Call]:
 
 
 class _Queries:
-    """Queries of the calls read so far, and the values of names."""
+    """Queries of the calls read so far, and the values of variables."""
 
     def __init__(self) -> None:
         self.answered: list[str] = []

@@ -55,7 +55,7 @@ _MAX_OBJECTS = 10
 
 
 def parse_program(text: str) -> str:
-    """Return a reply's program, which may have syntax errors. Raises `BadOutputError` if no program is found."""
+    """Return a reply's program, which may have syntax errors. Raises `BadOutputError` if the reply has no program."""
     source = _source_in(text, _PAYLOAD)
     if source.startswith(_WRAPPED) or not source.strip() or syntax_error(source) is not None:
         source = unwrapped(split_thinking(text, _PAYLOAD)[1]) or source
@@ -67,7 +67,7 @@ def parse_program(text: str) -> str:
 
 
 def unwrapped(rest: str) -> str:
-    """Return a program that compiles from a wrapping other than a fence, such as tags or JSON; else an empty text."""
+    """Return a program that compiles from a wrapping other than a fence (such as tags or JSON); else an empty text."""
     programs = (
         repaired_quotes(candidate)
         for candidate in _candidates(rest)
@@ -87,7 +87,7 @@ def _candidates(rest: str) -> Iterator[str]:
 
 
 def _in_json(text: str) -> Iterator[str]:
-    """Yield the texts that objects hold under a name for code."""
+    """Yield the texts that JSON objects hold under a key for code."""
     if "{" not in text:
         return
     for place in places_of(text):
@@ -118,7 +118,7 @@ def _code_lines(text: str) -> list[str]:
 
 
 def _without_prompts(lines: list[str]) -> list[str]:
-    """Return the lines typed at an interpreter's prompts, if there are any."""
+    """Return the lines typed at an interpreter's prompts, if the lines have such prompts."""
     typed = [line.lstrip() for line in lines if _PROMPT.match(line.lstrip())]
     return [_PROMPT.sub("", line, count=1) for line in typed]
 
@@ -144,7 +144,7 @@ def _source_in(text: str, payload: str) -> str:
 
 
 def _best(blocks: list[tuple[str, str]]) -> str:
-    """Return the best block: one that sets the result, else one that calls primitives; of equals, the last."""
+    """Return the best block: the last that sets the result, else the last that calls primitives, else the last."""
     return max(enumerate(blocks), key=lambda block: (*_rank(*block[1]), block[0]))[1][1]
 
 
@@ -154,7 +154,7 @@ def _rank(language: str, block: str) -> tuple[bool, bool, bool]:
 
 
 def _bare(text: str) -> str:
-    """Return a program without a fence: the text without the prose before and after it."""
+    """Return a program that is not fenced, without the prose before and after it."""
     if syntax_error(text) is None and _looks_like_code(text):
         return text
     lines = text.split("\n")
@@ -253,7 +253,7 @@ def _line_end(source: str, start: int) -> int:
 
 
 def _literal_end(source: str, start: int) -> int:
-    """Return the end of an ordinary literal, or of its line if it is never closed."""
+    """Return the end of an ordinary string literal, or of its line if the literal is never closed."""
     quote = source[start] * 3 if source.startswith(source[start] * 3, start) else source[start]
     position = start + len(quote)
     while position < len(source):

@@ -95,7 +95,7 @@ def repeats_question(query: str, answer: str) -> bool:
 
 
 def verdict_of(query: str, answer: str) -> str:
-    """Return the yes or no at the beginning of an explained answer to a yes-no question, otherwise an empty text.
+    """Return the yes or no at the start of an explained answer to a yes-no question, otherwise an empty text.
 
     Args:
         query: Query that was asked; only the text after "Answer the question:" counts.
@@ -109,7 +109,7 @@ def verdict_of(query: str, answer: str) -> str:
 
 
 def without_preposition(query: str, answer: str) -> str:
-    """Return an answer without a leading preposition, or verb and preposition, that the question already holds.
+    """Return an answer without a leading preposition, or verb and preposition, that is already in the question.
 
     Args:
         query: Query that was asked; only the text after "Answer the question:" counts.
@@ -152,7 +152,7 @@ def is_wordy(query: str, answer: str) -> bool:
 
 
 def shortened(query: str, answer: str) -> str:
-    """Return a sentence without its introduction and the words of the question; unchanged if this is not safe.
+    """Remove a sentence's introduction and the question's words from it; return it unchanged if this is not safe.
 
     Args:
         query: Query that was asked; only the text after "Answer the question:" counts.

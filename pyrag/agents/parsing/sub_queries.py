@@ -1,7 +1,7 @@
 """The list of sub-queries in a model's reply, in JSON or in any other form of a list.
 
-JSON takes precedence over other forms, a list under a telling name over an unnamed list, and a later list over an
-earlier one, which may be a draft or the prompt's example. The list is then checked strictly.
+JSON takes precedence over other forms, a list with a fitting key over an unnamed list, and a later list over an earlier
+one, which may be a draft or the prompt's example. The list is then checked strictly.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _asks(value: Mapping[str, Any]) -> bool:
 
 
 def _named_lists(value: Mapping[str, Any]) -> Iterator[list[Any]]:
-    """Yield the values that an object holds under a name for them, or under numbered names."""
+    """Yield the values that an object holds under a name for sub-queries, or under numbered names."""
     for key, inner in value.items():
         if _NAMED.fullmatch(_bare_key(key)) and not isinstance(inner, str):
             yield from _lists_under(inner)
@@ -144,7 +144,7 @@ def _bare_key(key: str) -> str:
 
 
 def _tagged_items(rest: str) -> list[str]:
-    """Return the items between tags with an item's name."""
+    """Return the items between tags that are named like an item."""
     return [tag[2] for tag in _TAGGED.finditer(rest) if _TAG_NAME.fullmatch(tag[1])]
 
 
@@ -164,13 +164,13 @@ def _listed_items(rest: str) -> list[str]:
 
 
 def _introduced(items: list[tuple[str, bool]]) -> bool:
-    """Return True if there is only the list, and at most a line that ends with a colon."""
+    """Return True if there is nothing but the list, and at most one line before it that ends with a colon."""
     others = [text for text, marked in items if not marked]
     return all(text.rstrip("*_ ").endswith((":", "：")) for text in others)
 
 
 def _items_of(line: str) -> list[tuple[str, bool]]:
-    """Return the texts of a line with True for each marked item. A table row may hold an item in any cell."""
+    """Return a line's texts, each with True if it is marked as an item. Any cell of a table row may hold an item."""
     if line.lstrip().startswith("|"):
         cells = [cell.strip(_AROUND) for cell in line.split("|")]
         return [(cell, True) for cell in cells if cell.endswith(("?", "？"))][:1]

@@ -1,1 +1,1 @@
-"""Answers of a type: numbers, dates, yes or no, lists, and values of a JSON schema."""
+"""Typed answers: numbers, dates, yes or no, lists, and values of a JSON schema."""

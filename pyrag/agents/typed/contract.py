@@ -1,4 +1,4 @@
-"""Types that a caller requests of a final value: a name, a JSON schema, or a type of Python."""
+"""Types that a caller requests for a final value: a name, a JSON schema, or a Python type."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _BUILTIN: Mapping[Any, tuple[str | dict[str, Any], Callable[[Any], Any] | None]]
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Type of a final value.
+    """Requested type of a final value.
 
     Attributes:
         returns: The type, with its JSON schema.
-        make: Returns the Python object of a value in JSON, and raises any error if the value does not suit it.
+        make: Converts a JSON value to the Python object; may raise any error if the value does not fit.
     """
 
     returns: Returns
@@ -41,29 +41,29 @@ class Contract:
 
     @property
     def wanted(self) -> Any:
-        """Name of the type, or its JSON schema, as a trace keeps it."""
+        """Name of the type, or its JSON schema, as traces store it."""
         return dict(self.returns.schema) if self.returns.name == "json" else self.returns.name
 
     @property
     def fills_from_text(self) -> bool:
-        """True if one short text can give a value."""
+        """True if a single short text can supply the value."""
         return fills_from_text(self.returns)
 
     def fitted(self, value: Any) -> Any:
-        """Return a value, as JSON, in the form of the type.
+        """Convert a JSON value to the form of the type.
 
         Args:
             value: JSON, with None for unknown answers; see `shaped`.
 
         Raises:
-            ValueError: The value does not fit; the message names the place and what is wrong there.
+            ValueError: The value does not fit. The message names the place and the fault.
         """
         fitting = shaped(value, self.returns)
         self.object(fitting)
         return fitting
 
     def object(self, value: Any) -> Any:
-        """Return the Python object of a value that `fitted` returned. Raises `ValueError`."""
+        """Convert a value that `fitted` returned to its Python object. Raises `ValueError` if it does not fit."""
         if self.make is None or value is None:
             return value
         try:
@@ -74,14 +74,14 @@ class Contract:
 
 
 def contract_of(returns: Any, *, strict: bool = True) -> Contract | None:
-    """Return the contract that a caller requests.
+    """Return the contract for a requested type.
 
     Args:
-        returns: Type of Python, name of a type, or JSON schema; None for no contract.
+        returns: Python type, name of a type, or JSON schema; None for no contract.
         strict: Whether a JSON schema's keywords that cannot be checked are refused.
 
     Raises:
-        UsageError: There is no such type, or its values cannot be checked.
+        UsageError: The type does not exist, or its values cannot be checked.
     """
     if returns is None or isinstance(returns, Contract):
         return returns
@@ -97,7 +97,7 @@ def contract_of(returns: Any, *, strict: bool = True) -> Contract | None:
 
 
 def _of_type(kind: Any) -> tuple[dict[str, Any], Callable[[Any], Any]]:
-    """Return schema and constructor of a type: by msgspec, or by pydantic if a model of it takes part."""
+    """Return a type's schema and constructor, made by msgspec, or by pydantic if the type contains a pydantic model."""
     if not (isinstance(kind, type) or is_typeddict(kind) or hasattr(kind, "__origin__") or hasattr(kind, "__args__")):
         raise UsageError(f"returns cannot be {str(kind)[:80]!r}: {_CURE}")
     import msgspec

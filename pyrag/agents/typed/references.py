@@ -17,24 +17,24 @@ _NOTHING: Mapping[str, Any] = {"enum": []}  # schema that no value satisfies
 
 
 class _TooLargeError(ValueError):
-    """Error for a schema with too many parts."""
+    """Error for a schema that has too many parts."""
 
 
 class _EndlessError(Exception):
-    """Error for a schema that no value satisfies at the present level of a recursive schema."""
+    """Error for a schema that cannot be satisfied at this depth of a recursive schema."""
 
 
 def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema with the schemas that it refers to in place of the references.
+    """Return a schema in which each reference is replaced by the schema that it names.
 
-    A recursive schema is written out `LEVELS` times, or less often if it becomes too large. What is nested more deeply
-    does not satisfy the result.
+    A recursive schema is expanded `LEVELS` times, or less often if it becomes too large. Values that are nested more
+    deeply do not satisfy the result.
 
     Args:
         schema: JSON schema, whose references are `#`, `#/$defs/NAME` or `#/definitions/NAME`.
 
     Raises:
-        ValueError: A reference leads nowhere, or to itself without an end, or the result has more than `MAX_PARTS`
+        ValueError: A reference has no target, refers to itself endlessly, or the result has more than `MAX_PARTS`
             schemas.
     """
     for levels in range(LEVELS, 0, -1):
@@ -49,7 +49,7 @@ def inlined(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Inlining:
-    """References of a schema in progress; the number of parts is limited, since references multiply."""
+    """Expansion of a schema's references in progress. The number of parts is limited, since references multiply."""
 
     def __init__(self, root: Mapping[str, Any], levels: int) -> None:
         self._root, self._levels, self._count = root, levels, 0
@@ -58,8 +58,8 @@ class _Inlining:
         """Return a schema without references. Raises `_EndlessError` if no value can satisfy it.
 
         Args:
-            part: The schema; `true` and `false` count as such.
-            inside: References that led here.
+            part: The schema; `true` and `false` are valid schemas.
+            inside: References that were followed to this schema.
         """
         self._count += 1
         if self._count > MAX_PARTS:
@@ -83,7 +83,7 @@ class _Inlining:
         return {**self.schema(target, (*inside, reference)), **whole}
 
     def _keyword(self, name: str, value: Any, schema: Mapping[str, Any], inside: tuple[str, ...]) -> Any:
-        """Return a keyword's value without references; None for items of which there can be none."""
+        """Return a keyword's value without references; None for items that cannot exist."""
         match value:
             case _ if name in _VALUES:
                 return value
@@ -117,7 +117,7 @@ class _Inlining:
             return dict(_NOTHING)
 
     def _forms(self, forms: list[Any], inside: tuple[str, ...]) -> list[Any]:
-        """Return the forms of a value that end. Raises `_EndlessError` if all are endless."""
+        """Return the alternatives that are not endless. Raises `_EndlessError` if all are."""
         fitting = []
         endless: _EndlessError | None = None
         for form in forms:

@@ -46,7 +46,7 @@ class Returns:
             strict: Whether keywords that cannot be checked are refused; otherwise they are only shown to the model.
 
         Raises:
-            ValueError: The value is neither, or the schema cannot be checked.
+            ValueError: The value is neither a type's name nor a schema, or the schema cannot be checked.
         """
         if isinstance(value, str) and value in _NAMED:
             return cls(value, _NAMED[value][0])
@@ -65,23 +65,23 @@ class Returns:
 
     @property
     def key(self) -> str:
-        """Text that is equal for equal types, for the memo."""
+        """Text that is the same for equal types, as a key of the memo."""
         return self.name if self.name != "json" else json.dumps(self.schema, sort_keys=True)
 
     @property
     def wanted(self) -> str:
-        """Description of the type for a prompt."""
+        """Description of the type for prompts."""
         if self.name != "json":
             return _NAMED[self.name][1]
         return f"a value of this JSON schema: {json.dumps(self.schema, ensure_ascii=False)}"
 
     @property
     def reads_text(self) -> bool:
-        """False for a schema whose values cannot be read from a short text."""
+        """True unless the type is a schema whose values cannot be read from a short text."""
         return self.name != "json" or is_scalar(self.schema)
 
     def checked(self, value: Any) -> Any:
-        """Return a value of a reply in this type's form. Raises `ValueError`, which says what is wrong with it."""
+        """Convert a value from a reply to this type's form. Raises `ValueError` that describes a fault in the value."""
         if self.name == "json":
             check(value, self.schema, "value")
             return value
@@ -98,7 +98,7 @@ class Returns:
         raise ValueError(f"it is not {self.wanted}: {json.dumps(value, ensure_ascii=False)[:80]}")
 
     def read(self, text: str) -> Any:
-        """Return the value in a short text. Raises `ValueError` if the text has no value of the type."""
+        """Read a value from a short text. Raises `ValueError` if the text holds no value of the type."""
         if self.name != "json":
             return _NAMED[self.name][2](text)
         value = read_scalar(text, self.schema)
@@ -119,7 +119,7 @@ class Returns:
         return f"{value} {unit}" if unit else value
 
     def text(self, value: Any) -> str:
-        """Return a value as the text of an answer."""
+        """Convert a value to the text of an answer."""
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
     def value(self, text: str) -> Any:
@@ -145,16 +145,16 @@ def is_missing(value: Any) -> bool:
 
 
 def is_scalar(schema: Mapping[str, Any]) -> bool:
-    """Return True for the schema of a text, a number, true or false, or of one of several choices."""
+    """Return True for the schema of a text, a number, a boolean, or a choice between values."""
     return "enum" in schema or "const" in schema or _type_of(schema) in ("string", "number", "integer", "boolean")
 
 
 def read_scalar(text: str, schema: Mapping[str, Any]) -> Any:
-    """Return the value in a short text.
+    """Read a value from a short text.
 
     Args:
         text: The text.
-        schema: Schema for which `is_scalar` is true. The value need not satisfy its limits.
+        schema: Schema for which `is_scalar` is true. The value may violate the schema's limits.
 
     Raises:
         ValueError: The text has no value of the type.
@@ -172,7 +172,7 @@ def _type_of(schema: Mapping[str, Any]) -> str:
 
 
 def _day(text: str) -> str:
-    """Return a date with its day as YYYY-MM-DD."""
+    """Return a full date as YYYY-MM-DD."""
     written = _date(text)
     if written.count("-") < 2:
         raise ValueError(f"it is not a date with its day: {text[:80]!r}")
@@ -180,7 +180,7 @@ def _day(text: str) -> str:
 
 
 def _date(text: str) -> str:
-    """Return a date as YYYY-MM-DD, or as YYYY-MM or YYYY if the text says no more."""
+    """Return a date as YYYY-MM-DD, or as YYYY-MM or YYYY if the text is less precise."""
     day, forms = parse_date(text), find_dates(text)
     first, *others = ((form.year, form.month, form.day) for form in forms)
     if any(part != own for other in others for part, own in zip(other, first, strict=True) if part and own):
@@ -240,7 +240,7 @@ _READERS: dict[str, Callable[[str], Any]] = {"number": _number, "integer": _whol
 
 
 def _is_json(text: str, schema: Mapping[str, Any]) -> bool:
-    """Return True if an answer's text is the JSON of a value, and False if it is the value itself."""
+    """Return True if an answer's text is the JSON form of a value, and False if the text is the value itself."""
     try:
         value = json.loads(text)
         check(value, schema, "value")

@@ -1,4 +1,4 @@
-"""Values of programs in the form of a type: texts of answers are read, and fields that may be null are filled."""
+"""Conversion of a program's values to a type: answers are parsed, and missing fields that allow null are filled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER = "answer"
 
 
 def shaped(value: Any, returns: Returns) -> Any:
-    """Return a value in the form of a type.
+    """Convert a value to the form of a type.
 
     Args:
         value: JSON, with None for unknown answers. A text may be read as a number, a date, yes or no, a choice or a
@@ -25,7 +25,7 @@ def shaped(value: Any, returns: Returns) -> Any:
         returns: The type.
 
     Raises:
-        ValueError: The value does not fit; the message names the place and what is wrong there.
+        ValueError: The value does not fit. The message names the place and the fault.
     """
     if returns.name == "json":
         value = _shaped(value, returns.schema)
@@ -39,7 +39,7 @@ def shaped(value: Any, returns: Returns) -> Any:
 
 
 def fills_from_text(returns: Returns) -> bool:
-    """Return True if one short text can give a value of a type."""
+    """Return True if a single short text can supply a value of a type."""
     if returns.name != "json":
         return True
     schema = _without_null(returns.schema)
@@ -50,7 +50,7 @@ def fills_from_text(returns: Returns) -> bool:
 
 
 def _as_text(value: Any, returns: Returns) -> Any:
-    """Return a number as text where a date is wanted: 1950 is a year."""
+    """Convert a number to a text if a date is expected: 1950 is a year."""
     return str(value) if returns.name == "date" and is_number(value) else value
 
 
@@ -62,7 +62,7 @@ def _is_readable(schema: Mapping[str, Any]) -> bool:
 
 
 def _shaped(value: Any, schema: Mapping[str, Any]) -> Any:
-    """Return a value in the form of a schema as far as possible; it need not fit."""
+    """Convert a value to the form of a schema as far as possible; the result may not fit."""
     if isinstance(value, float) and value.is_integer() and "integer" in types_of(schema):
         return int(value)
     if fits(value, schema) and not (is_missing(value) and takes_null(schema)):
@@ -83,7 +83,7 @@ def _shaped(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _choice_of_unknown(schema: Mapping[str, Any], value: Any) -> Any:
-    """Return the choice that means "unknown" itself; the value if there is no such choice."""
+    """Return the choice that itself means "unknown"; the value if there is no such choice."""
     return next((choice for choice in schema.get("enum", ()) if choice and is_missing(choice)), value)
 
 
@@ -120,7 +120,7 @@ def _takes_list(schema: Mapping[str, Any]) -> bool:
 
 
 def _only_field(schema: Mapping[str, Any]) -> str | None:
-    """Return the field of an object that is to be filled; None if there are several, or none that is known."""
+    """Return the field of an object that is still to be filled; None if this is not clear."""
     names = list(schema.get("properties", ()))
     needed = [name for name in schema.get("required", ()) if not takes_null(_field(schema, name))]
     if len(needed) == 1:
@@ -139,6 +139,6 @@ def _field(schema: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _without_null(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the only form of a schema besides null; the schema itself if there are several."""
+    """Return the only form of a schema other than null; the schema itself if it has several."""
     forms = [form for form in forms_of(schema) if not takes_null(form)]
     return forms[0] if len(forms) == 1 else schema

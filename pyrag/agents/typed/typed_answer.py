@@ -1,4 +1,4 @@
-"""Answers of a type: a language model replies with JSON, and any other answerer's text is read."""
+"""Typed answers: a language model replies with JSON, and the texts of other answerers are parsed."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ def typed_answerer(answerer: Answerer, returns: Returns) -> Answerer:
     """Return an answerer whose known answers are values of a type, in the form of `Returns.text`.
 
     Args:
-        answerer: Answerer of any engine. Its method `returning(returns)`, if it has one, makes its own typed answerer.
+        answerer: Answerer of any engine. If it has a method `returning(returns)`, that method returns the typed
+            answerer.
         returns: The type.
 
     Raises:
-        ValueError: The answerer gives short texts, from which no value of the type can be read.
+        ValueError: The answerer gives short texts, and values of the type cannot be read from short texts.
     """
     make = getattr(answerer, "returning", None)
     typed: Answerer | None = make(returns) if callable(make) else None
@@ -51,13 +52,13 @@ def typed_answerer(answerer: Answerer, returns: Returns) -> Answerer:
 
 @dataclass(frozen=True, slots=True)
 class ReadingAnswerer:
-    """Answerer that reads the value in another answerer's text; a text without such a value is unknown."""
+    """Answerer that parses the value in another answerer's text; a text without such a value is unknown."""
 
     inner: Answerer
     returns: Returns
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the reading with its value.
+        """Return the other answerer's reading with the parsed value.
 
         Args:
             query: Query to answer.
@@ -126,7 +127,7 @@ class LLMTypedAnswerer:
         return self._reading(self._checked(reply["value"]), cited, evidence, talk)
 
     def _of_text(self, text: str, documents: int, query: str, talk: Conversation) -> Reading:
-        """Return the reading in a reply that is not the wanted object: the value itself, or a plain answer."""
+        """Return the reading of a reply that is not the requested object but the value itself, or a plain answer."""
         if self.returns.name == "json":
             for value in parse_json(text, "{"):
                 return self._reading(self._checked(value), (), "", talk)
@@ -158,7 +159,7 @@ def as_value(returns: Returns | None, text: str) -> Any:
         text: Text of the answer.
 
     Raises:
-        ValueError: The text is not a value of the type, as in a recording that was edited.
+        ValueError: The text is not a value of the type, for example in an edited recording.
     """
     try:
         return text if returns is None else returns.value(text)

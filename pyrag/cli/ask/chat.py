@@ -1,4 +1,4 @@
-"""`pyrag chat`: a conversation on stdin, one question a line. A question may refer to earlier ones."""
+"""`pyrag chat`: a conversation on stdin, one question per line. A question may refer to earlier ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run(settings: Settings, form: Form, *, trace_file: Path | None) -> None:
     Args:
         settings: Engines, method and limits.
         form: Form in which answers are printed.
-        trace_file: File for the traces, one JSON line each. None writes no file.
+        trace_file: File for the traces, one JSON line each. None to write no file.
     """
     with Sink(trace_file, None) as sink:
         asyncio.run(_talk(settings, sink, form))

@@ -1,4 +1,4 @@
-"""Confirmation of calls with effects at a terminal."""
+"""Confirmation, at a terminal, of calls with effects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TerminalConfirm:
     """Callback that shows a call with the passages it depends on, and asks whether to make it.
 
     Attributes:
-        view: Live view to pause meanwhile; None if nothing is drawn.
+        view: Live view to pause while asking; None if nothing is drawn.
     """
 
     view: Pausable | None = None
@@ -43,7 +43,7 @@ class TerminalConfirm:
 
 
 def terminal_confirm(settings: Settings) -> TerminalConfirm | None:
-    """Return the callback of a command; None if nobody can be asked, or the policy asks nobody."""
+    """Return the callback for a command; None if nobody can be asked, or the policy requires no confirmation."""
     if settings.flow in ("strict", "allow") or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return None
     return TerminalConfirm()

@@ -1,4 +1,4 @@
-"""`pyrag explain`: what a question or a program will cost, and what it did cost."""
+"""`pyrag explain`: estimated cost of a question or a program, and its actual cost after a run."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def _explained(
 
 
 def _is_file(text: str) -> bool:
-    """Return True for the path of a program; a question is too long for a path, or no file has its name."""
+    """Return True if a text is the path of a program, not a question: a file with this name exists."""
     try:
         return Path(text).is_file() or (text.endswith(".py") and " " not in text)
     except (OSError, ValueError):

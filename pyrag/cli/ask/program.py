@@ -40,9 +40,9 @@ def run(
         inputs_file: JSON file with an object of inputs. None reads no file.
         settings: Engines and limits.
         form: Form of the printed value.
-        trace_file: File for the trace, as one JSON line. None writes no file.
-        record_file: File to append the recorded exchanges to. None records nothing.
-        resume_file: File by which a run that was killed or met a limit goes on. None keeps no such file.
+        trace_file: File for the trace, as one JSON line. None to write no file.
+        record_file: File to append the recorded exchanges to. None to record nothing.
+        resume_file: File from which a run continues after it was killed or reached a limit. None to keep no such file.
 
     Raises:
         UsageError: The program, the inputs or the schema cannot be read, or an input is malformed or repeated.
@@ -85,7 +85,7 @@ def inputs_of(inputs: Sequence[str], file: Path | None) -> dict[str, Any]:
     """Return the inputs of a program.
 
     Args:
-        inputs: Inputs as NAME=VALUE, which replace the file's.
+        inputs: Inputs as NAME=VALUE, which override the file's.
         file: JSON file with an object of inputs. None reads no file.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The commands `pyrag run` and `pyrag explain`, and their options."""
+"""Commands `pyrag run` and `pyrag explain`, with their options."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from pyrag.trace.model import Trace
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The form in which answers are printed.
+    """Form in which answers are printed.
 
     Attributes:
         returns: Type of the value: its name, or a file with a JSON schema; None for a text.
@@ -59,15 +59,16 @@ def run(
     record_file: Path | None,
     resume_file: Path | None = None,
 ) -> None:
-    """Answer and print; exit with the code of the last failure, if any.
+    """Answer and print the answers; exit with the code of the last failure, if any.
 
     Args:
         question: The question, or "-" for the lines of stdin.
         settings: Engines, method and limits.
         form: Form in which answers are printed.
-        trace_file: File for the traces, one JSON line each. None writes no file.
-        record_file: File to append the recorded exchanges to. None records nothing.
-        resume_file: File by which a question that was killed or met a limit goes on. None keeps no such file.
+        trace_file: File for the traces, one JSON line each. None to write no file.
+        record_file: File to append the recorded exchanges to. None to record nothing.
+        resume_file: File from which a question continues after it was killed or reached a limit. None to keep no such
+            file.
 
     Raises:
         UsageError: The questions of stdin cannot be resumed.
@@ -79,13 +80,13 @@ def run(
         if question == "-":
             work = _many(settings, sink, form, contract)
         else:
-            work = _one(question, settings, sink, form, contract, resume_file)
+            work = _answer_single(question, settings, sink, form, contract, resume_file)
         code = asyncio.run(work)
     if code:
         sys.exit(code)
 
 
-async def _one(
+async def _answer_single(
     question: str, settings: Settings, sink: Sink, form: Form, contract: Contract | None, resume_file: Path | None
 ) -> int:
     async with PyRAG.from_settings(settings, confirm=terminal_confirm(settings)) as rag:
@@ -103,7 +104,7 @@ async def ask_once(rag: PyRAG, ask: Callable[..., Awaitable[Trace]], question: s
         ask: `aask` of `rag` or of one of its conversations.
         question: The question.
         form: Form in which the answer is printed.
-        keep: Keep requests and replies in the trace.
+        keep: Whether to keep requests and replies in the trace.
 
     Raises:
         UsageError: The question is empty, too long or not valid text.
@@ -170,8 +171,8 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
     """Print the answer or the JSON object on stdout, and errors and remarks on stderr.
 
     A known answer that is not weak leaves stderr empty, unless there is coverage to print or one of the warnings of
-    `_shown_warnings`. In a batch, a failed question prints an empty line, so that the lines of answers match the
-    lines of questions.
+    `_shown_warnings`. In a batch, a failed question prints an empty line, so that each answer's line matches its
+    question's line.
     """
     if form.as_json:
         print_json(as_object(trace) if line is None else {"line": line, **as_object(trace)})
@@ -187,7 +188,7 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
 
 
 def _text_of(trace: Trace) -> str:
-    """Return the answer, or the value of a requested type as JSON; a text without quotation marks."""
+    """Return the answer, or the value of a requested type as JSON; a text is printed without quotation marks."""
     if trace.returns is None or trace.value is None:
         return trace.answer.text
     return trace.value if isinstance(trace.value, str) else json.dumps(trace.value, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Questions from stdin, one per line, answered as they arrive.
 
-Invalid UTF-8 in a line affects no other line: its bytes become surrogates, and the question is refused when it is
-asked. Encodings: UTF-8, and UTF-16 with a byte order mark (Windows); no others.
+Invalid UTF-8 in a line affects no other line: the bytes become surrogates, and that question is refused. Encodings:
+UTF-8, and UTF-16 with a byte order mark (Windows); no others.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @dataclass(frozen=True, slots=True)
 class QuestionLine:
-    """A line of stdin with its number, which starts at 1."""
+    """Line of stdin with its number, which starts at 1."""
 
     number: int
     text: str
@@ -51,7 +51,7 @@ class LineReader:
 
         Args:
             data: Next bytes of the stream.
-            final: These are the last bytes, so that the line they end is complete.
+            final: True for the last bytes, which complete the last line.
         """
         *lines, rest = self._decoded(data, final).split("\n")
         lines[:1] = [self._rest + line for line in lines[:1]]

@@ -26,8 +26,8 @@ class LocalAsk:
 
     Args:
         settings: Settings of the engines. The method comes with each job.
-        journals: Folder of the run, whose journals let a question continue at the step that an earlier process had
-            reached. None keeps no journals.
+        journals: Folder of the run, whose journals let a question continue from the step that an earlier process
+            reached. None to keep no journals.
     """
 
     def __init__(self, settings: Settings, journals: Path | None = None) -> None:
@@ -66,13 +66,13 @@ class LocalAsk:
 
 
 class WorkerCrashedError(PyRAGError):
-    """Crash of a worker process while it answered."""
+    """Crash of a worker process while it was answering."""
 
     kind = "crash"
 
 
 class BenchWorker(Protocol):
-    """Process, here or on another machine, that answers questions and is started again after a crash."""
+    """Process, here or on another machine, that answers questions and is restarted after a crash."""
 
     async def ask(self, job: QuestionJob) -> Trace:
         """Answer a job.
@@ -86,12 +86,12 @@ class BenchWorker(Protocol):
 
 
 class PooledAsk:
-    """Pool that hands each question to its least busy worker.
+    """Pool that gives each question to its least busy worker.
 
     Args:
         workers: The workers, at least one.
-        tries: Maximum number of workers that a question is handed to, one after the other, if they crash. After the
-            last crash the question stays open.
+        tries: Maximum number of workers that a question is given to, one after another, if they crash. After the last
+            crash, the question remains unanswered.
     """
 
     def __init__(self, workers: Sequence[BenchWorker], tries: int = 1) -> None:

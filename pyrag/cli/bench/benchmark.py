@@ -1,4 +1,4 @@
-"""`pyrag bench`: preparation of the question sets, the answers that are missing, and the summary."""
+"""`pyrag bench`: prepares the question sets, obtains the missing answers, and writes the summary."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _OUTSIDE = (
 
 @dataclass(frozen=True, slots=True)
 class BenchRequest:
-    """Options of `pyrag bench`; `settings` holds the ones it shares with `pyrag ask`."""
+    """Options of `pyrag bench`; `settings` holds the options that it shares with `pyrag ask`."""
 
     settings: Settings
     sets: Sequence[str] = ()
@@ -91,7 +91,7 @@ class PreparedSet:
 
 
 def run(request: BenchRequest) -> None:
-    """Answer the questions that have no result yet; exit with code 3 or 1 if services or data failed for some."""
+    """Answer the questions without a result. Exit with code 3 if services failed for some of them, or 1 if data did."""
     usual = MODEL_METHODS if can_write(request.settings.llm) else EMBEDDED_METHODS
     methods = list(request.methods) or [name for name in usual if name in method_names()]
     engines = (request.settings.llm, request.settings.answer_llm or request.settings.llm)
@@ -135,7 +135,7 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
 
 
 def _build_indexes(request: BenchRequest, sets: Sequence[PreparedSet]) -> None:
-    """Build missing indexes. As this may take long, check first that the engines can be opened."""
+    """Build missing indexes. Since this may take long, check first that the engines can be opened."""
     if any(prepared.source.index and not prepared.source.index.exists() for prepared in sets):
         asyncio.run(_check_engines(request.settings))
     for prepared in sets:
@@ -149,7 +149,7 @@ async def _check_engines(settings: Settings) -> None:
 
 
 async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
-    """Return the gold passages of a set, with a remark if the retriever does not know them by their ids."""
+    """Return the gold passages of a set, with a remark if the retriever does not know their ids."""
     passages = gold_passages(prepared.questions, prepared.source)
     if prepared.source.corpora and (passages or prepared.questions.corpus or prepared.questions.bundled):
         return GoldPassages(passages)
@@ -190,7 +190,7 @@ def _identity(request: BenchRequest, sets: Sequence[PreparedSet], methods: Seque
 async def _answer_all(
     request: BenchRequest, sets: Sequence[PreparedSet], methods: Sequence[str], writer: RunWriter
 ) -> None:
-    """Answer set by set, since engines belong to one index, and method by method within a set."""
+    """Answer set by set, since engines belong to one index, and within a set, method by method."""
     todo = [(prepared, _open_jobs(prepared.questions, methods, writer)) for prepared in sets]
     if request.resume_steps:
         _discard_others(writer.folder, [job for _, jobs in todo for job in jobs])
@@ -207,7 +207,7 @@ def _open_jobs(questions: QuestionSet, methods: Sequence[str], writer: RunWriter
 
 
 def _discard_others(run: Path, jobs: Sequence[QuestionJob]) -> None:
-    """Delete journals of answered questions, which a kill between a result and its journal's end leaves behind."""
+    """Delete journals of answered questions. They remain if a process is killed after it stores a result."""
     open_ones = {journal_path(run, *job.key) for job in jobs}
     for path in run.glob("journal/*"):
         if path not in open_ones:

@@ -1,4 +1,4 @@
-"""Output of `pyrag bench`: progress, tables, agents' work, examples of errors, reports."""
+"""Output of `pyrag bench`: progress, tables, agents' work, examples of errors, and reports."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
 
 
 def show_agents(folder: Path, *, sets: Sequence[str], methods: Sequence[str], as_json: bool) -> None:
-    """Print the agents' work: calls and time by role, success patterns, recovery, and errors as in OPERA's table 11.
+    """Print the agents' work: calls and time by role, success patterns, recovery, and the errors of OPERA's table 11.
 
     Args:
         folder: Folder of the run.
@@ -189,8 +189,8 @@ def export(
 
     Args:
         folder: Folder of the run.
-        csv: File for a table with one row per question. None writes no table.
-        trec: File for the retrieved passages in TREC's format. None writes no such file.
+        csv: File for a table with one row per question. None to write no table.
+        trec: File for the retrieved passages in TREC's format. None to write no such file.
         sets: Names of sets to restrict the output to. Empty for all.
         methods: Names of methods to restrict the output to. Empty for all.
 

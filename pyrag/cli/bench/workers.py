@@ -1,10 +1,10 @@
 """Workers of a benchmark: processes of this machine, or actors of a Ray cluster. The calling process stores results.
 
 A worker process is this module run as a script: it reads settings and jobs as JSON lines and writes traces as JSON
-lines. It ends with its input, so that no worker outlives a run that was killed. Ray needs `pip install '.[ray]'`;
-its workers must reach the same index paths (a shared disk) or a retriever by URL.
+lines. It exits when its input ends, so no worker outlives a killed run. Ray needs `pip install '.[ray]'`; its workers
+must reach the same index paths (a shared disk) or a retriever by URL.
 
-Left out: `--resume-steps` on Ray (journals are files of this machine).
+`--resume-steps` is not supported on Ray, since journals are files of this machine.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class WorkerSetup:
 
 
 def process_pool(settings: Settings, journals: Path | None, count: int) -> PooledAsk:
-    """Return a pool of worker processes, each started by its first question.
+    """Return a pool of worker processes, each of which starts with its first question.
 
     Args:
         settings: Settings of the run. `max_in_flight` is divided among the processes, since each has its own limiter.
-        journals: Folder of the run, for journals of steps. None keeps no journals.
+        journals: Folder of the run, for journals of steps. None to keep no journals.
         count: Number of processes, at least 1.
     """
     share = replace(settings, max_in_flight=max(1, settings.max_in_flight // count))
@@ -151,7 +151,7 @@ class RayWorker:
 
 
 class BenchActor:
-    """Process behind a `RayWorker`, with its own engines, which its first question opens."""
+    """Process behind a `RayWorker`, with its own engines, opened by its first question."""
 
     def __init__(self, settings: bytes) -> None:
         import msgspec
@@ -185,7 +185,7 @@ def _encoded(content: object) -> bytes:
 
 
 async def _work() -> None:
-    """Answer the jobs that arrive on stdin, in a worker process."""
+    """Answer the jobs that arrive on stdin. This is the main function of a worker process."""
     import msgspec
 
     out = os.fdopen(os.dup(1), "wb")

@@ -65,7 +65,7 @@ def show(
 def export(
     library: Library_, out: Annotated[Path | None, typer.Option(help="File to write to.", show_default="stdout")] = None
 ) -> None:
-    """Write all entries as JSON lines."""
+    """Write all entries as JSON Lines."""
     from pyrag.methods.hera.experience.exchange import exported
     from pyrag.methods.hera.experience.library import Library
 
@@ -83,7 +83,7 @@ def import_(
     file: Annotated[Path, typer.Argument(help="File of pyrag experience export, or - for stdin.")],
     json: Json = False,
 ) -> None:
-    """Add entries from JSON lines, all or none. Existing entries are skipped."""
+    """Add entries from JSON Lines, all or none. Existing entries are skipped."""
     from pyrag.errors import DataError
     from pyrag.methods.hera.experience.exchange import import_lines
     from pyrag.methods.hera.experience.library import Library

@@ -1,4 +1,4 @@
-"""`pyrag evolve`: learning with a progress bar and a summary, and differences between versions of the prompts."""
+"""`pyrag evolve`: learns with a progress bar and a summary, and shows differences between versions of the prompts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def learn(
         limits: Calls and tokens of the whole run.
         limit: Maximum number of questions to learn from. None for all.
         seed: Seed of the samples.
-        as_json: Print the summary as one JSON line.
+        as_json: Whether to print the summary as one JSON line.
     """
     questions = split(train, validation, limit=limit, seed=seed)
     with ProgressBar(len(questions.train) * config.epochs, 0, "learning", "measuring the start") as bar:

@@ -1,1 +1,1 @@
-"""`pyrag index`: options and work."""
+"""`pyrag index`: its options and its work."""

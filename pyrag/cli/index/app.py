@@ -208,7 +208,7 @@ def exact_type(vector_type: str | None, *, exact: bool) -> str | None:
 
 @index_app.command()
 def info(folder: Folder, json: Json = False) -> None:
-    """Print the contents of an index and the files that were left out."""
+    """Print the contents of an index and the files that could not be indexed."""
     from pyrag.cli.index.work import info
 
     info(folder, as_json=json)
@@ -233,7 +233,7 @@ def remove(
     ],
     json: Json = False,
 ) -> None:
-    """Remove files and folders from an index. Updates leave them out until they are named again."""
+    """Remove files and folders from an index. Updates skip them until they are named again."""
     from pyrag.cli.index.work import remove
 
     remove(folder, paths, as_json=json)
@@ -255,7 +255,7 @@ def search(
 
 @index_app.command("verify")
 def verify_command(folder: Folder, json: Json = False) -> None:
-    """Check that an index is complete. Compares checksums, and parts with records."""
+    """Check that an index is complete. Compare checksums, and compare parts with records."""
     from pyrag.cli.index.work import verify
 
     verify(folder, as_json=json)

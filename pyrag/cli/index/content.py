@@ -1,4 +1,4 @@
-"""Contents of an index and results of builds, in words and as JSON."""
+"""Contents of an index and results of builds, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def list_files(folder: Path, *, as_json: bool) -> None:
 
 
 def outcome(built: Built, out: Path, seconds: float) -> str:
-    """Return the result of a build or removal in words.
+    """Return the result of a build or removal as text.
 
     Args:
         built: Result of the build or removal.
         out: Folder of the index.
-        seconds: Time that it took.
+        seconds: Duration.
     """
     changes = f"{built.added} added, {built.changed} changed, {built.removed} removed; {seconds:.1f} s"
     return f"{counted(built.info.passages, 'passage')} in {out} ({changes})"
@@ -60,7 +60,7 @@ def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
     Args:
         built: Result of the build or removal.
         out: Folder of the index.
-        seconds: Time that it took.
+        seconds: Duration.
     """
     return {
         "index": str(out),
@@ -90,7 +90,7 @@ def language_words(info: IndexInfo) -> str:
 
 
 def print_notes(built: Built) -> None:
-    """Print the files that left the index, its language, the files that were left out, and remarks on files."""
+    """Print removed files, the index's language, files that could not be indexed, and remarks on files."""
     if built.removed_files:
         names = [name for name, _ in built.removed_files]
         print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
@@ -102,7 +102,7 @@ def print_notes(built: Built) -> None:
 
 
 def print_unread(unread: Sequence[tuple[str, str]]) -> None:
-    """Print the kinds of files that were not read, and what to install for them.
+    """Print the kinds of files that were not read, and the packages to install for them.
 
     Args:
         unread: Pairs of a kind and its number of files.
@@ -122,13 +122,13 @@ def print_unread(unread: Sequence[tuple[str, str]]) -> None:
 def print_left_out(
     problems: Sequence[tuple[str, str]], files: int, bad_records: Sequence[tuple[str, str]], records: int
 ) -> None:
-    """Print the files, and the records of other files, that were left out.
+    """Print the files, and the records of other files, that could not be indexed.
 
     Args:
-        problems: Pairs of a file and the reason why it was left out.
-        files: Number of files that were left out.
-        bad_records: Pairs of a file and the reason why one of its records was left out.
-        records: Number of records that were left out.
+        problems: Pairs of a file and the reason.
+        files: Number of such files.
+        bad_records: Pairs of a file and the reason for one of its records.
+        records: Number of such records.
     """
     for items, count, what in ((problems, files, "file"), (bad_records, records, "record")):
         if not count:
@@ -164,7 +164,7 @@ def described(vectors: VectorInfo) -> str:
 
 
 def shortfall(vectors: VectorInfo) -> str:
-    """Return a note if the vectors miss the requested recall, else an empty text."""
+    """Return a note if the vectors miss the requested recall, otherwise an empty text."""
     if vectors.recall >= vectors.target:
         return ""
     return f"their search reaches a recall of {vectors.recall:.3f}, not {vectors.target:g}: name another --type or auto"

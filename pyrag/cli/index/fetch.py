@@ -1,4 +1,4 @@
-"""`pyrag index fetch`: the needs of a released corpus, its download and its index."""
+"""`pyrag index fetch`: shows what a released corpus needs, downloads it and indexes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def fetch(
         out: Folder of the index.
         files: Folder to download to.
         source: URL of a hub, or a folder that mirrors one.
-        vectors: Options of the release's vectors. None leaves them out.
+        vectors: Options of the release's vectors. None to build no vectors.
         dry_run: Only print disk, memory and time.
         as_json: Print the result as one JSON line.
 

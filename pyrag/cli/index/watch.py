@@ -1,4 +1,4 @@
-"""The work of `pyrag index --watch`: build again whenever a document changes, until interrupted."""
+"""Work of `pyrag index --watch`: updates an index whenever a document changes, until interrupted."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _State = dict[str, tuple[int, int, int]]
 def build_and_watch(
     paths: Sequence[Path], out: Path, every: float | None, update: Callable[..., object], *, rebuild: bool
 ) -> None:
-    """Build an index, and then update it at each change of its documents, until Ctrl-C.
+    """Build an index, and update it whenever its documents change, until Ctrl-C.
 
     Args:
         paths: Files, folders and globs of documents.
-        out: Folder of the index, whose own files do not count.
-        every: Seconds between two looks at the files; None to build only.
-        update: Function that updates the index; a failure at a change is a line on stderr, and the next change tries
-            again.
-        rebuild: True to build the index from scratch at first.
+        out: Folder of the index, whose own files are not watched.
+        every: Seconds between two checks of the files; None to build only once.
+        update: Function that updates the index. If it fails after a change, the error is printed on stderr, and the
+            next change tries again.
+        rebuild: Whether to build the index from scratch first.
     """
     if every is None:
         update(rebuild=rebuild)
@@ -57,7 +57,7 @@ def _tried(update: Callable[..., object]) -> None:
 
 
 def _state(paths: Sequence[Path], out: Path) -> _State:
-    """Return inode, size and time of change of all files below some paths."""
+    """Return inode, size and modification time of all files below some paths."""
     own = os.path.realpath(out)
     state: _State = {}
     for path in paths:

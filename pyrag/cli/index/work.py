@@ -1,4 +1,4 @@
-"""Work of `pyrag index`: builds with progress, removal, info, search and verification."""
+"""Work of `pyrag index`: builds with progress, removals, info, searches and verification."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _MAX_TEXT = 200  # characters of a passage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Options of vectors; None keeps the value of an existing index. With `only`, words are not searchable."""
+    """Options for vectors; None keeps the value of an existing index. With `only`, words cannot be searched."""
 
     embedder: str | None = None
     only: bool = False
@@ -55,7 +55,7 @@ class Vectors:
     workers: int = 2
 
     def layout(self, before: Layout) -> Layout:
-        """Return the layout `before`, changed by the options that are not None."""
+        """Return the layout `before`, updated with the options that are not None."""
         import msgspec
 
         options = {name: getattr(self, name) for name in ("type", "target", "shards")}
@@ -83,15 +83,15 @@ def build(
         paths: Files, folders and globs of documents.
         out: Folder of the index.
         columns: Columns of tables, and the encoding of texts.
-        vectors: Options of vectors.
-        add: Also update the paths that the index was built from before.
-        replace: Drop the paths that the index was built from before, unless `paths` names them.
-        rebuild: Start from scratch.
-        check_contents: Compare even contents of files whose size and time did not change.
-        follow_links: Follow symbolic links that lead out of the folders.
-        language: Language of the documents, empty to detect it. None keeps the index's own.
-        as_json: Print the result as one JSON line.
-        watch_every: Seconds between two looks for changes, at each of which the index is updated; None builds once.
+        vectors: Options for vectors.
+        add: Whether to update also the paths that the index was built from before.
+        replace: Whether to drop the paths that the index was built from before, unless `paths` names them.
+        rebuild: Whether to start from scratch.
+        check_contents: Whether to compare contents even of files whose size and time did not change.
+        follow_links: Whether to follow symbolic links that lead out of the folders.
+        language: Language of the documents; empty to detect it. None keeps the index's language.
+        as_json: Whether to print the result as one JSON line.
+        watch_every: Seconds between two checks for changes, each of which updates the index; None to build only once.
 
     Raises:
         UsageError: An option needs vectors, and the index has no vectors.
@@ -105,7 +105,7 @@ def build(
 
 
 def build_parts(paths: list[Path], out: Path, parts: tuple[Part, ...], *, as_json: bool, **options: Any) -> None:
-    """Build an index with a display of progress, and print the result.
+    """Build an index while showing progress, and print the result.
 
     Args:
         paths: Files, folders and globs of documents.
@@ -158,12 +158,12 @@ def remove(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
 
 @contextmanager
 def opened_parts(vectors: Vectors, out: Path, language: str | None = None) -> Iterator[tuple[Part, ...]]:
-    """Open the parts of an index, and close them at the end.
+    """Open the parts of an index, and close them at the end of the block.
 
     Args:
         vectors: Options of vectors.
         out: Folder of the index.
-        language: Language of the documents, empty to detect it. None keeps the index's own.
+        language: Language of the documents; empty to detect it. None keeps the index's language.
 
     Raises:
         UsageError: An option needs vectors, and the index has no vectors.
@@ -215,7 +215,7 @@ def passages_part(vectors: Vectors, out: Path, language: str = "") -> Bm25Part:
 
 
 def made_before(out: Path) -> tuple[str, Layout]:
-    """Return embedder and layout of an existing index. The embedder is known even if the index is damaged."""
+    """Return the embedder and layout of an existing index. The embedder is known even if the index is damaged."""
     from pyrag.errors import DataError
     from pyrag.retrieval.index import embedder_of, read_info, vectors_folder
     from pyrag.retrieval.vectors.faiss_index import Layout, read_vector_info
@@ -385,7 +385,7 @@ class _Progress:
 
 
 def line(progress: IndexProgress) -> str:
-    """Return the state of a build in words."""
+    """Describe the state of a build."""
     seconds = max(progress.seconds, 1e-9)
     words = f"{counted(progress.passages, 'passage')}, {progress.passages / seconds:.0f}/s"
     if not progress.done:

@@ -1,4 +1,4 @@
-"""`pyrag reproduce`: the list of the papers' tables, their commands, and running them."""
+"""`pyrag reproduce`: lists the papers' tables, prints their commands, and runs them."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report:
 
     Args:
         request: Table, models, scale, limit, ports.
-        out: Folder of the reproduction. None is for dry runs.
-        dry_run: Print the commands only.
-        report: Only write the report of existing runs.
+        out: Folder of the reproduction. None for dry runs.
+        dry_run: Whether only to print the commands.
+        report: Whether only to write the report of existing runs.
         as_json: Print the plan of a dry run as JSON.
 
     Raises:
@@ -78,7 +78,7 @@ def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report:
     if request.scale not in ("full", "tiny"):
         raise UsageError(f"there is no scale {request.scale!r}: choose full or tiny")
     if out is None and not dry_run:
-        raise UsageError("where to? name a folder with --out")
+        raise UsageError("the folder of the reproduction is missing: name one with --out")
     folder = (out or Path("reproduction")).expanduser()
     kind = f"{table.paper} at {request.scale} scale"
     port = (
@@ -120,14 +120,14 @@ def _plan(table: PaperTable, request: TableRequest, present: frozenset[str]) -> 
 
 
 def _with_absolute_path(engine: str) -> str:
-    """Return an engine's spec with the path of its file or folder made absolute, since commands run elsewhere."""
+    """Return an engine's spec with an absolute path of its file or folder, since commands run in another folder."""
     scheme, _, rest = engine.partition(":")
     path, comma, options = rest.partition(",")
     return f"{scheme}:{Path(path).resolve()}{comma}{options}" if path and Path(path).exists() else engine
 
 
 def _small_model() -> str:
-    """Return the spec of the small model if it is here and can be used; else an empty text."""
+    """Return the spec of the small model if it is on this machine and can be used; otherwise an empty text."""
     usable = (SMALL_MODEL / "complete").is_file() and find_spec("transformers") is not None and find_spec("torch")
     return f"transformers:{SMALL_MODEL.resolve()}" if usable else ""
 

@@ -1,4 +1,4 @@
-"""`pyrag serve`, `mcp` and `serve-retriever`: options checked, and the servers run."""
+"""`pyrag serve`, `mcp` and `serve-retriever`: checks of the options, and the running servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def serve(settings: Settings, indexes: Iterable[str], api_key_file: Path | None,
     Args:
         settings: Settings of all questions. `concurrency` is the number of questions answered at once.
         indexes: Indexes as `NAME=FOLDER` or `NAME=URL`. If empty, the index of the settings is served.
-        api_key_file: File of accepted keys, which are added to the key in the environment. None reads no file.
+        api_key_file: File of accepted keys, which are added to the key in the environment. None to read no file.
         **limits: Other fields of `ServerConfig`.
 
     Raises:
@@ -44,7 +44,7 @@ def serve_mcp(
     Args:
         settings: Settings of all questions. `concurrency` is the number of questions answered at once.
         indexes: Indexes as `NAME=FOLDER` or `NAME=URL`. If empty, the index of the settings is served.
-        api_key_file: File of keys accepted over HTTP, which are added to the key in the environment. None reads no
+        api_key_file: File of keys accepted over HTTP, which are added to the key in the environment. None to read no
             file.
         http: True for streamable HTTP, False for stdin and stdout.
         **limits: Other fields of `ServerConfig`.
@@ -68,7 +68,7 @@ def serve_mcp(
 def _served(
     settings: Settings, indexes: Iterable[str], keys: ApiKeys, limits: Mapping[str, Any]
 ) -> tuple[Settings, ServerConfig]:
-    """Return the settings of questions and of the server. Indexes of the command line replace the settings' index."""
+    """Return the settings of questions and of the server. Indexes on the command line override the settings' index."""
     from pyrag.server.config import ServerConfig, read_indexes
 
     config = ServerConfig(indexes=read_indexes(indexes), keys=keys, max_running=settings.concurrency, **limits)
@@ -84,7 +84,7 @@ def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exac
         port: Port to listen on. 0 picks a free one.
         settings: Embedder of queries, weight of vectors, reranker, and a filter that all passages must pass in
             addition to a request's own filter.
-        exact: Refuse an index whose vectors are searched approximately.
+        exact: Whether to refuse an index whose vectors are searched approximately.
     """
     from pyrag.retrieval import Options, open_retriever
     from pyrag.retrieval.filters.language import parsed

@@ -1,4 +1,4 @@
-"""Progress bar on stderr, which is shown only on a terminal."""
+"""Progress bar on stderr, shown only on a terminal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from typing import Self
 
 
 class ProgressBar:
-    """Progress bar with a label, the state in a few words, and the time left.
+    """Progress bar with a label, a short state, and the remaining time.
 
     Args:
         total: Number of units of work.
-        done: Number of units that are done at the start.
-        label: Text in front of the bar.
-        state: Text behind the bar.
+        done: Number of units that are already done.
+        label: Text before the bar.
+        state: Text after the bar.
     """
 
     def __init__(self, total: int, done: int = 0, label: str = "", state: str = "") -> None:
@@ -33,8 +33,8 @@ class ProgressBar:
 
         Args:
             done: Number of units that are done.
-            label: Text in front of the bar.
-            state: Text behind the bar.
+            label: Text before the bar.
+            state: Text after the bar.
         """
         self._bar.update(self._task, completed=done, description=label, state=state)
 

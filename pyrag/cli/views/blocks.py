@@ -35,7 +35,7 @@ def open_step_view(step: StepState) -> Text:
 
 
 def engine_line(engine: str, retriever: str) -> Text:
-    """Return a line that names engine and retriever.
+    """Return a line that names the engine and the retriever.
 
     Args:
         engine: Spec of the engine.
@@ -72,7 +72,7 @@ def step_view(step: Step, passages: dict[str, Passage] | None = None) -> Text:
 
     Args:
         step: Finished step.
-        passages: Passages of the trace by id, whose titles are shown. None while the question runs.
+        passages: Passages of the trace by id, for their titles. None while the question runs.
     """
     mark, style = ("✗ ", "red") if step.error else ("? ", "yellow") if unknown(step) else ("✓ ", "green")
     took = "memo" if step.memo else f"{step.seconds:.2f} s"

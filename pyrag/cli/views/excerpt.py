@@ -49,7 +49,7 @@ def _place(sentence: str, answer: str) -> tuple[int, int] | None:
 
 
 def _window(sentence: str, start: int, stop: int) -> str:
-    """Return the start of the sentence; if that would cut the answer, start at a word shortly before the answer."""
+    """Return where to start a sentence: at its start, or shortly before the answer if the answer would be cut off."""
     if len(sentence) <= _WIDTH or stop < _WIDTH:
         return shorten(sentence, _WIDTH)
     first = sentence.find(" ", max(start - _WIDTH // 3, 0), start) + 1

@@ -49,7 +49,7 @@ class SafeConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """Raw stream behind the safe streams, so that the console's own colours pass."""
+        """Raw stream behind the safe streams, so that the console's own colours are kept."""
         return raw_stream(super().file)
 
     @file.setter
@@ -97,7 +97,7 @@ class LiveView:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop drawing, so that somebody can be asked."""
+        """Stop drawing inside the block, so that the user can be asked something."""
         self._live.stop()
         try:
             yield
@@ -109,7 +109,7 @@ class LiveView:
 
 
 def under_way(state: QuestionState) -> RenderableType:
-    """Return the view of the open steps, of the program that is being written, or of the phase."""
+    """Return the view of the open steps, the program being written, or the current phase."""
     if state.open_steps:
         return Group(*map(open_step_view, state.open_steps))
     if state.draft:
@@ -118,7 +118,7 @@ def under_way(state: QuestionState) -> RenderableType:
 
 
 def _news(event: Event) -> RenderableType | None:
-    """Return what an event adds to the output; None if it only changes the live part."""
+    """Return the lines that an event adds to the output; None if it only changes the live part."""
     match event:
         case Decomposed(sub_queries):
             return sub_queries_view(sub_queries)

@@ -31,7 +31,7 @@ def trace_view(trace: Trace) -> Group:
         *_origin(trace),
     ]
     if own := view_of(trace):
-        return Group(*parts, *(_drawn(item, trace) for item in own), *_ending(trace))
+        return Group(*parts, *(_drawn(item, trace) for item in own), *_warnings_and_answer(trace))
     state = state_of(events_of(trace))
     if state.sub_queries:
         parts.append(sub_queries_view(state.sub_queries))
@@ -42,7 +42,7 @@ def trace_view(trace: Trace) -> Group:
             parts.append(error_view(program.error))
     if not state.programs:  # a method without programs
         parts += [_step(step, trace) for step in state.steps.values()]
-    return Group(*parts, *_ending(trace))
+    return Group(*parts, *_warnings_and_answer(trace))
 
 
 def _origin(trace: Trace) -> list[Text]:
@@ -77,5 +77,5 @@ def _drawn(item: ViewItem, trace: Trace) -> RenderableType:
             return Padding(text, (0, 0, 0, indent)) if indent else text
 
 
-def _ending(trace: Trace) -> list[RenderableType]:
+def _warnings_and_answer(trace: Trace) -> list[RenderableType]:
     return [*(Text(f"! {warning}", style="yellow") for warning in trace.warnings), answer_view(trace)]

@@ -1,7 +1,7 @@
-"""Safe output of untrusted texts to a terminal: names, passages and replies may hold control characters.
+"""Safe output of untrusted texts to a terminal: names, passages and replies may contain control characters.
 
 All output goes through `printable`: plain output by `SafeStream`, which replaces stdout and stderr, and the views of
-rich by `SafeConsole`, whose own colours and cursor movements are the only ones that pass.
+rich by `SafeConsole`, which lets only its own colours and cursor movements through.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ReaderGone(SystemExit):
 
 
 def printable(text: str) -> str:
-    """Return a text without characters that act on a terminal."""
+    """Return a text without characters that control a terminal."""
     return _UNSAFE.sub("", text)
 
 
@@ -53,7 +53,7 @@ class SafeStream:
 
         Args:
             stream: Stream to write to.
-            with_bars: Let a leading carriage return pass, for progress bars.
+            with_bars: Whether to keep a leading carriage return, for progress bars.
         """
         self.raw = stream
         self._with_bars = with_bars
@@ -94,7 +94,7 @@ def raw_stream(stream: Any) -> TextIO:
 
 @contextmanager
 def safe_streams() -> Iterator[None]:
-    """Replace stdout and stderr by safe streams inside the block.
+    """Replace stdout and stderr with safe streams inside the block.
 
     Closed streams and a closed pipe do not make the command fail. Characters that the locale cannot show are written as
     JSON escapes, so that `--json` stays JSON. Under the C locale, stdin is read as UTF-8.
@@ -127,7 +127,7 @@ def _open_closed_streams() -> None:
 
 
 def _write_nowhere(streams: Iterable[IO[str]]) -> None:
-    """Drop the remaining contents of buffers, which would make the interpreter complain at exit."""
+    """Discard the remaining contents of buffers, which would cause an error message at exit."""
     for stream in streams:
         try:
             stream.flush()

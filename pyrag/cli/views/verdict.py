@@ -10,5 +10,5 @@ __all__ = ["confidence", "is_weak", "remark"]
 
 
 def remark(trace: Trace) -> str:
-    """Return one sentence on a weak or unknown answer; an empty text for other answers and for errors."""
+    """Return one sentence about a weak or unknown answer; an empty text for other answers and for errors."""
     return verdict.remark(trace, verdict.COMMAND_LINE)

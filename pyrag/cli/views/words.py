@@ -1,4 +1,4 @@
-"""Words that many messages share."""
+"""Words shared by many messages."""
 
 from __future__ import annotations
 

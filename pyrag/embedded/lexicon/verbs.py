@@ -1,4 +1,4 @@
-"""Forms of English verbs (past, participle, base), by a list of irregular verbs and by their endings."""
+"""Forms of English verbs (past, participle, base), from a list of irregular verbs and from word endings."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _shape_of(meaning: Meaning) -> Shape:
 
 
 def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
-    """Return the goals of a reading: one per step, in the program's order, and one for a computation.
+    """Return the goals of a reading: one per step, in the program's order, plus one for the computation.
 
     Args:
         question: The question. It is the only goal if the reading has no steps.
@@ -88,7 +88,7 @@ def goals_of(question: str, meaning: Meaning) -> tuple[Goal, ...]:
 
 
 class _Goals:
-    """The goals of a reading while they are collected."""
+    """Goals collected so far for a reading."""
 
     def __init__(self) -> None:
         self.goals: list[Goal] = []
@@ -117,11 +117,11 @@ class _Goals:
         return numbered
 
     def conclude(self, question: str, compute: str = "") -> None:
-        """Add a goal that draws the answer from all goals so far.
+        """Add a goal that concludes the answer from all goals so far.
 
         Args:
             question: The question.
-            compute: Expression that computes the answer. Empty if the answer is read, not computed.
+            compute: Expression that computes the answer. Empty if an agent answers instead.
         """
         self.add(Goal(0, question, "answer", tuple(goal.step for goal in self.goals), compute=compute))
 

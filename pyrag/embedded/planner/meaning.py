@@ -1,4 +1,4 @@
-"""The planner's reading of a question: a tree of steps over names, and how the values of steps are used.
+"""The planner's reading of a question: a tree of steps over names, and the use of the steps' values.
 
 The module holds plain data. The parsers in `grammar` build it, `wording` turns it into words, and `program_text` into
 Python.
@@ -37,7 +37,7 @@ class RelationStep:
         phrase: Template of a noun phrase for the value, such as "the director of {0}".
         variable: Name of the variable that holds the value in a program.
         args: Names and steps whose values fill the slots.
-        relation: Relation that the step asks for. None if the step keeps the question's own words.
+        relation: Relation that the step asks for. None if the step uses the question's own words.
     """
 
     question: str
@@ -53,19 +53,19 @@ Node = Entity | RelationStep
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Reading in which the answer is the value of the last step."""
+    """Reading whose answer is the value of the last step."""
 
     node: Node
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Reading in which the answer is the option with the smaller or greater value.
+    """Reading whose answer is the option with the smaller or greater value.
 
     Args:
         options: The two options.
-        values: For each option the value to compare, or start and end if `key` is "span".
-        key: How values are compared; "span" compares the years from start to end.
+        values: Value to compare for each option; for the key "span", its start and end.
+        key: Way of comparing values; "span" compares the number of years from start to end.
         smaller: True if the option with the smaller or earlier value is the answer.
     """
 
@@ -77,11 +77,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Reading in which the answer is yes or no: whether the first value is smaller or greater than the second.
+    """Reading whose answer is yes or no: whether the first value is smaller or greater than the second.
 
     Args:
         values: The two values to compare.
-        key: How values are compared.
+        key: Way of comparing values.
         smaller: True to ask whether the first value is smaller or earlier. False to ask whether it is greater or later.
     """
 
@@ -92,7 +92,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Reading in which the answer is yes or no: whether two values are the same entity, day or year."""
+    """Reading whose answer is yes or no: whether two values are the same entity, day or year."""
 
     values: tuple[Node, Node]
     by: Literal["entity", "day", "year"] = "entity"
@@ -100,7 +100,7 @@ class Same:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Reading in which the answer is what two values have in common: shared entities, or the overlap of two periods."""
+    """Reading whose answer is what two values have in common: shared entities, or the overlap of two periods."""
 
     values: tuple[Node, Node]
     by: Literal["entity", "period"] = "entity"
@@ -108,14 +108,14 @@ class Shared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Reading in which the answer is the number of years between two dates."""
+    """Reading whose answer is the number of years between two dates."""
 
     values: tuple[Node, Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """Reading that searches for each name on its own and answers the question from all passages found.
+    """Reading that searches for each name on its own and answers the question from all retrieved passages.
 
     Args:
         names: Names, or statements in the question's own words.
@@ -126,10 +126,10 @@ class Gather:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Reading that asks the question in one step.
+    """Reading that asks the whole question in one step.
 
     Args:
-        sure: True if the question asks for one fact. False if no rule reads the question.
+        sure: True if the question asks for one fact. False if no rule can read the question.
     """
 
     sure: bool = False

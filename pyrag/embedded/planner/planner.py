@@ -1,8 +1,8 @@
-"""Planner and Decomposer agents by rules.
+"""Rule-based Planner and Decomposer agents.
 
-A question that no rule reads with confidence becomes a program of one step, and the plan's note says so. A repair never
-returns the program that failed. It returns the programs of the question's other readings, then a program of one step,
-then programs of one step with more passages.
+A question that no rule can read with confidence becomes a one-step program, and the plan has a note about it. A repair
+never returns the program that failed. It returns the programs of the question's other readings, then a one-step
+program, then one-step programs with more passages.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _READERS = (
 
 
 def _tidy(question: str) -> str:
-    """Return a question with usual blanks, quotes and capitals, and with rare wordings replaced by common ones."""
+    """Return a question with standard blanks, quotes and capitals, and with rare wordings replaced by common ones."""
     text = " ".join(question.split()).replace("’", "'").replace("`", "'")
     text = re.sub(r"(?<=\w)'([ST])\b", lambda match: match[0].lower(), text)  # "Man'S", from titles in capitals
     text = _ROMAN.sub(lambda match: match[0].upper(), text)  # "Philip Iv"
@@ -132,13 +132,13 @@ _PLAINER = (  # rare wordings, and the common wordings that the rules read
 
 @lru_cache(maxsize=512)
 def read_question(question: str) -> Meaning:
-    """Return the first reading of a question, cached."""
+    """Return the first reading of a question, from a cache if possible."""
     return parse(question)
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedDecomposer:
-    """Decomposer by rules, whose sub-queries are the steps of the planner's first reading."""
+    """Rule-based Decomposer, whose sub-queries are the steps of the planner's first reading."""
 
     overview: CorpusOverview | None = None
 
@@ -147,7 +147,7 @@ class EmbeddedDecomposer:
         return EmbeddedDecomposer(overview)
 
     async def decompose(self, question: str) -> Decomposition:
-        """Return a question's sub-queries, with a note if no rule reads the question."""
+        """Return a question's sub-queries, with a note if no rule can read the question."""
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             return Decomposition(corpus_queries(corpus) or (question,))
         question = plain_question(question)
@@ -158,7 +158,7 @@ class EmbeddedDecomposer:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPlanner:
-    """Planner by rules.
+    """Rule-based planner.
 
     Args:
         topk: Number of passages that each search in a program retrieves.
@@ -177,15 +177,15 @@ class EmbeddedPlanner:
         return replace(self, overview=overview)
 
     def needs_corpus(self, question: str) -> bool:
-        """Return True for a question that no search can answer: how many documents there are."""
+        """Return True for a question that no search can answer, because it asks for the number of documents."""
         return asks_for_count(question)
 
     async def plan(self, question: str, sub_queries: Sequence[str] | None) -> Plan:
         """Return a question's plan.
 
         Args:
-            question: The question as asked.
-            sub_queries: Sub-queries of the Decomposer, which become steps if no rule reads the question.
+            question: The question as the user asked it.
+            sub_queries: Sub-queries of the Decomposer, which become steps if no rule can read the question.
         """
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             source = corpus_program(corpus)
@@ -203,9 +203,9 @@ class EmbeddedPlanner:
         """Return the next program after the one that failed.
 
         Args:
-            question: The question as asked.
-            sub_queries: The plan's sub-queries, which stay the same.
-            source: Program that failed. If the rules did not write it, the next program is the rules' first.
+            question: The question as the user asked it.
+            sub_queries: The plan's sub-queries, which do not change.
+            source: Program that failed. If it is not one of the rules' programs, their first program is returned.
             error: Ignored, since the order of programs is fixed.
 
         Raises:
@@ -239,7 +239,7 @@ def note_of(question: str, meaning: Meaning) -> str:
     """Return the reason why a reading is a fallback; empty if it is not a fallback.
 
     Args:
-        question: The question as asked.
+        question: The question as the user asked it.
         meaning: Reading of the question.
     """
     if _CLAIM.match(question):

@@ -1,6 +1,6 @@
-"""Program text of a reading, which calls `retrieve` and `answer`.
+"""Programs written for readings, with calls of `retrieve` and `answer`.
 
-Text of the question only gets into a program inside string literals, which are escaped here.
+Text of the question enters a program only inside string literals, which are escaped here.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def write_program(question: str, meaning: Meaning, topk: int = TOPK) -> str:
     """Return the program of a reading, which ends in an assignment to `final_answer`.
 
     Args:
-        question: The question as asked, for steps that ask it whole.
+        question: The question as the user asked it, for steps that ask it unchanged.
         meaning: Reading of the question.
         topk: Number of passages to retrieve per step.
     """
@@ -80,10 +80,10 @@ def write_program(question: str, meaning: Meaning, topk: int = TOPK) -> str:
 
 
 def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
-    """Return the questions that a reading's program asks, in the program's order, each understandable by itself.
+    """Return the questions that a reading's program asks, in the program's order. Each can be understood on its own.
 
     Args:
-        question: The question as asked. It is the only sub-query if the reading has no steps.
+        question: The question as the user asked it. It is the only sub-query if the reading has no steps.
         meaning: Reading of the question.
     """
     writer = _Writer(question)
@@ -92,7 +92,7 @@ def sub_queries(question: str, meaning: Meaning) -> tuple[str, ...]:
 
 
 class _Writer:
-    """A program while it is written, line by line."""
+    """Program that is being written line by line."""
 
     def __init__(self, question: str, topk: int = TOPK) -> None:
         self.question = question
@@ -125,7 +125,7 @@ class _Writer:
     # Steps
 
     def value(self, node: Node, branch: int = 0) -> str:
-        """Write the steps that find a node's value, and return the expression that holds it."""
+        """Write the steps that find a node's value, and return an expression for the value."""
         if isinstance(node, Entity):
             return literal(node.text)
         if (branch, node) not in self.values:
@@ -135,7 +135,7 @@ class _Writer:
         return self.values[branch, node]
 
     def _ask(self, step: RelationStep, branch: int) -> None:
-        """Write a search and an answer call for a step."""
+        """Write the search and the `answer` call of a step."""
         variable = self._new_name(step.variable, branch)
         docs = self._new_name("docs_" + step.variable, branch)
         self.lines.append(
@@ -147,7 +147,7 @@ class _Writer:
         self.last_docs = docs
 
     def _new_name(self, base: str, branch: int) -> str:
-        """Return an unused variable name."""
+        """Return a new variable name."""
         wanted = f"{base}_{branch}" if branch else base
         number = 2
         while wanted in self.names:
@@ -169,7 +169,7 @@ class _Writer:
         return 'f"' + "".join(self._f_part(part) for part in parts) + '"'
 
     def _slot(self, slot: str, step: RelationStep, branch: int, searching: bool) -> str | tuple[str]:
-        """Return what fills a slot: a name as text, or the variable of a step in a tuple."""
+        """Return the content of a slot: a name as text, or a tuple with the variable of a step."""
         position = int(slot[1:-1])
         arg = step.args[position] if position < len(step.args) else None
         if isinstance(arg, RelationStep):
@@ -194,7 +194,7 @@ class _Writer:
         return names[0], names[1], f"{docs[0]} + {docs[1]}"
 
     def _else_ask(self, docs: str) -> str:
-        """Return the line that asks the whole question over passages, for values that cannot be used."""
+        """Return the line that asks the whole question over passages, for cases in which values cannot be used."""
         return f"    final_answer = answer({literal(self.question)}, {docs})"
 
     def _try(self, statement: str, docs: str) -> None:

@@ -32,8 +32,8 @@ def other_readings(question: str, meaning: Meaning) -> Iterator[Meaning]:
     """Yield other readings of ambiguous words: an uncle may be the father's brother or the mother's brother.
 
     Args:
-        question: The question as asked.
-        meaning: Its first reading. Only a chain has others.
+        question: The question as the user asked it.
+        meaning: First reading of the question. Only a chain has other readings.
     """
     if not isinstance(meaning, Chain):
         return
@@ -58,7 +58,7 @@ def _reread(node: Node, path: tuple[str, ...], other: tuple[str, ...]) -> Node:
 
 
 def _below(node: Node, path: tuple[str, ...]) -> Node | None:
-    """Return the node that a path of relations starts from; None if the node's last steps are not the path."""
+    """Return the node that a path of relations starts from; None if the node's last steps are not this path."""
     for name in reversed(path):
         if not isinstance(node, RelationStep) or node.relation is None or node.relation.name != name:
             return None

@@ -24,7 +24,7 @@ _MIN_TOPK = 20  # rows of one table may fill a shorter list
 
 
 def with_table(question: str, program: str, topk: int) -> str:
-    """Return a program that computes over a table if the passages belong to one, and otherwise does as before.
+    """Return a program that computes over a table if the passages belong to one, and otherwise runs the given program.
 
     Args:
         question: The question.
@@ -70,7 +70,7 @@ def _call(reading: TableQuestion) -> str:
 
 
 def _search(question: str, computations: Sequence[TableQuestion]) -> str:
-    """Return the search text for tables: the question, with the column's name and other names of the rows."""
+    """Return the search text for tables: the question, plus the column's name and other words for the rows."""
     asked = set(re.findall(r"[a-z]+", question.lower()))
     more = [word for reading in computations for word in reading.column.split()]
     more += [word for kind in KINDS if asked.intersection(kind) for word in kind]
@@ -79,7 +79,7 @@ def _search(question: str, computations: Sequence[TableQuestion]) -> str:
 
 @lru_cache(maxsize=512)
 def read_table_question(question: str) -> tuple[TableQuestion, ...]:
-    """Return the computations that a question may ask for, likeliest first; none if its wording asks for none.
+    """Return the computations that a question may ask for, likeliest first; empty if its wording asks for none.
 
     Args:
         question: The question.

@@ -1,4 +1,4 @@
-"""Wording of steps: noun phrases, sub-questions, search queries and variable names."""
+"""Wording of steps, as noun phrases, sub-questions, search queries and variable names."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def fill(template: str, values: Sequence[str]) -> str:
     """Return a template with its slots `{0}`, `{1}` … replaced by values.
 
     Args:
-        template: Text with slots of one digit. A slot without a value stays.
+        template: Text with slots of one digit. A slot without a value is kept.
         values: Texts by slot number. Braces in them are not slots.
     """
     return SLOT.sub(lambda slot: values[int(slot[1])] if int(slot[1]) < len(values) else slot[0], template)
 
 
 def name(entity: Entity) -> str:
-    """Return an entity as it is named in a sentence, such as "the film Alpha"."""
+    """Return an entity as a sentence names it, such as "the film Alpha"."""
     if entity.kind in WORK_KINDS and not re.match(rf"(?:the )?{entity.kind}\b", entity.text, re.I):
         return f"the {entity.kind} {entity.text}"
     return entity.text
 
 
 def search_name(entity: Entity) -> str:
-    """Return an entity as it is named in a search query, such as "Alpha film"."""
+    """Return an entity as a search query names it, such as "Alpha film"."""
     return f"{entity.text} {entity.kind}".strip()
 
 
@@ -48,13 +48,13 @@ def phrase(node: Node) -> str:
 
 
 def sub_question(step: RelationStep) -> str:
-    """Return a step as a question that is understandable by itself."""
+    """Return a step as a question that can be understood on its own."""
     question = fill(step.question, [phrase(arg) for arg in step.args])
     return question[:1].upper() + question[1:]
 
 
 def relation_step(relation: Relation, of: Node, noun: str = "") -> RelationStep:
-    """Return the step that asks for a relation of a node.
+    """Return the step that looks up a relation of a node.
 
     Args:
         relation: Relation to ask for.
@@ -81,7 +81,7 @@ def _as_country(node: Node) -> Node:
 
 
 def _asked_by(relation: Relation, noun: str) -> str:
-    """Return a relation's question with the verb that a noun comes from: "Who invented …" for "inventor"."""
+    """Return a relation's question, worded with the verb that a noun comes from: "Who invented …" for "inventor"."""
     verb = next((verb for verb in relation.verbs if len(noun) > 5 and verb[:5] == noun[:5]), "")
     return (
         f"Who {verb} {{x}}?"
@@ -118,13 +118,13 @@ _ASKING = re.compile(
 
 
 def search_terms(question: str) -> str:
-    """Return a question without the words that only ask."""
+    """Return a question without the words that only form the question."""
     terms = " ".join(_ASKING.sub(" ", question).split())
     return terms if len(terms) > 2 else question
 
 
 def identifier(text: str) -> str:
-    """Return a variable name made of a text's last three words. If it is reserved, "_found" is added."""
+    """Return a variable name made of a text's last three words. If this is a reserved word, "_found" is appended."""
     joined = "_".join(re.findall(r"[a-z0-9]+", text.lower())[-3:])[:30].strip("_0123456789")
     reserved = not joined or keyword.iskeyword(joined) or hasattr(builtins, joined) or joined in _RESERVED
     return f"{joined}_found".lstrip("_") if reserved else joined

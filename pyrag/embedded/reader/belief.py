@@ -1,4 +1,4 @@
-"""Confidence of an answer, lowered where the answer falls short of its question."""
+"""Confidence of an answer, lowered if the answer does not fully fit its question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FALLS_SHORT = 0.2
 
 
 def believable(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Reading:
-    """Return a reading, as a weak one if its answer falls short of what the question asks for.
+    """Return a reading, marked as weak if its answer does not fully fit the question.
 
     Args:
         reading: The reading; citations are positions in `passages`.
@@ -34,10 +34,10 @@ def believable(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[
 
 
 def unnamed(analysis: QuestionAnalysis, page: Passage) -> str:
-    """Return which name of the question a passage lacks, or "".
+    """Return a name in the question that a passage does not mention, or "".
 
-    A short question may name a thing in two ways, so that one of its names is enough. A long one tells of several
-    things, and a passage without one of them is about another thing.
+    A short question may name a thing in two ways, so that one of its names is enough. A long question is about several
+    things, and a passage that lacks one of them is about something else.
 
     Args:
         analysis: The question.
@@ -56,6 +56,6 @@ _LONG = 9  # words of a question beside stop words
 
 
 def _is_named(name: str, there: set[str]) -> bool:
-    """Return whether a passage's words have a word of a name; a name of single letters counts as named."""
+    """Return whether a passage's words have a word of a name; names of single letters always count as present."""
     parts = [word for word in fold(name).split() if len(word) > 1]
     return not parts or any({word, f"{word}s"} & there for word in parts)

@@ -1,7 +1,7 @@
 """Comparison of two things by a date, a number or a shared property, for yes/no and either-or questions.
 
 Each thing has a text about it: its passage, or its part of the facts in a query. Values are parsed before they are
-compared; a value that cannot be parsed decides nothing.
+compared; values that cannot be parsed are not used.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ class IncomparableError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Answer that was reached by comparing.
+    """Answer reached by a comparison.
 
     Args:
         text: The answer: one of the options, or "yes" or "no".
         confidence: Confidence in [0, 1].
-        because: Values that decided it, for the rationale.
+        because: Values that led to the answer, for the rationale.
         pages: Positions of the pages that the values are from.
     """
 
@@ -78,7 +78,7 @@ class Statement:
     Args:
         name: Name of the thing, as in the question.
         page: View of the text.
-        certainty: How surely the text is about the thing, in [0, 1].
+        certainty: Certainty that the text is about the thing, in [0, 1].
     """
 
     name: str
@@ -91,7 +91,7 @@ def about_option(option: str, passages: Sequence[Passage]) -> Statement | None:
 
     Args:
         option: Option, as the question names it.
-        passages: Passages to search. The first of equally good ones is taken.
+        passages: Passages to search. Of equally good ones, the first is used.
 
     Returns:
         The passage as a statement, or None if no title matches well enough.
@@ -131,8 +131,8 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> D
     """Choose between two options by the date or number that the question compares.
 
     Args:
-        analysis: Analysis of the question, whose words tell which value is compared and whether the smaller or the
-            larger one wins.
+        analysis: Analysis of the question, whose words determine which value is compared, and whether the smaller or
+            the larger one wins.
         options: Exactly two statements. None for an option without a text.
 
     Returns:
@@ -162,7 +162,7 @@ def choose(analysis: QuestionAnalysis, options: Sequence[Statement | None]) -> D
 
 
 def _positions(*statements: Statement) -> tuple[int, ...]:
-    """Return the positions of the pages of some statements, without repeats."""
+    """Return the positions of the pages of some statements, without duplicates."""
     return tuple(dict.fromkeys(statement.page.position for statement in statements))
 
 
@@ -180,7 +180,8 @@ def _direction(question: str) -> str:
 def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:
     """Return the value of a thing that the question compares, and the text it was read from.
 
-    The relation that the question names is tried first. A short text may hold the value without naming the relation.
+    The question's relation is looked up first. If that fails, a short text may hold the value without naming the
+    relation.
     """
     text = analysis.question.lower()
     if re.search(r"\b(?:lived? longer|longer life)\b", text):
@@ -260,11 +261,11 @@ def best_fact(relation: str, analysis: QuestionAnalysis, page: View) -> str:
 
 
 def decide(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Answer a yes/no question: compare two things, or look for the claim on the page of one thing.
+    """Answer a yes/no question: compare two things, or look for the claim on one thing's page.
 
     Args:
         analysis: Analysis of the question.
-        things: Things that it names. Only the first two are used.
+        things: Things that the question names. Only the first two are used.
 
     Returns:
         The answer, or None if nothing can be compared or read.
@@ -325,7 +326,7 @@ def _same_property(analysis: QuestionAnalysis, things: Sequence[Statement]) -> D
 
 
 def _shared_words(analysis: QuestionAnalysis, things: Sequence[Statement]) -> Decision | None:
-    """Answer weakly: yes if the pages of both things have the question's words, else no."""
+    """Answer weakly: yes if the pages of both things contain the question's words, else no."""
     text = analysis.question.lower()
     verdicts = [_stated(analysis, thing, things) for thing in things[:2]]
     if not OF_BOTH.search(text) and " and " not in text:
@@ -336,7 +337,7 @@ def _shared_words(analysis: QuestionAnalysis, things: Sequence[Statement]) -> De
 
 
 def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
-    """Answer a question such as "Are A and B in the same province?" by the areas that their pages name."""
+    """Answer a question such as "Are A and B in the same province?" from the areas that their pages name."""
     pattern = re.compile(
         rf"({NAME}) [{noun[0].upper()}{noun[0]}]{noun[1:]}\b|\b[{noun[0].upper()}{noun[0]}]{noun[1:]} of ({NAME})"
     )
@@ -352,7 +353,7 @@ def _same_area(noun: str, things: Sequence[Statement]) -> Decision | None:
 
 
 def _stated(analysis: QuestionAnalysis, thing: Statement, things: Sequence[Statement] = ()) -> Decision | None:
-    """Answer yes if a sentence of a thing's page has at least half of the question's words, else no.
+    """Answer yes if a sentence on a thing's page has at least half of the question's words, else no.
 
     A denial in that sentence, or a name of the question that the page lacks, also makes the answer no.
     """

@@ -40,7 +40,7 @@ from pyrag_helpers.measures.amounts import whole_amount
 
 
 def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
-    """Yield the adjectives of peoples in a text, each with its position; see `nationality` for `hyphen`."""
+    """Yield the adjectives of peoples in a text, each with its position. `nationality` explains `hyphen`."""
     words = list(re.finditer(r"[\w.]+(?:-[\w]+)*", text))
     for index, match in enumerate(words):
         two_words = text[match.start() : words[index + 1].end()] if index + 1 < len(words) else ""
@@ -56,12 +56,12 @@ def _peoples(text: str, hyphen: int = -1) -> Iterator[tuple[int, str]]:
 def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Iterator[PageFact]:
     """Find adjectives of peoples, and countries, in each sentence.
 
-    The strongest is the one in the first sentence, right after "was a".
+    The strongest result is the one right after "was a" in the first sentence.
 
     Args:
         page: Page of a person, work or band.
         analysis: Analysis of the question. If it asks "which country", countries are preferred to adjectives.
-        hyphen: Index of the part of a hyphenated word that is returned: -1 for "American" of "German-American", 0 for
+        hyphen: Index of the part of a hyphenated word to return: -1 for "American" of "German-American", 0 for
             "German".
     """
     prefers_country = bool(re.search(r"\bcountry\b", analysis.question, re.I)) and analysis.kind != "country"
@@ -78,7 +78,7 @@ def nationality(page: View, analysis: QuestionAnalysis, hyphen: int = -1) -> Ite
 
 
 def _countries(text: str) -> list[str]:
-    """Return the countries of a text in order, also inside of a longer name such as "Republic of Ireland"."""
+    """Return the countries of a text in order, even inside a longer name such as "Republic of Ireland"."""
     names = [
         without_possessive(name.rstrip(".")) if name not in COUNTRIES else name for name in re.findall(rf"{NAME}", text)
     ]
@@ -94,7 +94,7 @@ def _countries(text: str) -> list[str]:
 
 
 def country(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the country that a place is in: the last country of a sentence, or weaker, an adjective of a people.
+    """Find the country of a place: the last country in a sentence or, as a weaker result, an adjective of a people.
 
     Args:
         page: Page of the place.
@@ -124,9 +124,9 @@ def _named_among(names: frozenset[str], text: str) -> list[str]:
 
 
 def _enclosing(countries: list[str], text: str) -> str:
-    """Return the country that a place is in, of several in a sentence.
+    """Return the country that a place is in, if a sentence names several countries.
 
-    In "a city in Kano State, Nigeria, sharing a border with Niger" it is Nigeria.
+    For "a city in Kano State, Nigeria, sharing a border with Niger", this is Nigeria.
     """
     text = re.split(r"\b(?:border|shar|neighbou?r)\w*", text)[0]
     inside = [
@@ -156,10 +156,10 @@ _NO_ROLE = words("""
 
 
 def occupation(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the first noun phrase after "was a German" that can be a role, without nationality and praise.
+    """Find the first noun phrase after "was a German" that can be a role, without nationality and words of praise.
 
     Args:
-        page: Page to read, of which the first three sentences are used.
+        page: Page to read. Only its first three sentences are used.
         analysis: Analysis of the question. For the relation "occupation", words such as "son" and "film" are not roles.
     """
     for sentence in page.sentences[:3]:
@@ -186,7 +186,7 @@ def _noun_phrases(text: str) -> list[str]:
 
 
 def _is_praise(word: str) -> bool:
-    """Return whether a word before a role is not a part of it: "famous", "German", "Berlin-born"."""
+    """Return whether a word before a role is not part of the role: "famous", "German", "Berlin-born"."""
     return word in _PRAISE or not word[:1].islower() or "-born" in word or word.endswith("-American")
 
 
@@ -223,7 +223,7 @@ def award(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
     Args:
         page: Page of the winner.
-        analysis: Unused; all extractors take it.
+        analysis: Unused; all extractors have this parameter.
     """
     for sentence in page.sentences:
         won = re.search(r"\b(?:won|win\w*|receiv\w+|recipient|awarded|honou?red|inducted|earned)\b", sentence.text)
@@ -281,8 +281,8 @@ def genre(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
     """Find the genre before the noun of a work or band: "punk rock" in "an American punk rock band".
 
     Args:
-        page: Page of the work or band, of which the first sentence is used.
-        analysis: Unused; all extractors take it.
+        page: Page of the work or band. Only its first sentence is used.
+        analysis: Unused; all extractors have this parameter.
     """
     if page.lead is None:
         return
@@ -298,7 +298,7 @@ def continent(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
     Args:
         page: Page of the place.
-        analysis: Unused; all extractors take it.
+        analysis: Unused; all extractors have this parameter.
     """
     pattern = re.compile(rf"\b({'|'.join(sorted(CONTINENTS, key=len, reverse=True))})\b")
     yield from by_pattern(page, pattern, "in")
@@ -320,8 +320,8 @@ def places_in_lead(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]
     """Find names after "in", "of" or "at", earlier ones stronger; months and the page's own title are left out.
 
     Args:
-        page: Page to read, of which the first three sentences are used.
-        analysis: Unused; all extractors take it.
+        page: Page to read. Only its first three sentences are used.
+        analysis: Unused; all extractors have this parameter.
     """
     for sentence in page.sentences[:3]:
         for match in re.finditer(r"\b(?:in|of|at)\s+(?:the )?", sentence.text):

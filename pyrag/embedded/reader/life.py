@@ -1,6 +1,6 @@
 """Dates and places of a person's life: birth, death, burial, and the cause of death.
 
-A source of `facts`. They are read from the brackets after the name and from plain sentences.
+These facts are read from the brackets after the name and from plain sentences.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_START = 250  # characters before the brackets that hold a person's dates
 
 
 def brackets(sentence: Sentence) -> Iterator[tuple[int, str]]:
-    """Yield the outer bracketed parts of a sentence, each with the position of its first character."""
+    """Yield the outermost bracketed parts of a sentence, each with the position of its first character."""
     depth, start = 0, 0
     for index, char in enumerate(sentence.text):
         if char == "(":
@@ -33,7 +33,7 @@ def brackets(sentence: Sentence) -> Iterator[tuple[int, str]]:
 
 
 def _life_parts(page: View) -> tuple[str, str]:
-    """Return the parts on birth and on death in the brackets after a person's name."""
+    """Return the parts about birth and death in the brackets after a person's name."""
     bracketed = [pair for sentence in page.sentences[:2] for pair in brackets(sentence)]
     ranges = [pair for pair in bracketed if len(ALL_DATES.findall(pair[1])) > 1 and SPLIT.search(pair[1])]
     for start, inside in (*ranges[:1], *bracketed):
@@ -50,11 +50,11 @@ def _life_parts(page: View) -> tuple[str, str]:
 
 
 def first_date(text: str, year_only: bool) -> str:
-    """Return the first date of a text, or "" if it has no date.
+    """Return the first date in a text, or "" if it has no date.
 
     Args:
         text: Part of a sentence.
-        year_only: Return only the year, if the date has a year.
+        year_only: Whether to return only the year, if the date has a year.
     """
     match = ALL_DATES.search(text)
     if not match:
@@ -65,7 +65,7 @@ def first_date(text: str, year_only: bool) -> str:
 
 
 def _place_in(text: str) -> str:
-    """Return the first place of a text: a name at its start, after a comma, or after "in", "at", "near"."""
+    """Return the first place in a text: a name at its start, after a comma, or after "in", "at", "near"."""
     for match in re.finditer(r"(?:\b(?:in|at|near|from|of)\s+|^|,\s*|\)\s*)", text):
         place = PLACE.match(text, match.end())
         if (
@@ -98,7 +98,7 @@ def pick_place(place: str, kind: str) -> str:
 
 
 def _about_subject(sentence: Sentence, position: int, page: View) -> float:
-    """Return how surely the words at a position are about the page's subject rather than about a relative."""
+    """Return the certainty that the words at a position are about the page's subject, not about a relative."""
     before = sentence.text[:position].strip()
     words = re.findall(r"\w+", before)
     if (
@@ -117,7 +117,7 @@ def life_date(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[P
     Args:
         page: Page of the person.
         analysis: Analysis of the question, which may ask for the year only.
-        death: Find the date of death instead of birth.
+        death: Whether to find the date of death instead of birth.
     """
     born, died = _life_parts(page)
     text = first_date(died if death else born, analysis.year_only)
@@ -138,9 +138,9 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
 
     Args:
         page: Page of the person.
-        analysis: Analysis of the question, whose kind of answer tells which part of a place to return, such as the
+        analysis: Analysis of the question, whose kind of answer determines which part of a place to return, such as the
             country.
-        death: Find the place of death instead of birth.
+        death: Whether to find the place of death instead of birth.
     """
     inner = pick_place(_bracketed_place(_life_parts(page)[death]), analysis.kind)
     if inner:
@@ -160,13 +160,13 @@ def life_place(page: View, analysis: QuestionAnalysis, death: bool) -> Iterator[
 
 
 def _island(tail: str) -> str:
-    """Return the island of "on the island of Fårö" or "in the Orkney Islands", or ""."""
+    """Return the island in "on the island of Fårö" or "in the Orkney Islands", or ""."""
     match = re.search(rf"\b[Ii]slands? of ({NAME})|({NAME} Islands?\b)|\bon ({NAME})", tail)
     return next((group.rstrip(".") for group in match.groups() if group), "") if match else ""
 
 
 def _bracketed_place(part: str) -> str:
-    """Return the place beside a date in brackets: "6 May 1874 in Bonn, Hesse", "Paris, November 1618"."""
+    """Return the place next to a date in brackets: "6 May 1874 in Bonn, Hesse", "Paris, November 1618"."""
     dated = ALL_DATES.search(part)
     if not dated:
         return ""
@@ -212,7 +212,7 @@ def cause(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
     Args:
         page: Page of the person.
-        analysis: Unused; all extractors take it.
+        analysis: Unused; all extractors have this parameter.
     """
     for sentence in page.sentences:
         match = CAUSE.search(sentence.text)

@@ -1,4 +1,4 @@
-"""Questions whether a document mentions words, decided by the words themselves: "Does the contract mention "Acme"?"."""
+"""Questions about whether a document mentions given words, such as "Does the contract mention "Acme"?"."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SHOWN = 60  # characters around the words
 
 
 def mention_of(question: str, passages: Sequence[Passage]) -> Reading | None:
-    """Return whether titles or texts hold the words in quotes, in any case; None for other questions.
+    """Return whether titles or texts contain the words in quotes, in any case; None for other questions.
 
     Args:
-        question: The question. Of several words in quotes, all are wanted, or any if "or" is between them.
+        question: The question. If it quotes several words, all must occur, or any of them if "or" joins them.
         passages: Passages of one document.
     """
     match = _ASKED.fullmatch(question.strip())
@@ -35,7 +35,7 @@ def mention_of(question: str, passages: Sequence[Passage]) -> Reading | None:
 
 
 def _place_of(words: Sequence[str], passages: Sequence[Passage]) -> tuple[int, str] | None:
-    """Return position and surrounding text of the first passage that holds words in a row; None without one."""
+    """Return position and surrounding text of the first passage that contains words in sequence; None without one."""
     phrase = r"\s+".join(map(re.escape, words))
     pattern = re.compile(rf"(?<!\w){phrase}(?!\w)", re.IGNORECASE)
     for position, passage in enumerate(passages):

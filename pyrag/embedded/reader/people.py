@@ -22,7 +22,7 @@ from pyrag.embedded.words import STOPWORDS, Sentence, fold, without_possessive
 
 @dataclass(frozen=True, slots=True)
 class PageFact:
-    """Answer that a pattern finds on a page.
+    """Answer that an extractor finds on a page.
 
     Args:
         text: The answer.
@@ -58,7 +58,7 @@ _CUES = {
 
 
 def by_cue(relation: str, page: View) -> Iterator[PageFact]:
-    """Find the names that cues of a relation point at, except the page's own title.
+    """Find the names that a relation's cues point to, except the page's own title.
 
     Args:
         relation: Name of the relation. A relation without cues has no answers.
@@ -74,7 +74,7 @@ def by_cue(relation: str, page: View) -> Iterator[PageFact]:
 
 
 def in_full(text: str, page: View) -> str:
-    """Return the full name of a surname, if the page has it: "Tina Arena" for "Arena".
+    """Return the full name for a surname, if the page has it: "Tina Arena" for "Arena".
 
     Args:
         text: Name. A name of several words, or a word of the page's title, is returned unchanged.
@@ -103,7 +103,7 @@ def in_full(text: str, page: View) -> str:
 
 
 def _name_at(sentence: Sentence, match: re.Match[str], selector: str, relation: str) -> str:
-    """Return the name that a match points at, or "".
+    """Return the name that a match points to, or "".
 
     Parents are often listed together, as in "the son of Ann and Bob". If the words or titles show that the first is a
     woman, she is the mother and the second is the father.
@@ -172,9 +172,9 @@ def _skip_to_name(sentence: Sentence, index: int, limit: int = 8) -> int:
 
 
 def _after_role(sentence: Sentence, first: int, stop: int) -> int:
-    """Return the start of the name behind a role, or `first` if no role follows the capitalised words.
+    """Return the start of the name after a role, or `first` if the capitalised words are not followed by a role.
 
-    In "the Aztec ruler Moctezuma II" it is "Moctezuma", in "Ali's daughter Fatimah" it is "Fatimah".
+    It is "Moctezuma" in "the Aztec ruler Moctezuma II", and "Fatimah" in "Ali's daughter Fatimah".
     """
     index = stop
     while (
@@ -199,8 +199,8 @@ def names_after(sentence: Sentence, position: int, *, persons: bool = True) -> l
 
     Args:
         sentence: Sentence to read.
-        position: Character of the sentence's text. A name may start some words later.
-        persons: Remove a nationality before each name.
+        position: Character of the sentence's text. A name may start a few words later.
+        persons: Whether to remove a nationality before each name.
     """
     listed: list[str] = []
     index = _token_at(sentence, position)
@@ -221,7 +221,7 @@ def names_after(sentence: Sentence, position: int, *, persons: bool = True) -> l
 
 
 def _past_brackets(sentence: Sentence, index: int) -> int:
-    """Return the token after brackets that open at a token, or this token."""
+    """Return the token after the brackets that open at a token, or this token if none open."""
     if index < len(sentence.words) and sentence.words[index] == "(":
         while index < len(sentence.words) and sentence.words[index] != ")":
             index += 1
@@ -261,7 +261,7 @@ def _name_before(sentence: Sentence, position: int) -> str:
 
 
 def clean_name(text: str) -> str:
-    """Return a name without possessive, dropped titles and punctuation at its ends."""
+    """Return a name without possessive, honorifics, and punctuation at its ends."""
     text = without_possessive(text.strip(' ,;:"“”'))
     words = text.split()
     while len(words) > 1 and words[0].lower().rstrip(".") in DROPPED_TITLES:

@@ -1,6 +1,6 @@
 """Periods in which a person was active, reigned or held an office: "1914–1935".
 
-A source of `facts`. Periods consist of years only, since programs compare and intersect them by year.
+Periods consist only of years, since programs compare and intersect them by year.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LIFE = re.compile(r"^[^()]{0,60}\([^()]*$")
 
 
 def period(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
-    """Find the periods that sentences give for an office or activity.
+    """Find the periods that sentences state for an office or activity.
 
     The dates of a life, in brackets after a name, do not count.
 
@@ -51,9 +51,9 @@ def period(page: View, analysis: QuestionAnalysis) -> Iterator[PageFact]:
 
 
 def _fit(sentence: Sentence, match: re.Match[str], question_stems: set[str]) -> float:
-    """Return how surely a period belongs to the office or activity that a question asks for, by the words near it.
+    """Return the certainty that a period belongs to the question's office or activity, judged by the nearby words.
 
-    It is 0 if no office or activity stands near the period.
+    It is 0 if there is no office or activity near the period.
     """
     clause = re.split(r"[.;]", sentence.text[: match.start()])[-1][-90:]
     activities = _DOING.findall(f"{clause} {sentence.text[match.end() : match.end() + 25]}")

@@ -1,4 +1,4 @@
-"""Numbers with what they count: whether a number's own unit, label or noun is the one that a question asks for."""
+"""Checks of what a number counts: whether its unit, label or noun is the one that the question asks for."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -38,18 +38,18 @@ _RULE = re.compile(r":?-{2,}:?")
 
 @lru_cache(maxsize=1024)
 def unit_of(word: str) -> Unit | None:
-    """Return the unit of a name or symbol; None for other words."""
+    """Return the unit for a name or symbol; None for other words."""
     unit, end = read_unit(word, 0)
     return unit if unit.kind and end == len(word) else None
 
 
 def other_unit(question: str, text: str, evidence: Sequence[str], answer: str) -> str:
-    """Return why a number is not in the unit that the question names, or "".
+    """Return a reason if a number is not in the unit that the question names, else "".
 
     Args:
         question: The question.
         text: Text of the passage.
-        evidence: Pieces of the text that hold the answer.
+        evidence: Parts of the text that contain the answer.
         answer: The answer.
     """
     asked = next((unit for match in _UNIT_ASKED.finditer(question) if (unit := _named_unit(match))), None)
@@ -67,12 +67,12 @@ def _named_unit(match: re.Match[str]) -> Unit | None:
 
 
 def uncounted(question: str, text: str, evidence: Sequence[str], answer: str) -> str:
-    """Return why a number does not count what the question asks to be counted, or "".
+    """Return a reason if a number does not count what the question asks about, else "".
 
     Args:
         question: The question.
         text: Text of the passage.
-        evidence: Pieces of the text that hold the answer.
+        evidence: Parts of the text that contain the answer.
         answer: The answer.
     """
     match = _COUNTED.search(question)
@@ -92,7 +92,7 @@ def uncounted(question: str, text: str, evidence: Sequence[str], answer: str) ->
 
 
 def _nouns(text: str) -> tuple[list[str], bool]:
-    """Return the words of what is counted, and whether they are counted of one thing: "cows does the farm have"."""
+    """Return the nouns that a question counts, and whether one thing has them: "how many cows does the farm have"."""
     parts = text.lower().split()
     end = next((at for at, word in enumerate(parts) if word in _ENDS or word in _AUXILIARY), min(len(parts), 2))
     follows = parts[end] if end < len(parts) else ""
@@ -105,11 +105,11 @@ def _counts(noun: str, word: str) -> bool:
 
 
 def labels_of(text: str, evidence: Sequence[str], answer: str) -> Iterator[str]:
-    """Yield what says what a number is: the words after it, its label, its column's heading, and "number of … is".
+    """Yield texts that describe a number: the words after it, its label, its column's heading, and "number of … is".
 
     Args:
         text: Text of the passage.
-        evidence: Pieces of the text that hold the answer.
+        evidence: Parts of the text that contain the answer.
         answer: The answer.
     """
     yield _FIGURES.sub(" ", answer)
@@ -135,7 +135,7 @@ _IS = re.compile(
 
 
 def _heading(text: str, row: str, at: int) -> str:
-    """Return the heading of the column of a Markdown table in which a place of a row lies, or ""."""
+    """Return the heading of the Markdown table column that holds a position in a row, or ""."""
     if row.count("|") < 2:
         return ""
     lines = text.splitlines()
@@ -151,5 +151,5 @@ def _heading(text: str, row: str, at: int) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words and signs of units of a text."""
+    """Return the words and unit signs in a text."""
     return [word if len(word) < 3 else fold(word) for word in re.findall(r"[^\W\d_]+(?:/[a-z]+)?|[%°$€£]", text)]

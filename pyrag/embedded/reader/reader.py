@@ -1,4 +1,4 @@
-"""Lexical reader: answers by patterns of known relations, and by comparing dates, numbers and names.
+"""Lexical reader, which answers by patterns of known relations, and by comparing dates, numbers and names.
 
 It is deterministic, uses no model and keeps nothing between questions. It reads one fact at a time; joining facts is
 the job of the program. Questions that no pattern answers are left to the neural answerer.
@@ -44,11 +44,11 @@ def read(query: str, passages: Sequence[Passage] | None, eagerness: float = 1.0)
     Args:
         query: Question. Without passages, "Given: FACTS. Answer the question: QUESTION".
         passages: Passages to read. None to read the facts in the query.
-        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+        eagerness: Factor on the confidence before it is compared with the threshold. Values above 1 give fewer unknown
             answers.
 
     Returns:
-        The answer with the passage it is from. Unknown if nothing is sure enough, or if two values have units that
+        The answer with the passage it is from. Unknown if no answer is certain enough, or if two values have units that
         cannot be compared.
     """
     if passages is None:
@@ -73,10 +73,10 @@ def read_views(
         analysis: Analysis of the question.
         pages: View of each passage, in the order of `passages`.
         passages: Passages of the views.
-        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+        eagerness: Factor on the confidence before it is compared with the threshold. Values above 1 give fewer unknown
             answers.
         ask: Function that answers another question from the same passages, for yes/no questions about a value. None to
-            decide them by sentences only.
+            use only statements in sentences.
     """
     if not analysis.question or not pages:
         return _unknown("there are no passages to read")
@@ -91,7 +91,7 @@ def read_views(
 
 
 def _yes_or_no(analysis: QuestionAnalysis, pages: list[View], ask: Ask | None) -> Reading:
-    """Answer by comparing two things, by a sentence about one thing, or weakly by shared words."""
+    """Answer by comparing two things, by a sentence about one thing, or (weakly) by shared words."""
     things = _named_things(analysis, pages)
     compared = compare(analysis, things) if len(things) >= 2 else None
     if compared is not None:
@@ -103,7 +103,7 @@ def _yes_or_no(analysis: QuestionAnalysis, pages: list[View], ask: Ask | None) -
 
 
 def by_pattern(analysis: QuestionAnalysis, pages: Sequence[View], eagerness: float = 1.0) -> Reading | None:
-    """Return the answer of a pattern for the question's relation, if it is sure enough.
+    """Return the answer of a pattern for the question's relation, if it is certain enough.
 
     Args:
         analysis: Analysis of the question.
@@ -111,7 +111,7 @@ def by_pattern(analysis: QuestionAnalysis, pages: Sequence[View], eagerness: flo
         eagerness: Factor on the confidence before it is compared with `PATTERN_THRESHOLD`.
 
     Returns:
-        The answer, or None if no pattern is sure enough.
+        The answer, or None if no pattern is certain enough.
     """
     reading = _by_relation(analysis, pages)
     return reading if reading and (reading.confidence or 0.0) * eagerness >= PATTERN_THRESHOLD else None
@@ -152,7 +152,7 @@ def _verdict(decision: Decision | None) -> Reading | None:
 
 
 def _choice(analysis: QuestionAnalysis, options: list[Statement | None], pages: list[View]) -> Reading:
-    """Choose between two options by a date or number, or weakly by the words that stand near each."""
+    """Choose between two options by a date or number, or (weakly) by the words near each."""
     verdict = _verdict(choose(analysis, options))
     if verdict:
         return verdict
@@ -187,10 +187,10 @@ def _support(analysis: QuestionAnalysis, option: str, pages: list[View]) -> tupl
 
 
 def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Statement]:
-    """Return the pages whose titles the question names, in the order of the question.
+    """Return the pages whose titles occur in the question, in the order of the question.
 
-    A title that is part of a longer title is left out. If the question names no title, the page that has all of its
-    names is returned.
+    A title that is part of a longer title is left out. If the question names no title, the page that contains all of
+    its names is returned.
     """
     question = f" {analysis.folded} "
     by_title = {
@@ -211,7 +211,7 @@ def _named_things(analysis: QuestionAnalysis, pages: list[View]) -> list[Stateme
 
 
 def _aggregate(query: str) -> Reading:
-    """Answer from the facts of "Given: … Answer the question: …"."""
+    """Answer a query of the form "Given: … Answer the question: …" from its facts."""
     facts, question = split_aggregation(query)
     analysis = analyse(question)
     if not facts:
@@ -236,13 +236,13 @@ def _uncited(reading: Reading) -> Reading:
 
 
 def _capitalised(question: str, facts: str) -> list[str]:
-    """Return the capitalised names of a question that the facts also have."""
+    """Return a question's capitalised names that also occur in the facts."""
     names, lowered = dict.fromkeys(run.strip(" .?") for run in SINGLE_NAME_RUN.findall(question[1:])), facts.lower()
     return [name for name in names if name and name.lower() in lowered]
 
 
 def _from_fact(analysis: QuestionAnalysis, facts: str) -> Reading:
-    """Answer from facts in a query: a short fact is the answer itself, others are read by patterns."""
+    """Answer from the facts in a query: a short fact is the answer itself, other facts are read by patterns."""
     page = view(0, Passage("facts", analysis.subject, facts), analysis)
     if len(facts.split()) <= 6 and not re.search(r"\b(?:is|was|are|were|has|had)\b|:", facts):
         return Reading(facts.strip(" ."), True, (), "the only fact given", 0.5)

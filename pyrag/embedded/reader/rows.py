@@ -1,4 +1,4 @@
-"""Passages with tables, narrowed to the row that a question names, so that no other row's cell is read."""
+"""Passages with tables, narrowed to the row that the question names, so that no cell of another row is read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NamedRow:
 
 
 def narrowed(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages; a table of which the question names one row becomes a record of fields.
+    """Return the passages, in which a table is reduced to a record if the question names one of its rows.
 
     Args:
         analysis: The question.

@@ -1,8 +1,8 @@
-"""Shortfalls of an answer: the question asks for more than one value of one passage can be.
+"""Shortfalls of an answer: the question asks for more than a single value in one passage.
 
-A reader marks one span of one passage. Where a question asks for a sum, a difference, an average, a count, all of
-several things, what is left after an exclusion, or a number in a certain unit, a span is right only if its passage
-states the result. The checks look for words of such a question that are missing from the answer's evidence.
+A reader marks one span of one passage. If a question asks for a sum, a difference, an average, a count, all of several
+things, the rest after an exclusion, or a number in a certain unit, a span is right only if its passage states the
+result. The checks look for words of such questions that are missing from the answer's evidence.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -150,11 +150,11 @@ def shortfall(analysis: QuestionAnalysis, text: str, answer: str, title: str = "
 
 
 def evidence_of(text: str, answer: str) -> list[str]:
-    """Return the lines, cut into sentences, that hold an answer; the whole text if no line does.
+    """Return the sentences, split by line, that contain an answer; the whole text if there are none.
 
     Args:
         text: Text of the passage.
-        answer: The answer as it is written there.
+        answer: The answer as written in the text.
     """
     wanted = f" {fold(answer)} "
     lines = [line for line in text.splitlines() if line.strip()]
@@ -167,7 +167,7 @@ def _any(pattern: re.Pattern[str], evidence: Sequence[str]) -> bool:
 
 
 def _uncombined(question: str, evidence: Sequence[str], answer: str) -> str:
-    """Return the computation that is asked for and neither made nor stated."""
+    """Return the computation that the question asks for, if it was neither made nor stated."""
     for name, asked, stated in _COMBINING:
         if asked.search(question) and _NUMBER.search(answer) and not _any(stated, evidence):
             return f"{name} is asked for, and this is one value of it"
@@ -175,7 +175,7 @@ def _uncombined(question: str, evidence: Sequence[str], answer: str) -> str:
 
 
 def _several_amounts(question: str, answer: str) -> str:
-    """Return why an answer is not the single amount that is asked for: "3 m long and 240 cm"."""
+    """Return a reason if an answer is not the single requested amount: "3 m long and 240 cm"."""
     if not re.match(r"how (?!many times|old)[a-z]+\b", question, re.I):
         return ""
     amounts = [amount for amount, _ in read_amounts(re.sub(r"\([^)]*\)", " ", answer))]
@@ -184,7 +184,7 @@ def _several_amounts(question: str, answer: str) -> str:
 
 
 def _of_one_name(question: str, evidence: Sequence[str], answer: str) -> str:
-    """Return why a number is not one of two named things, or of all that "we" have."""
+    """Return a reason if a number is not about one of two named things, or not about everything that "we" have."""
     if not _ASKS_HOW_MANY.search(question) or not _NUMBER.search(answer):
         return ""
     pair = _PAIR.search(question)
@@ -196,7 +196,7 @@ def _of_one_name(question: str, evidence: Sequence[str], answer: str) -> str:
 
 
 def _incomplete(question: str, evidence: Sequence[str], answer: str) -> str:
-    """Return why a name or value is not all that is asked for, or is what the question excludes."""
+    """Return a reason if a name or value is not everything requested, or is excluded by the question."""
     limit = _LIMITED.search(question)
     if limit and fold(limit["limit"]) == fold(answer):
         return "it is the limit that the question names"
@@ -225,7 +225,7 @@ def _in_records(evidence: Sequence[str]) -> bool:
 
 
 def _of_verdict(question: str, text: str, answer: str) -> str:
-    """Return why "yes", "no" or a choice cannot be read from a passage."""
+    """Return a reason if "yes", "no" or a choice cannot be read from a passage."""
     is_verdict = answer.lower() in ("yes", "no")
     if is_verdict and _EITHER.search(question):
         return "one of two things is asked for"

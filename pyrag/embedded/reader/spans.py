@@ -23,7 +23,7 @@ YEAR = re.compile(
 
 
 def is_name_word(word: str) -> bool:
-    """Return whether a word has a capital first or, as in "iPod", a capital second letter."""
+    """Return whether a word starts with a capital or, as in "iPod", has a capital second letter."""
     return word[:1].isupper() or (word[:1].isdigit() is False and len(word) > 2 and word[1:2].isupper())
 
 
@@ -32,7 +32,7 @@ def name_run(sentence: Sentence, first: int) -> int:
 
     Args:
         sentence: Sentence to read.
-        first: Token at which the name starts. It may be after the last token.
+        first: Token at which the name starts. It may be the position after the last token.
     """
     words, lowers = sentence.words, sentence.lowers
     if first >= len(words) or not is_name_word(words[first]):

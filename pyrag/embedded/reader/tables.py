@@ -34,7 +34,7 @@ class Cell:
 
 
 def by_table(analysis: QuestionAnalysis, pages: Sequence[View], passages: Sequence[Passage]) -> Reading | None:
-    """Return the cell that a question names by row and column.
+    """Return the cell that a question names by its row and column.
 
     Args:
         analysis: Analysis of the question.
@@ -42,7 +42,7 @@ def by_table(analysis: QuestionAnalysis, pages: Sequence[View], passages: Sequen
         passages: Passages, whose lines hold the tables.
 
     Returns:
-        The answer, or None if no cell or several cells are named, or if the question has words that the passage lacks.
+        The answer, or None if the question names no cell or several, or has words that the passage lacks.
     """
     if analysis.wh not in ("who", "what", "which", "when", "where", "how much", "how many", "how long", "how", "name"):
         return None
@@ -74,7 +74,7 @@ def cells_of(text: str) -> Iterator[Cell]:
 
 
 def _is_named(cell: Cell, question_words: Sequence[str], page: View) -> bool:
-    """Return whether a question has the words of the cell's row and column; a column such as "value" may be missing."""
+    """Return whether a question contains the words of a cell's row and column. A column such as "value" is optional."""
     return _has(question_words, cell.row) and (fold(cell.column) in _PLAIN_COLUMNS or _has(question_words, cell.column))
 
 
@@ -82,13 +82,13 @@ _PLAIN_COLUMNS = frozenset(("value", "values", "details", "description", "specif
 
 
 def _has(question_words: Sequence[str], name: str) -> bool:
-    """Return whether a question has all words of a name, in any form."""
+    """Return whether a question contains all words of a name, in any form."""
     words = [word for word in fold(name).split() if word not in STOPWORDS]
     return bool(words) and all(any(are_alike(word, asked) for asked in question_words) for word in words)
 
 
 def _is_covered(cell: Cell, question_words: Sequence[str], page: View) -> bool:
-    """Return whether every word of the question is in the cell, on its page, or a common word."""
+    """Return whether each word of the question is in the cell, on its page, or a common word."""
     page_words = {*fold(cell.row).split(), *fold(cell.column).split(), *fold(page.title).split()}
     page_words |= {word for sentence in page.sentences for word in fold(sentence.text).split()}
     return all(
@@ -101,7 +101,7 @@ _ASKING = frozenset(("much", "many", "long", "number", "name", "value", "have", 
 
 
 def other_label(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
-    """Return whether a span has a label such as "Present:", and the question names another label of the passage.
+    """Return whether a span has a label such as "Present:" while the question names another label in the passage.
 
     Args:
         analysis: Analysis of the question.
@@ -124,7 +124,7 @@ _LABEL = re.compile(r"(?:^|(?<=[.;!?] )|(?<=\n))(?:[-*] )?(?P<label>[A-Z][\w-]*(
 
 
 def other_row(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
-    """Return whether a span is in a row of a table, and the question names another row of the table.
+    """Return whether a span is in a table's row while the question names another row of the table.
 
     Args:
         analysis: Analysis of the question.

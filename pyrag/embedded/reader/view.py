@@ -1,4 +1,4 @@
-"""View of a passage for the reader: its sentences, its title without qualifier, and how well it matches a question.
+"""View of a passage for the reader: its sentences, its title without qualifier, and its match with the question.
 
 A page is about its title. Therefore the match of the question's subject with the title is the strongest evidence of
 the lexical reader.
@@ -29,7 +29,7 @@ class View:
         title: Title of the passage.
         base: Title without its qualifier: "Crash" for "Crash (1996 film)".
         sentences: Sentences of the passage.
-        about: How surely the passage is the page of the question's subject, in [0, 1].
+        about: Certainty that the passage is the page of the question's subject, in [0, 1].
     """
 
     position: int
@@ -74,7 +74,7 @@ def _words(text: str) -> list[str]:
 
 
 def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | None) -> float:
-    """Return 1 for the page that a question names, less for a part of its name, and 0 for any other page."""
+    """Return 1 for the page that a question names, less if it names only a part of the title, and 0 for other pages."""
     question, folded = analysis.folded, fold(base)
     if not folded:
         return 0.0
@@ -97,7 +97,7 @@ def _about(title: str, base: str, analysis: QuestionAnalysis, lead: Sentence | N
 
 
 def _coverage(subject: str, folded_title: str) -> float:
-    """Return the share of a subject's capitalised words that a title has.
+    """Return the share of a subject's capitalised words that are in a title.
 
     It is low for the subject "Long Black Limousine" and the title "Limousine".
     """
@@ -125,7 +125,7 @@ def _name_match(subject: str, title: str) -> float:
 
 
 def _lead_match(subject: str, lead: Sentence | None) -> float:
-    """Return how surely a page gives the subject as its other name, as in "X, better known as Y, was"."""
+    """Return the certainty that a page gives the subject as its other name, as in "X, better known as Y, was"."""
     subject_words = [word for word in _words(subject) if word not in HONORIFICS]
     if lead is None or not subject_words:
         return 0.0

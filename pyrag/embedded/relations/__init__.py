@@ -1,1 +1,1 @@
-"""Relations that questions ask about: one table for the planner, the reader and the rewriter."""
+"""Relations that questions ask about: a single table for the planner, the reader and the rewriter."""

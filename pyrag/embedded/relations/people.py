@@ -1,4 +1,4 @@
-"""Relations of people: lives, kin, careers, memberships and pupils. Rows of `relations.table`."""
+"""Relations of people: lives, relatives, careers, memberships and pupils, as rows of `relations.table`."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 

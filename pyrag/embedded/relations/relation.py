@@ -1,4 +1,4 @@
-"""Rows of the table of relations, and helpers to write them.
+"""Rows of the table of relations, and functions for writing them.
 
 Patterns in `asked` and `cues` match within one line of text. Patterns in `forms` have the placeholders {x}, {when},
 {where}, {was} and {did}.
@@ -27,15 +27,15 @@ _WIDER: dict[Kind, AnswerType] = {
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Fact that a question may ask about a thing X.
+    """Relation that a question may ask about, for a thing X.
 
     Args:
-        name: Name, as in Wikidata if it has the relation.
+        name: Name of the relation, as in Wikidata if it exists there.
         nouns: Nouns in "the NOUN of X" and "X's NOUN".
         kind: Kind of answer.
         domain: Kind of thing that X is, if it matters.
         variable: Name of the answer in programs. Empty to derive it from `name`.
-        role: Occupation of people in this relation, which tells them from namesakes.
+        role: Occupation of people in this relation, which distinguishes them from namesakes.
         verbs: Past forms in "who VERB X" and "X was VERB by".
         question: Question to ask for the relation. Empty if only the reader knows the relation.
         query: Text to search for. Empty if only the reader knows the relation.
@@ -62,7 +62,7 @@ class Relation:
 
     @property
     def answer_type(self) -> AnswerType:
-        """Kind of answer as the planner knows it, such as "place" for "state"."""
+        """Kind of answer in the planner's terms, such as "place" for "state"."""
         return _WIDER.get(self.kind) or self.kind  # type: ignore[return-value]  # other kinds are answer types
 
     def ask(self, x: str) -> str:
@@ -96,7 +96,7 @@ def row(
     """Return a row of the table.
 
     Args:
-        name: Name, as in Wikidata if it has the relation.
+        name: Name of the relation, as in Wikidata if it exists there.
         nouns: Nouns in "the NOUN of X" and "X's NOUN", separated by bars.
         kind: Kind of answer.
         of: Kind of thing that X is, if it matters.
@@ -130,7 +130,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _expanded(form: str) -> str:
-    """Return a form with all placeholders but {x} replaced by patterns."""
+    """Return a form with all placeholders except {x} replaced by patterns."""
     for placeholder, pattern in _PLACEHOLDERS.items():
         form = form.replace(placeholder, pattern)
     return form

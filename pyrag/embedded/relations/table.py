@@ -1,6 +1,6 @@
 """Table of relations for the planner, the reader and the rewriter.
 
-The first relation whose wording matches a question is used. Therefore narrow relations come before wide ones, and the
+The first relation whose wording matches a question is used. Therefore, narrow relations come before wide ones, and the
 order of the parts matters.
 """
 

@@ -1,4 +1,4 @@
-"""Relations of works, and of the makers of works and organisations. Rows of `relations.table`."""
+"""Relations of works, and of the makers of works and organisations, as rows of `relations.table`."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 

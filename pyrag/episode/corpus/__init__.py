@@ -1,1 +1,1 @@
-"""Primitives that see the whole corpus: `documents`, `count`, `open_document`, `each`, typed `answer`, and `budget`."""
+"""Primitives over the whole corpus: `documents`, `count`, `open_document`, `each`, typed `answer`, and `budget`."""

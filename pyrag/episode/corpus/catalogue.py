@@ -27,7 +27,7 @@ _SECTION = " > "  # between the headings above a passage
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Reply to `documents` and `count`. Without documents if there are more than `MAX_DOCUMENTS`.
+    """Reply to `documents` and `count`. It has no documents if there are more than `MAX_DOCUMENTS`.
 
     Attributes:
         total: Exact number of documents.
@@ -41,13 +41,13 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class OpenedPart:
-    """A part of a document.
+    """Part of a document.
 
     Attributes:
         passages: Passages of the part in reading order.
         sections: Number of parts that the document was cut into.
-        problem: Reason why there is no such part; empty if there is.
-        note: Sentence about what is missing from the part; empty if nothing is.
+        problem: Reason why the part does not exist; empty if it does.
+        note: Sentence about missing passages; empty if the part is complete.
     """
 
     passages: list[Passage] = field(default_factory=list)
@@ -60,11 +60,11 @@ async def counted(episode: Episode, where: Filter | None) -> tuple[Listed, bool]
     """Return the number of documents, and True if the same request had been made before.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         where: The program's filter, which narrows the caller's.
 
     Raises:
-        FilterError: The program's filter cannot find anything.
+        FilterError: The program's filter cannot match anything.
     """
     bound, request = _bound(episode, where)
     return await episode.ask(f"{CATALOGUE}count", request, partial(_count, episode, where, bound), Listed)
@@ -74,11 +74,11 @@ async def listed(episode: Episode, where: Filter | None) -> tuple[Listed, bool]:
     """Return the documents, and True if the same request had been made before.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         where: The program's filter, which narrows the caller's.
 
     Raises:
-        FilterError: The program's filter cannot find anything.
+        FilterError: The program's filter cannot match anything.
     """
     bound, request = _bound(episode, where)
     reply, memo = await episode.ask(f"{CATALOGUE}documents", request, partial(_list, episode, where, bound), Listed)
@@ -96,10 +96,10 @@ async def opened(
     """Return a part of a document, and True if the same request had been made before.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         document: Id of the document.
-        section: Number of the part, from 1, or text of a heading.
-        keep: Whether the request counts as a retrieval and stays in the memo.
+        section: Number of the part, from 1, or the text of a heading.
+        keep: Whether the request counts as a retrieval and its reply stays in the memo.
     """
     bound, request = _bound(episode, None)
     request |= {"document": document, "section": section}
@@ -114,7 +114,7 @@ async def opened(
 
 
 def _bound(episode: Episode, where: Filter | None) -> tuple[Filter | None, dict[str, int | str]]:
-    """Return the whole filter, and the request with it."""
+    """Combine the program's filter with the caller's; return the result and the request that includes it."""
     bound = all_of(episode.where, where)
     return bound, {} if bound is None else {"where": str(bound)}
 
@@ -159,7 +159,7 @@ async def _open(episode: Episode, document: str, section: int | str, bound: Filt
 
 
 def _under(passages: list[Passage], heading: str) -> list[Passage]:
-    """Return the passages under a heading; without an equal one, under headings that contain the text."""
+    """Return the passages under a heading; if none is equal, those under headings that contain the text."""
     folded = heading.strip().casefold()
     paths = [(passage, [part.strip().casefold() for part in passage.title.split(_SECTION)]) for passage in passages]
     exact = [passage for passage, path in paths if folded in path]

@@ -1,4 +1,4 @@
-"""`each`: one question asked of every item, in parallel in the host, within the budget, with its coverage."""
+"""Primitive `each`: asks one question of every item, in parallel, within the budget, and reports its coverage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _MIN_MARGIN, _MAX_MARGIN = 0.5, 2.0  # ... within these seconds
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Answer for one item. `note` is the reason for an unknown answer; `reached` is False if a limit came first."""
+    """Answer for one item. `note` explains an unknown answer; `reached` is False if a limit stopped the call first."""
 
     text: str
     known: bool
@@ -50,9 +50,9 @@ async def each(slots: asyncio.Semaphore, width: int, program_run: ProgramRun, ca
     """Serve `each(items, question, returns=None)`: return one row per item.
 
     Args:
-        slots: Bound on the items under way, over all calls of the question.
-        width: Number of `slots`.
-        program_run: The run of the program.
+        slots: Semaphore that limits the items answered at the same time, over all calls of the question.
+        width: Number of slots in the semaphore.
+        program_run: The program's run.
         call: The program's call.
     """
     values = bind(call, ("items", "question", "returns"), {"returns": None})
@@ -102,11 +102,11 @@ def unlike_units(items: Sequence[CorpusItem], rows: Sequence[Row]) -> str:
 
 
 def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -> Coverage:
-    """Return how many items were answered, and which were not.
+    """Return how many items were answered, and which ones were not.
 
     Args:
         items: All items.
-        rows: Their rows.
+        rows: Row of each item.
         reason: Reason why some were not reached; empty if all were.
     """
     unknown = [item.name for item, row in zip(items, rows, strict=True) if row.reached and not row.known]
@@ -126,7 +126,7 @@ def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -
 
 @dataclass(slots=True)
 class FanOut:
-    """Questions of one call under way. Equal questions about the same text are asked once.
+    """Running questions of a single call. Equal questions about the same text are asked once.
 
     Attributes:
         reason: Reason why some items were not reached; empty if all were.
@@ -142,7 +142,7 @@ class FanOut:
     _rows: dict[tuple[Any, ...], Row] = field(default_factory=dict)
 
     async def run(self) -> list[Row]:
-        """Return the rows of all items; those that a limit left out are marked."""
+        """Return the rows of all items; rows of items that a limit skipped are marked."""
         first: dict[tuple[Any, ...], int] = {}
         for number in range(len(self.items)):
             first.setdefault(self._key(number), number)
@@ -166,7 +166,7 @@ class FanOut:
         return self._ended()
 
     def _ended(self) -> list[Row]:
-        """Return all rows, and note how many items they answer; the rows stay if the question ends before its value."""
+        """Return all rows, and record how many items they answer. They are kept if the question ends without value."""
         rows = self._all()
         coverage = self.step.fields["coverage"] = coverage_of(self.items, rows, self.reason)
         if coverage.missing:
@@ -221,7 +221,7 @@ class FanOut:
         return max(limit - self.episode.ledger.elapsed() - margin, 0.0)
 
     async def _work(self, queue: Any) -> None:
-        """Answer one item after the other, until none is left or a limit is reached."""
+        """Answer one item after another, until no item remains or a limit is reached."""
         for number in queue:
             async with self.slots:
                 if self.reason:
@@ -242,9 +242,9 @@ class FanOut:
             return Row(UNKNOWN, False, note=str(error))
 
     async def _of_document(self, item: CorpusItem, question: str) -> Row:
-        """Answer from a document's passages, one section after the other until the answer is known.
+        """Answer from a document's passages, one section after another, until the answer is known.
 
-        A "no" of one section may be a "yes" of another, so it only stands after the last.
+        A "no" of one section may be a "yes" of another, so it is final only after the last section.
         """
         section, row = 1, Row(UNKNOWN, False)
         while True:
@@ -262,7 +262,7 @@ class FanOut:
         return self.desk.returns is not None and self.desk.returns.name == "bool" and row.text == "false"
 
     async def _of_search(self, question: str) -> Row:
-        """Answer from a search, and recover an unknown answer as `answer` does."""
+        """Answer from a search, and recover an unknown answer in the same way as `answer`."""
         passages, _ = await self.desk.fetch(question, self.episode.topk, step=self.step)
         reading, _ = await self.desk.read(question, passages, step=self.step)
         attempts = [attempt("first", question, passages, reading)]

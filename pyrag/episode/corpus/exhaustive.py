@@ -1,6 +1,6 @@
-"""Check that a program reads all documents if its question asks for all of them.
+"""Check that a program reads all documents if its question asks about all of them.
 
-The wording of the question decides, so the check is an opinion: the planner sees it once.
+The check relies on the question's wording, so it may be wrong: the planner is told once, and may ignore it.
 """
 
 from __future__ import annotations
@@ -55,22 +55,22 @@ _CHOICE = re.compile(
 
 @lru_cache(maxsize=256)
 def asks_for_all(question: str) -> bool:
-    """Return True if the wording of a question asks about all documents: their number, a list, or the extreme of all.
+    """Return True if a question's wording asks about all documents: their number, a list, or an extreme among them.
 
     Args:
-        question: The question. One that offers a choice between a few things does not ask about all.
+        question: The question. A choice between a few things does not ask about all documents.
     """
     text = " ".join(question.split())[:1_000]
     return any(pattern.search(text) for pattern in _WORDINGS) and not _CHOICE.search(text)
 
 
 def corpus_faults(question: str, called: Collection[str], primitives: Collection[str]) -> Iterator[str]:
-    """Yield a fault if the question asks for all documents and the program reaches only the best matches.
+    """Yield a fault if the question asks about all documents but the program only reads the best matches.
 
     Args:
         question: The user's question.
         called: Names of the primitives that the program calls.
-        primitives: Names of all primitives; without those over the whole corpus there is no fault.
+        primitives: Names of all primitives. Without primitives over the whole corpus, there is no fault.
     """
     if READERS.issubset(primitives) and READERS.isdisjoint(called) and asks_for_all(question):
         yield FAULT

@@ -1,4 +1,4 @@
-"""Items of `each`, and the question that is asked of every one of them."""
+"""Items of `each`, and the question that is asked about each of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class CorpusItem:
         name: Name in rows and messages.
         fields: Values of the question's fields, by name.
         document: Id of the document to answer from; empty for other items.
-        passages: Passage that the item is; None for other items.
+        passages: Passages of an item that is a passage; None for other items.
         unknown: Names of fields whose value is an unknown answer.
     """
 
@@ -50,11 +50,11 @@ def items_of(program_run: ProgramRun, values: Any) -> list[CorpusItem]:
     """Return the items of a program's argument.
 
     Args:
-        program_run: The run, which knows its passages.
+        program_run: The program's run, which knows the passages it received.
         values: The argument.
 
     Raises:
-        PrimitiveError: It is not a list of documents, passages, texts, dicts or rows, or it is too long.
+        PrimitiveError: The argument is not a list of documents, passages, texts, dicts or rows, or it is too long.
     """
     if not isinstance(values, list | tuple):
         raise PrimitiveError(f"each() needs a list of items, not {kind_of(values)}", "TypeError")
@@ -106,13 +106,13 @@ def _unknown(fields: Mapping[str, Any]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Question with fields in braces: texts and names of fields in turn. Without fields it is a plain question."""
+    """Question with fields in braces, as alternating texts and field names. Without fields, it is a plain question."""
 
     parts: tuple[tuple[str, str | None], ...]
 
     @classmethod
     def of(cls, question: Any) -> Template:
-        """Return the template of a program's argument. Raises `PrimitiveError` if it is not one."""
+        """Parse the template in a program's argument. Raises `PrimitiveError` if it is malformed."""
         text = check_query(question, "each")
         try:
             parsed = list(string.Formatter().parse(text))
@@ -139,8 +139,8 @@ class Template:
             items: All items.
 
         Raises:
-            PrimitiveError: A field is not one of an item, an item's field is unknown, or a plain question is asked of
-                items without a text of their own.
+            PrimitiveError: An item lacks a field, an item's field is unknown, or a plain question is asked about items
+                that have no text of their own.
         """
         if not self.fields and not all(item.is_read for item in items):
             raise PrimitiveError(

@@ -1,4 +1,4 @@
-"""Names that a program binds, which go before the primitives over the corpus."""
+"""Names that a program binds, which take precedence over the primitives over the corpus."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 
 def bound_names(source: str) -> set[str]:
-    """Return the names that a program binds and never calls; empty if it does not parse."""
+    """Return the names that a program binds and never calls; empty if the program does not parse."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

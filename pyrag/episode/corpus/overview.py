@@ -22,7 +22,7 @@ async def corpus_overview(episode: Episode) -> CorpusOverview:
     """Return the overview of the documents that the caller's filter passes.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
 
     Raises:
         ServiceError: The retriever failed.

@@ -1,4 +1,4 @@
-"""Primitives of programs over the whole corpus. Each call is a step with memo, recording and replay."""
+"""Primitives over the whole corpus. Each call is a step, with memo, recording and replay."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ Left = dict[str, int | float | None]
 
 
 def offer_corpus(episode: Episode, in_flight: int) -> None:
-    """Let the programs of an episode see its whole corpus. Tools, inputs and a program's own names go first.
+    """Let an episode's programs access its whole corpus. Tools, inputs and a program's own names take precedence.
 
     Args:
-        episode: The question under way.
-        in_flight: Maximum number of model calls under way, which their limiter enforces.
+        episode: Episode of the question.
+        in_flight: Maximum number of simultaneous model calls, which the limiter enforces.
     """
     width = _AHEAD * in_flight
     slots = asyncio.Semaphore(width)
@@ -179,7 +179,7 @@ def _where(program_run: ProgramRun, call: Call) -> Filter | None:
 
 
 def _refused(error: FilterError, where: Filter | None) -> Exception:
-    """Return the error of a program's own filter for its author, and any other error unchanged."""
+    """Return an error about a program's own filter, worded for the program's author; return other errors unchanged."""
     return error if where is None else PrimitiveError(str(error), "ValueError")
 
 

@@ -1,4 +1,4 @@
-"""Tables as data: rows of Markdown tables in passages, and of records that are documents of their own."""
+"""Tables as data: the rows of Markdown tables in passages, and records that are documents of their own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class TableData:
 
     Attributes:
         title: Heading above the table, or name of the file.
-        source: File that it comes from.
+        source: File that contains the table.
         rows: Rows as values by column.
         passages: Passages that hold the rows.
     """
@@ -38,17 +38,17 @@ class TableData:
 
 
 def is_record(source: str) -> bool:
-    """Return whether the passages of a source are rows of a CSV or TSV file, each a document of its own."""
+    """Return whether a source's passages are rows of a CSV or TSV file, each a document of its own."""
     return bool(source) and not file_of(source) and bool(_ROWS.search(source))
 
 
 def has_table(passage: Passage) -> bool:
-    """Return whether a passage is a record of a table, or holds a table."""
+    """Return whether a passage is a record of a table, or contains a table."""
     return (is_record(passage.source) and bool(passage.metadata)) or next(iter(_blocks(passage.text)), None) is not None
 
 
 def of_passages(passages: Iterable[Passage]) -> list[TableData]:
-    """Return the tables of a document. Neighbouring parts of a table, under one title and heading, are joined.
+    """Return the tables of a document. Adjacent parts of a table with the same title and heading are joined.
 
     Args:
         passages: Passages of one document in reading order.
@@ -70,7 +70,7 @@ def of_passages(passages: Iterable[Passage]) -> list[TableData]:
 
 
 def of_records(title: str, source: str, records: Sequence[CatalogueDocument], near: Sequence[Passage]) -> TableData:
-    """Return the table that records make: a column for each field, and the title of a record that no field holds.
+    """Return the table that records form: a column for each field, plus one for titles that no field holds.
 
     Args:
         title: Name of the table.
@@ -101,7 +101,7 @@ def _texts_of(row: dict[str, Any]) -> list[Any]:
 
 
 def _blocks(text: str) -> Iterable[tuple[tuple[str, ...], list[list[str]]]]:
-    """Yield heading and rows of each Markdown table of a text: lines with bars, of which the second is a rule."""
+    """Yield heading and rows of each Markdown table in a text: lines with bars, the second of which is a rule."""
     lines = [_cells(line) if "|" in line else [] for line in text.splitlines()]
     at = 0
     while at + 1 < len(lines):
@@ -125,12 +125,12 @@ def _cells(line: str) -> list[str]:
 
 
 def _plain(cell: str) -> str:
-    """Return the text of a cell without escapes and marks of emphasis."""
+    """Return the text of a cell without escapes and emphasis marks."""
     return re.sub(r"^([*_]{1,2})(.+)\1$", r"\2", cell.replace("\\|", "|").strip())
 
 
 def _typed(header: Sequence[str], cells: Sequence[Sequence[str]], near: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows with numbers and dates as such, where a whole column has them."""
+    """Return rows in which a column's texts become numbers or dates, if the whole column can be converted."""
     names = _unique(header)
     columns = [[row[place] for row in cells] for place in range(len(names))]
     marks = column_marks([*header, *near], columns, "|")

@@ -1,4 +1,4 @@
-"""`read_tables`: the whole tables that passages or documents belong to, as data for programs."""
+"""Primitive `read_tables`: returns the whole tables that passages or documents belong to, as data for programs."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ _MAX_SCANNED = MAX_ROWS  # documents that are listed to find the records of a ta
 
 @dataclass(frozen=True, slots=True)
 class TableReply:
-    """Reply of the catalogue. `problem` is the reason why it has no tables; empty if it could answer."""
+    """Reply of the catalogue. `problem` is the reason why it cannot return tables; empty if it can."""
 
     tables: list[TableData] = field(default_factory=list)
     problem: str = ""
 
 
 def offer_tables(episode: Episode) -> None:
-    """Let the programs of an episode read tables. Tools and inputs of the same name go first.
+    """Let the programs of an episode read tables. Tools and inputs of the same name take precedence.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
     """
     if NAME not in episode.inputs:
         episode.more = {NAME: read_tables, **episode.more}
@@ -54,7 +54,7 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
     """Serve `read_tables(docs)`: return the tables that passages or documents are part of, best first.
 
     Args:
-        program_run: The run of the program.
+        program_run: The program's run.
         call: The program's call.
 
     Raises:
@@ -84,7 +84,7 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
 
 
 def _too_large(tables: list[TableData], value_bytes: int) -> str:
-    """Return why tables cannot cross to a program, or ""."""
+    """Return a reason if tables are too large to be passed to a program, else ""."""
     rows = sum(len(table.rows) for table in tables)
     if rows > MAX_ROWS:
         return f"the tables have {rows:,} rows, over {MAX_ROWS:,}: use a tool, as in --tools table:FOLDER"
@@ -97,7 +97,7 @@ def _too_large(tables: list[TableData], value_bytes: int) -> str:
 
 
 def _arguments(program_run: ProgramRun, docs: list[Any]) -> tuple[list[Passage], list[str]]:
-    """Return the passages that are part of a table, and the ids of documents."""
+    """Return the passages that belong to a table, and the ids of documents."""
     near: list[Passage] = []
     documents: list[str] = []
     for doc in docs:
@@ -147,7 +147,7 @@ async def _tables(episode: Episode, near: list[Passage], documents: list[str]) -
 
 
 async def _of_document(episode: Episode, document: str) -> list[TableData]:
-    """Return the tables of a document. A record stands for the table that it is a row of."""
+    """Return the tables of a document. For a record, this is the table that contains it as a row."""
     passages = await document_passages(episode.retriever, document, episode.where)
     if passages and is_record(passages[0].source):
         return await _of_source(episode, passages[0])
@@ -158,9 +158,10 @@ async def _of_source(episode: Episode, passage: Passage, near: Sequence[Passage]
     """Return the tables of the file that a passage comes from; the passage's own tables first.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         passage: The passage.
-        near: Passages of a search. With them, files of records with the same columns follow, since it may miss them.
+        near: Passages of a search. If given, other files of records with the same columns follow, since a search may
+            miss them.
     """
     if is_record(passage.source):
         return await _of_name(episode, passage.source, near)
@@ -170,7 +171,7 @@ async def _of_source(episode: Episode, passage: Passage, near: Sequence[Passage]
 
 
 async def _of_name(episode: Episode, source: str, near: Sequence[Passage] = ()) -> list[TableData]:
-    """Return the table of the records of a file, named by its path or its last part; none if there are no records."""
+    """Return the table of a file's records, found by its path or file name; None if there are no records."""
     wanted = {source, shown_source(source)}
     files: dict[str, list[CatalogueDocument]] = {}
     for offset in range(0, _MAX_SCANNED, PAGE):

@@ -1,4 +1,4 @@
-"""Readings of a type: the Answer agent of a question for values, with memo and recovery like any other reading."""
+"""Typed answers: the Answer agent's values for a question, with memo and recovery as for other answers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_RATIONALE = 300  # characters of a reason that stays with a row
 
 
 def returns_of(value: Any) -> Returns | None:
-    """Return the type that a program asks for. Raises `PrimitiveError` if it is not one."""
+    """Return the type that a program requests. Raises `PrimitiveError` if it is invalid."""
     if value is None:
         return None
     try:
@@ -32,12 +32,12 @@ def returns_of(value: Any) -> Returns | None:
 
 @dataclass(frozen=True, slots=True)
 class TypedDesk:
-    """Part of an episode that reads and recovers, with answers of a type.
+    """Proxy for an episode that answers and recovers with values of a type.
 
     Attributes:
-        answerer: Agent that reads; see `desk_of`.
+        answerer: Agent that answers; see `desk_of`.
         returns: Type of the answers; None for texts.
-        keeps: Whether passages of further searches stay in the episode, and replies in the memo as they are.
+        keeps: Whether to keep passages of further searches in the episode, and the model's replies in the memo.
     """
 
     episode: Episode
@@ -60,7 +60,14 @@ class TypedDesk:
     async def fetch(
         self, query: str, topk: int, where: Filter | None = None, step: AskingStep | None = None
     ) -> tuple[list[Passage], bool]:
-        """Return the passages that match best. Args: as in `Episode.fetch`."""
+        """Return the passages that match best; see `Episode.fetch`.
+
+        Args:
+            query: Search text.
+            topk: Maximum number of passages.
+            where: The program's filter, which narrows the caller's.
+            step: Step that searches.
+        """
         if self.keeps:
             return await self.episode.fetch(query, topk, where, step)
         return await self.episode.search(query, topk, where, step, keep=False)
@@ -68,7 +75,13 @@ class TypedDesk:
     async def read(
         self, query: str, passages: Sequence[Passage] | None, *, step: AskingStep | None = None
     ) -> tuple[Reading, bool]:
-        """Return the reading, and True if the same request had been made before. Args: as in `Episode.read`."""
+        """Return the reading, and True if the same request had been made before; see `Episode.read`.
+
+        Args:
+            query: Query to answer.
+            passages: Passages to answer from; None to aggregate the facts in the query.
+            step: Step that asks.
+        """
         agent = self.answerer if self.keeps else _Brief(self.answerer)
         returns = self.returns.key if self.returns else ""
         return await self.episode.read(query, passages, "answer", agent, step, returns)
@@ -81,18 +94,26 @@ class TypedDesk:
         missing: str,
         step: AskingStep | None = None,
     ) -> tuple[Rewritten, bool]:
-        """Return a rewritten query. Args: as in `Episode.rewrite`."""
+        """Return a rewritten query, and True if the same request had been made before; see `Episode.rewrite`.
+
+        Args:
+            query: Sub-query that has no answer yet.
+            tried: Queries searched for so far.
+            passages: Passages that these searches returned.
+            missing: Information that the passages lack.
+            step: Step that needs the query.
+        """
         return await self.episode.rewrite(query, tried, passages, missing, step)
 
 
 @dataclass(frozen=True, slots=True)
 class _Brief:
-    """Answerer whose readings hold no replies of the model, since thousands of them stay in the memo."""
+    """Answerer that drops the model's replies from its readings, since the memo keeps thousands of readings."""
 
     inner: Answerer
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the reading. Args: as in `Answerer.answer`."""
+        """Return the reading without the model's replies; see `Answerer.answer`."""
         reading = await self.inner.answer(query, passages)
         return replace(reading, raw=(), rationale=shorten(reading.rationale, _MAX_RATIONALE))
 
@@ -101,9 +122,9 @@ def desk_of(episode: Episode, returns: Returns | None, *, keeps: bool = True) ->
     """Return the desk for answers of a type.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         returns: Type of the answers; None for texts.
-        keeps: Whether passages and replies stay in the episode; see `TypedDesk`.
+        keeps: Whether to keep passages and replies in the episode; see `TypedDesk`.
 
     Raises:
         PrimitiveError: The engine cannot answer with this type.

@@ -1,8 +1,8 @@
-"""Static flow analysis: whether a call with effects may depend on a passage, by its arguments or by being reached.
+"""Static flow analysis: whether a call with effects may depend on a passage, by its arguments or by control flow.
 
-The analysis is conservative. Variables are followed by name over the whole program, functions that are defined once at
-the top level are followed into, and once a program's course depends on passages, it does so to its end: there is no
-return to safety after a branch. What cannot be followed counts as dependent.
+The analysis is conservative. Variables are tracked by name over the whole program, and functions that are defined once
+at the top level are analysed too. Once a program's control flow depends on passages, it does so until the program's
+end, even after a branch is complete. Anything that cannot be analysed counts as dependent.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Dependence:
 
     Attributes:
         arguments: Names or numbers of the arguments that may depend on passages.
-        cause: Place from which on the program's course may depend on passages; None if only arguments do.
+        cause: Place from which the program's control flow may depend on passages; None if only arguments do.
     """
 
     arguments: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ def _is_at(site: EffectSite, name: str, line: int) -> bool:
 
 @lru_cache(maxsize=64)
 def effect_sites(source: str, sources: frozenset[str], effects: frozenset[str]) -> tuple[EffectSite, ...]:
-    """Return the calls of primitives with effects; none for a program that cannot be parsed.
+    """Return the calls of primitives with effects; empty for a program that cannot be parsed.
 
     Args:
         source: Source code of the program.
@@ -125,7 +125,7 @@ class _FlowAnalysis:
 
     @contextmanager
     def _unit(self) -> Iterator[Unit]:
-        """Evaluate the expressions of one statement; afterwards, the course depends on what they risk."""
+        """Evaluate the expressions of one statement, then mark control flow as dependent if they risk it."""
         unit = Unit(self.shape, self.facts, in_try=self._in_try)
         yield unit
         self._course = self._course or unit.risk
@@ -198,7 +198,7 @@ class _FlowAnalysis:
                 unit.branches(test)
 
     def _branches(self, *blocks: Sequence[ast.stmt]) -> None:
-        """Visit alternatives, each from the same course."""
+        """Visit alternatives, each starting from the same control-flow state."""
         before, after = self._course, self._course
         for block in blocks:
             self._course = before
@@ -207,7 +207,7 @@ class _FlowAnalysis:
         self._course = after
 
     def _loop(self, body: Sequence[ast.stmt], test: ast.expr | None = None) -> None:
-        """Visit the body of a loop; again if the course depends on passages from its second round on."""
+        """Visit the body of a loop, twice if control flow depends on passages from its second round on."""
         before = self._course
         for _ in range(2):
             self._block(body)
@@ -217,7 +217,7 @@ class _FlowAnalysis:
                 break
 
     def _try(self, node: ast.Try) -> None:
-        """Visit a `try`: whatever fails in its body on account of passages changes the course of all that follows."""
+        """Visit a `try`: a failure in its body because of passages changes the control flow of everything after it."""
         outside, self._in_try = self._in_try, True
         self._block(node.body)
         for handler in node.handlers:
@@ -260,7 +260,7 @@ class _FlowAnalysis:
         self._course = after
 
     def _definition(self, node: ast.FunctionDef | ast.ClassDef) -> None:
-        """Evaluate a definition. The body of a helper is walked separately; any other body must be harmless."""
+        """Evaluate a definition. The body of a helper is visited separately; any other body must be harmless."""
         with self._unit() as unit:
             if isinstance(node, ast.FunctionDef) and self.shape.helpers.get(node.name) is node:
                 defaults = (*node.args.defaults, *node.args.kw_defaults)
@@ -271,7 +271,7 @@ class _FlowAnalysis:
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> list[tuple[ast.expr, ast.expr]]:
-    """Return the parts of an assignment of one display to another, else the whole assignment."""
+    """Pair targets and values of an assignment between two tuples or lists; otherwise return the whole assignment."""
     if not (isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)):
         return [(target, value)]
     parts = [*target.elts, *value.elts]

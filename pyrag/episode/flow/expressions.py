@@ -1,8 +1,8 @@
-"""Taint of expressions: which values depend on passages, and which operations on them may change a program's course.
+"""Taint of expressions: which values depend on passages, and which operations on them may affect control flow.
 
-Values that depend on passages may be *carried* without any influence on what happens next: bound to names, put into
-lists, dicts and f-strings, passed to helpers, printed, and `docs` passed to `answer`. Anything else that a program does
-with them (test, index, call, compare, iterate, unpack, mutate) may fail or branch, and counts as a branch.
+Values that depend on passages may be *carried* without any influence on control flow: bound to names, put into lists,
+dicts and f-strings, passed to helpers, printed, or passed to `answer` as `docs`. Any other operation on them (test,
+index, call, compare, iterate, unpack, mutate) may fail or branch, and counts as a branch.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class FlowFacts:
     Attributes:
         names: Variables that may hold values that depend on passages.
         returns: Helpers whose result may depend on passages.
-        entered: Helpers that may be called on a course that depends on passages, with the cause.
-        leaves: Helpers after whose call the course may depend on passages, with the cause.
+        entered: Helpers that may be called when control flow depends on passages, with the cause.
+        leaves: Helpers that may leave control flow dependent on passages, with the cause.
         in_try: Helpers that may be called inside a `try`.
-        arguments: Calls of primitives with effects that have such an argument, with the argument's name or number.
-        branches: Calls of primitives with effects on a course that depends on passages, with the cause.
-        sensitive: Helpers that have anything to do with passages or effects.
+        arguments: Calls of primitives with effects that have a dependent argument, with its name or number.
+        branches: Calls of primitives with effects that are made when control flow depends on passages, with the cause.
+        sensitive: Helpers whose code involves passages or effects.
     """
 
     names: set[str] = field(default_factory=set)
@@ -54,9 +54,9 @@ class Unit:
     """Evaluation of the expressions of one statement, in any order.
 
     Attributes:
-        risk: First operation that may change the program's course.
+        risk: First operation that may make control flow depend on passages.
         effects: Calls of primitives with effects.
-        called: Helpers that are called.
+        called: Helpers that the statement calls.
     """
 
     def __init__(self, shape: Shape, facts: FlowFacts, *, in_try: bool) -> None:
@@ -66,21 +66,21 @@ class Unit:
         self.called: list[str] = []
 
     def take_risk(self, node: ast.AST, text: str) -> None:
-        """Note an operation after which the course depends on passages.
+        """Record an operation after which control flow depends on passages.
 
         Args:
             node: The operation.
-            text: Clause that says what the program does there.
+            text: Clause that describes the operation.
         """
         if self.risk is None:
             self.risk = Cause(getattr(node, "lineno", 1), text)
 
     def computes(self, node: ast.AST) -> None:
-        """Note an operation on a value that depends on passages."""
+        """Record an operation on a value that depends on passages."""
         self.take_risk(node, f"computes with retrieved text, which may fail: {_shown(node)}")
 
     def branches(self, node: ast.AST) -> None:
-        """Note a test of a value that depends on passages, or a loop over it."""
+        """Record a test of a value that depends on passages, or a loop over it."""
         self.risk = Cause(getattr(node, "lineno", 1), f"branches on retrieved text: {_shown(node)}")
 
     def bind(self, name: str, *, tainted: bool) -> None:
@@ -134,7 +134,7 @@ class Unit:
         return tainted if self.shape.is_evidence(node) else self._strict(node, tainted)
 
     def _strict(self, node: ast.AST, tainted: bool) -> bool:
-        """Return whether operands depend on passages; the operation then counts as a branch."""
+        """Return whether operands depend on passages; if so, record the operation as a branch."""
         if tainted:
             self.computes(node)
         return tainted
@@ -159,7 +159,7 @@ class Unit:
         return self.value(node.value)
 
     def target(self, node: ast.expr, *, tainted: bool) -> None:
-        """Bind a target to a value. Anything but a plain name takes the value apart, or mutates an object.
+        """Bind a target to a value. Any target other than a name unpacks the value or mutates an object.
 
         Args:
             node: Target of an assignment or loop.
@@ -210,7 +210,7 @@ class Unit:
         return self._strict(node, bool(tainted)) or name in self.shape.sources
 
     def _source(self, node: ast.Call, name: str) -> bool:
-        """Evaluate a call of a primitive. Its result depends on passages; it fails by its arguments or in a `try`."""
+        """Evaluate a call of a primitive. Its result depends on passages; it may fail by its arguments or in `try`."""
         arguments = [(str(number), item) for number, item in enumerate(node.args)]
         arguments += [(keyword.arg or "**", keyword.value) for keyword in node.keywords]
         for place, item in arguments:

@@ -1,4 +1,4 @@
-"""Guard of calls with effects: each is judged, and refused or confirmed, before it is made."""
+"""Guard for calls with effects: judges each call, and refuses it or has it confirmed, before it is made."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ async def guarded(
 ) -> T:
     """Make a call with effects if the flow policy allows it.
 
-    The answer of the callback is recorded. A replay asks nobody, and a call that its recording lacks was refused.
+    The callback's decision is recorded. A replay asks nobody; calls that are missing from the recording had been
+    refused.
 
     Args:
         program_run: Run of the program that calls.
         call: The program's call.
-        args: Its positional arguments, as plain data.
-        kwargs: Its keyword arguments, as plain data.
-        work: Makes the call.
+        args: Positional arguments of the call, as plain data.
+        kwargs: Keyword arguments of the call, as plain data.
+        work: Function that makes the call.
 
     Raises:
         FlowError: The call depends on passages, and is not allowed.
@@ -78,7 +79,17 @@ async def guarded(
 
 
 async def guarded_search(program_run: CallingProgram, call: Call, query: str, work: Callable[[], Awaitable[T]]) -> T:
-    """Search if searches have no effects, or if the flow policy allows the search. Args: as in `guarded`."""
+    """Search if searches have no effects, or if the flow policy allows the search.
+
+    Args:
+        program_run: Run of the program that searches.
+        call: The program's call.
+        query: Search text.
+        work: Function that searches.
+
+    Raises:
+        FlowError: The search depends on passages, and is not allowed.
+    """
     if not program_run.episode.flow.guards_searches:
         return await work()
     await program_run.episode.requests.until_certain()
@@ -86,7 +97,7 @@ async def guarded_search(program_run: CallingProgram, call: Call, query: str, wo
 
 
 def _passages_behind(program_run: CallingProgram, call: Call) -> tuple[Passage, ...]:
-    """Return the passages that a call may depend on; all of the question if its own are not known."""
+    """Return the passages that a call may depend on; if these are not known, return all passages of the question."""
     known = {
         passage.id: passage
         for key in call.depends_on

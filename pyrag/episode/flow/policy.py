@@ -1,8 +1,8 @@
 """Flow policy of a question: a call with effects that depends on passages is refused unless its owner allows it.
 
-A call is free of passages if nothing was retrieved before it in this question, or if the static analysis of its program
-shows that neither its arguments nor the way to it depend on a passage. The text of a program itself depends on passages
-if its author may have seen some: after a repair, or if it answers a conversation.
+A call is independent of passages if nothing was retrieved before it in this question, or if the static analysis of its
+program shows that neither its arguments nor the control flow to it depend on a passage. The text of the program itself
+depends on passages if its author may have seen some: after a repair, or in a conversation.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class DependentCall:
         args: Positional arguments, as plain data.
         kwargs: Keyword arguments, as plain data.
         line: Line of the program that makes the call; 0 for a call of a method.
-        reason: Clause that says what depends on passages.
+        reason: Clause that describes the dependence on passages.
         passages: Passages that the call may depend on.
     """
 
@@ -53,7 +53,7 @@ class DependentCall:
 
     @property
     def call(self) -> str:
-        """The call as a program writes it."""
+        """The call as it would be written in a program."""
         arguments = (*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items()))
         return f"{self.tool}({', '.join(arguments)})"
 
@@ -70,15 +70,15 @@ Confirm = Callable[[DependentCall], bool | Awaitable[bool]]
 
 @dataclass(slots=True)
 class Flow:
-    """Policy of a question, and what its programs have received so far.
+    """Policy of a question, and the values that its programs have received so far.
 
     Attributes:
-        policy: Policy of the settings; `auto` is `confirm` with a callback, and `strict` without.
+        policy: Policy of the settings; `auto` means `confirm` if there is a callback, else `strict`.
         confirm: Callback that may allow a call.
         searches: Whether searches have effects.
-        author: Clause that says why the question or program itself depends on passages; empty if it does not.
+        author: Clause that explains why the question or program itself depends on passages; empty if it does not.
         delivered: Names of primitives and tools that have returned passages, or values that depend on them.
-        confirmations: Number of calls that the callback was asked about.
+        confirmations: Number of calls that the callback had to decide.
     """
 
     policy: Policy = "auto"
@@ -90,7 +90,7 @@ class Flow:
     _unread: set[str] = field(default_factory=set)  # programs whose author cannot have read any passage
 
     def ahead(self) -> Flow:
-        """Return the policy for a program that runs ahead, whose author sees nothing of its run."""
+        """Return the policy for a speculative program, whose author sees nothing of its run."""
         return replace(self, delivered=set(self.delivered), _unread=set(self._unread))
 
     @property
@@ -104,16 +104,16 @@ class Flow:
             self.author = self.author or _CONVERSATION
 
     def describe_documents(self) -> None:
-        """Note that the planner is told titles and metadata of the documents."""
+        """Note that the planner sees titles and metadata of the documents."""
         self.author = self.author or _OVERVIEW
 
     def begin_program(self, source: str) -> None:
-        """Note a program that is about to run; its author has seen nothing if nothing has been delivered."""
+        """Note that a program is about to run. Its author has seen no passages if nothing has been delivered."""
         if not self.delivered:
             self._unread.add(source)
 
     def delivering(self, primitives: Mapping[str, Serve], tools: Collection[str]) -> dict[str, Serve]:
-        """Return the primitives except tools, whose results then count as depending on passages.
+        """Return the primitives without the tools; results of the primitives then count as depending on passages.
 
         Args:
             primitives: Functions that serve the calls of a program, by name.
@@ -130,7 +130,7 @@ class Flow:
     async def dependent(
         self, call: DependentCall, source: str, primitives: Sequence[str], effects: Sequence[str]
     ) -> DependentCall | None:
-        """Return a call with the reason why it depends on passages; None if it is free of them, or all are allowed.
+        """Return a call with the reason why it depends on passages; None if it does not, or if all calls are allowed.
 
         Args:
             call: The call, without a reason.
@@ -158,7 +158,7 @@ class Flow:
         return replace(call, reason=f"whether it is reached depends on retrieved text, since {reason.cause}")
 
     async def clear_search(self, query: str, passages: tuple[Passage, ...]) -> None:
-        """Return if a search that no program makes is free of passages, or allowed.
+        """Return if a search made by a method, not a program, is independent of passages or allowed.
 
         Args:
             query: The query.
@@ -172,7 +172,7 @@ class Flow:
             raise self.refusal(call, why=NOT_CONFIRMED)
 
     async def confirmed(self, call: DependentCall, source: str = "") -> bool:
-        """Return the callback's answer for a call that depends on passages.
+        """Return the callback's decision on a call that depends on passages.
 
         Args:
             call: The call.
@@ -190,12 +190,12 @@ class Flow:
             raise self.refusal(call, source, problem) from error
 
     def refusal(self, call: DependentCall, source: str = "", why: str = "") -> FlowError:
-        """Return the error of a refused call.
+        """Return the error for a refused call.
 
         Args:
             call: The call.
             source: Source code of its program.
-            why: Clause that ends the message; by default, what to do instead.
+            why: Clause that ends the message; by default, advice on an alternative.
         """
         if not why:
             nobody = "nobody can confirm it here: " if self.policy == "confirm" else ""
@@ -206,7 +206,7 @@ class Flow:
 
 
 async def _asked(confirm: Confirm, call: DependentCall) -> bool:
-    """Return the callback's answer. A synchronous callback runs in a thread, since it may wait for a person."""
+    """Return the callback's decision. A synchronous callback runs in a thread, since it may wait for a person."""
     from pyrag.tools.calls import in_own_thread
 
     answer = confirm(call) if inspect.iscoroutinefunction(confirm) else await in_own_thread(partial(confirm, call))

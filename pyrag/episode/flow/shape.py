@@ -1,4 +1,4 @@
-"""Shape of a program for the flow analysis: the helpers that it follows, and the calls that it cannot follow."""
+"""Shape of a program for the flow analysis: the helpers that can be analysed, and the calls that cannot."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ LISTS = frozenset(("retrieve", "open_document", "documents"))
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Place in a program at which its course begins to depend on retrieved text.
+    """Place in a program from which its control flow depends on retrieved text.
 
     Attributes:
         line: Line of the program, from 1.
-        text: Clause that says what the program does there.
+        text: Clause that describes what the program does there.
     """
 
     line: int
@@ -101,7 +101,7 @@ class Shape:
         return False
 
     def helpers_that_mention(self, names: Set[str]) -> frozenset[str]:
-        """Return the helpers whose code names one of these variables, directly or through other helpers.
+        """Return the helpers whose code uses one of these variables, directly or through other helpers.
 
         Args:
             names: Names of variables and primitives.
@@ -137,12 +137,12 @@ class Shape:
 
 
 def names_in(node: ast.AST) -> frozenset[str]:
-    """Return the variables that a node names."""
+    """Return the variables that a node uses."""
     return frozenset(part.id for part in ast.walk(node) if isinstance(part, ast.Name))
 
 
 def mentions(node: ast.AST, names: Set[str]) -> bool:
-    """Return True if a node names one of these variables.
+    """Return True if a node uses one of these variables.
 
     Args:
         node: Any part of a program.
@@ -152,7 +152,7 @@ def mentions(node: ast.AST, names: Set[str]) -> bool:
 
 
 def _is_place(node: ast.expr | None) -> bool:
-    """Return True for a bound of a slice that never fails: missing, or a whole number."""
+    """Return True for a slice bound that never fails: a missing one, or a whole number."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node = node.operand
     return node is None or (isinstance(node, ast.Constant) and type(node.value) is int)

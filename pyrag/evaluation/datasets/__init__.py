@@ -1,1 +1,1 @@
-"""Question sets: reading, sampling, and importing released ones."""
+"""Question sets: reading, sampling, and importing released sets."""

@@ -1,6 +1,6 @@
 """Question sets in the common layout: a folder with `questions.jsonl[.gz]` and `corpus.jsonl[.gz]`.
 
-One reader serves shared data, bundled sets and users' sets. Unknown fields are ignored.
+The same reader is used for shared data, bundled sets and users' sets. Unknown fields are ignored.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FIELD_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class SubQuestion:
-    """Hop as written by the data set's authors; `#1` in the question stands for the answer of hop 1."""
+    """Hop as written by the data set's authors; `#1` in the question refers to the answer of hop 1."""
 
     question: str = ""
     answer: str | list[str] = ""
@@ -81,7 +81,7 @@ def read_questions(path: Path) -> Iterator[Question]:
     """Yield the questions of a file; `completed_fields` lists the alternative names of fields.
 
     Raises:
-        DataError: A line is malformed; the message names file, line and cure.
+        DataError: A line is malformed; the message names file, line and remedy.
     """
     return read_questions_as(Question, path)
 
@@ -94,7 +94,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
         path: Path of the file.
 
     Raises:
-        DataError: A line is malformed; the message names file, line and cure.
+        DataError: A line is malformed; the message names file, line and remedy.
     """
     import msgspec
 
@@ -109,7 +109,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
         except msgspec.DecodeError as error:
             if "utf-8" in str(error).lower():
                 raise not_utf8(where) from error
-            raise DataError(f"{where} is no question ({error}): fix or remove the line") from error
+            raise DataError(f"{where} is not a question ({error}): fix or remove the line") from error
         if fault := _fault(question):
             raise DataError(f"{where} {fault}")
         if question.id in seen:
@@ -119,7 +119,7 @@ def read_questions_as(kind: type[Q], path: Path) -> Iterator[Q]:
 
 
 def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
-    """Return the question of a line. Raises `UnicodeDecodeError` or `msgspec.DecodeError`."""
+    """Decode the question in a line. Raises `UnicodeDecodeError` or `msgspec.DecodeError` if it cannot."""
     import msgspec
 
     try:
@@ -135,8 +135,8 @@ def _decoded(line: bytes, decoder: Any, kind: type[Q]) -> Q:
 def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a question under the names of the common layout, with an id.
 
-    Other common names of `id`, `question` and `answers` are accepted in any case, and a single answer becomes a
-    list. Without an id, the question is named by a digest of its words, so that the name stays when lines move.
+    Other common names of `id`, `question` and `answers` are accepted in any case, and a single answer becomes a list. A
+    question without an id gets a digest of its words, so that its id does not change if lines move.
 
     Args:
         fields: Fields of one record. Unknown fields are kept.
@@ -158,10 +158,10 @@ def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_text(value: Any) -> Any:
-    """Return a number as text; yes and no for booleans, as benchmarks write them.
+    """Convert a number to text, and a boolean to yes or no, as in benchmarks.
 
     Args:
-        value: Any value; others are returned as they are.
+        value: Any value. Other values are returned unchanged.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -169,7 +169,7 @@ def as_text(value: Any) -> Any:
 
 
 def question_of(where: str, fields: dict[str, Any]) -> Question:
-    """Return a validated question from plain values.
+    """Create a validated question from plain values.
 
     Args:
         where: Place of the record, for errors.
@@ -183,7 +183,7 @@ def question_of(where: str, fields: dict[str, Any]) -> Question:
     try:
         question = msgspec.convert(fields, Question)
     except msgspec.ValidationError as error:
-        raise DataError(f"{where} is no question ({error}): fix or remove the record") from error
+        raise DataError(f"{where} is not a question ({error}): fix or remove the record") from error
     if fault := _fault(question):
         raise DataError(f"{where} {fault}")
     return question

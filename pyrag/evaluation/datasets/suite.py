@@ -1,8 +1,8 @@
 """Question sets of a benchmark by name, samples of them, and the passages of each.
 
-A set is a folder of `--data` in the common layout, or one of the bundled mini sets, whose questions imitate the set
-in their name: `mini-popqa` is not PopQA. A set's own corpus takes precedence; sets without a corpus (Bamboogle, NQ)
-use the passages that the user names. Indexes are built once, and named by the corpus's digest.
+A set is a folder in `--data` in the common layout, or one of the bundled mini sets. A mini set imitates the set in its
+name: `mini-popqa` is not PopQA. A set's own corpus takes precedence; sets without a corpus (Bamboogle, NQ) use the
+passages that the user names. Indexes are built once, and named after the corpus's digest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BUNDLED_CORPUS = BUNDLED.parent / "corpus.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """Set of a benchmark: `questions` is the sample, `sha256` the digest of the whole file."""
+    """Question set of a benchmark: `questions` is the sample, `sha256` the digest of the whole file."""
 
     name: str
     path: Path
@@ -40,16 +40,16 @@ class QuestionSet:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Passages of a set. At most one of `index` and `retriever` is set; with neither, it is the bundled corpus.
+    """Passages of a set. At most one of `index` and `retriever` is set; if neither is, the bundled corpus is used.
 
     Attributes:
-        name: Name for people and for the run's record.
+        name: Name for display and for the run's record.
         identity: Digest of the corpus or generation of the index; empty for a server.
         index: Folder of the index; one of `corpora` may still have to be built (`build_index`).
         retriever: Address of a server.
         corpora: Files that the index is built from, if known.
-        sources: Several sources that are searched as one, in place of `index` and `retriever`.
-        unused: Option that named other passages, over which the set's own corpus takes precedence.
+        sources: Several sources that are searched as one, instead of `index` and `retriever`.
+        unused: Option that named other passages, and is ignored because the set has its own corpus.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Given:
 
 
 def default_sets(data: Path | None) -> list[str]:
-    """Return the paper's five sets as far as `data` has them; without `data`, the bundled sets named after them."""
+    """Return the paper's five sets, if `data` has them; without `data`, return the bundled sets named after them."""
     if data is None:
         return [f"{MINI}{name}" for name in FIVE if (BUNDLED / f"{name}.jsonl").is_file()]
     present = [name for name in FIVE if find_file(data / name, "questions")]
@@ -100,7 +100,7 @@ def open_set(name: str, data: Path | None, *, split: str = "", limit: int | None
 
     Raises:
         DataError: The file is damaged or empty.
-        UsageError: There is no such set.
+        UsageError: The set does not exist.
     """
     path, corpus = _paths(name, data, f"{split}_" if split else "")
     questions = list(read_questions(path))
@@ -138,7 +138,7 @@ def _bundled(name: str) -> Path:
 def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[Question]:
     """Return a sample in the order of the file.
 
-    It is drawn by a digest of seed and id: a larger limit only adds questions, on any machine.
+    Questions are chosen by a digest of seed and id, so a larger limit only adds questions, on any machine.
 
     Args:
         questions: All questions.
@@ -153,7 +153,7 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
 
 
 def source_of(chosen: QuestionSet, named: Given, building: Callable[[str, Path], None] = lambda *_: None) -> Source:
-    """Return the passages of a set, with their index built.
+    """Return the passages of a set, after building their index.
 
     Args:
         chosen: The set.
@@ -161,7 +161,7 @@ def source_of(chosen: QuestionSet, named: Given, building: Callable[[str, Path],
         building: Called with the corpus's name and the folder before an index is built.
 
     Raises:
-        UsageError: The set has no corpus, and none was named.
+        UsageError: The set has no corpus, and the user named no passages.
     """
     source = choose_source(chosen, named)
     build_index(source, building)
@@ -176,7 +176,7 @@ def choose_source(chosen: QuestionSet, named: Given) -> Source:
         named: Passages named by the user.
 
     Raises:
-        UsageError: The set has no corpus, and none was named.
+        UsageError: The set has no corpus, and the user named no passages.
     """
     if named.sources:
         return _of_sources(named.sources)
@@ -243,7 +243,7 @@ def _joint_digest(paths: Sequence[Path]) -> str:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 of a file, or of a folder's files with their names. Raises `DataError`."""
+    """Return the SHA-256 of a file, or of a folder's files and their names. Raises `DataError` if one is unreadable."""
     total = hashlib.sha256()
     try:
         if path.is_file():
@@ -263,7 +263,7 @@ def _file_digest(path: Path) -> str:
 
 
 def gold_passages(chosen: QuestionSet, source: Source) -> dict[str, Passage]:
-    """Return the gold passages of a set by id, as far as a corpus with them is available.
+    """Return the gold passages of a set by id, if a corpus with them is available.
 
     Args:
         chosen: The set, with its own corpus if it has one.

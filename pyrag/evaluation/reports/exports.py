@@ -1,4 +1,4 @@
-"""Exports of runs: a table with one row per question, and run files in TREC's format, for tools such as `trec_eval`."""
+"""Exports of runs: a table with one row per question, and TREC run files for tools such as `trec_eval`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = (*_PLAIN, "gold", "gold_passages", "gold_found", "recall", "failure", 
 
 
 def write_csv(rows: Iterable[ResultRow], path: Path) -> None:
-    """Write one row per question, set and method, with a header. Several gold answers are separated by " | ".
+    """Write one row per question, set and method, with a header. Gold answers are separated by " | ".
 
     A text that a spreadsheet would take for a formula is prefixed with an apostrophe, since questions and answers
     are untrusted.
@@ -57,7 +57,7 @@ def _cells(row: ResultRow) -> dict[str, Any]:
 
 
 def _plain_cell(value: Any) -> Any:
-    """Return a cell that no spreadsheet computes; numbers stay."""
+    """Return a cell that no spreadsheet evaluates; numbers are kept."""
     is_formula = isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.match(value)
     return f"'{value}" if is_formula else value
 
@@ -65,8 +65,8 @@ def _plain_cell(value: Any) -> Any:
 def write_trec(run: Run, rows: Sequence[ResultRow], path: Path) -> list[Path]:
     """Write `qid Q0 docid rank score tag` for each retrieved passage, and return the files' paths.
 
-    The tag is the method. Several methods have a file each, with their name before the suffix. Questions of several
-    sets have the set before their id.
+    The tag is the method. If there are several methods, each has its own file, named after it. If there are several
+    sets, a question's id is preceded by the set's name.
 
     Args:
         run: Run with the traces.
@@ -92,7 +92,7 @@ def _lines(row: ResultRow, trace: Trace, *, several: bool) -> Iterator[str]:
 
 
 def ranked(trace: Trace) -> list[str]:
-    """Return the ids of all retrieved passages by their best rank in any retrieval, earlier ones first."""
+    """Return the ids of all retrieved passages by their best rank in any retrieval. Ties keep their order."""
     best: dict[str, int] = {}
     for retrieval in retrievals(trace):
         for rank, passage in enumerate(retrieval.passages):
@@ -101,5 +101,5 @@ def ranked(trace: Trace) -> list[str]:
 
 
 def _word(text: str) -> str:
-    """Return a field of the format, which white space separates."""
+    """Return a text as a field of TREC's format, which separates fields by white space."""
     return _SPACES.sub(lambda space: f"%{ord(space[0]):02X}", text) or "-"

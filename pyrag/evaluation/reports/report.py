@@ -1,6 +1,6 @@
 """Contents of a report over runs: sections with tables and the names of plots (`report_files` writes them).
 
-Methods of all runs are compared; a method of several runs is labelled with its run.
+The methods of all runs are compared; a method that occurs in several runs is labelled with its run.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def wrong_anchor(set_name: str, label: str) -> str:
 
 
 def wrong_links(sets: Sequence[SetStats]) -> dict[tuple[int, int], str]:
-    """Return links from the counts of wrong answers to the answers."""
+    """Return links from the counts of wrong answers to those answers."""
     column = 2
     return {
         (row, column): f"#{wrong_anchor(result.set, result.method)}"
@@ -93,7 +93,7 @@ def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> Be
 
     Args:
         runs: The runs.
-        first: Returns the sections at the top, from the summary and the number of the run by label.
+        first: Function that returns the first sections, from the summary and the number of each label's run.
 
     Raises:
         DataError: A run has no result.
@@ -115,7 +115,7 @@ def make_report(runs: Sequence[Run], first: FirstSections = lambda *_: ()) -> Be
 
 
 def labels_of(runs: Sequence[Run]) -> dict[tuple[int, str], str]:
-    """Return a label for each method of each run, with the run's name if a method repeats."""
+    """Return a label for each method of each run, with the run's name if the method occurs in several runs."""
     methods = [(i, method) for i, run in enumerate(runs) for method in run.config["run"]["methods"]]
     often = Counter(method for _, method in methods)
     labels: dict[tuple[int, str], str] = {}
@@ -270,7 +270,7 @@ def _over_repaired(runs: Sequence[Run], labels: dict[tuple[int, str], str]) -> s
 
 
 def _papers_table(summary: BenchSummary, methods: dict[str, str], repaired: set[tuple[str, str]]) -> Table:
-    """Return our scores beside the papers' figures, one line per row of a paper's table."""
+    """Return our scores next to the papers' figures, one line per row of a paper's table."""
     rows = []
     for result in summary.sets:
         if (result.set, result.method) in repaired:
@@ -299,7 +299,7 @@ def failed_note(summary: BenchSummary) -> str:
 
 
 def failure_shares(report: BenchReport, method: str) -> dict[str, float]:
-    """Return shares of all questions of a method: right answers, then wrong ones by kind.
+    """Return shares of a method's questions: right answers, then wrong ones by kind.
 
     Args:
         report: The report.

@@ -50,7 +50,7 @@ def report_files(runs: Sequence[Run], out: Path, first: FirstSections = lambda *
     Args:
         runs: Runs to compare.
         out: Folder to write to.
-        first: Returns sections for the top (see `make_report`).
+        first: Function that returns the first sections (see `make_report`).
 
     Raises:
         DataError: A run has no result.
@@ -183,7 +183,7 @@ class _Group:
 def _wrong_answers(report: BenchReport, out: Path) -> str:
     """Return a section with the wrong answers: question, passages, answer and link to the trace.
 
-    Each group has the anchor of `wrong_anchor`.
+    Each group has the anchor that `wrong_anchor` returns.
     """
     groups = [group for group in _groups(report) if group.rows]
     if not groups:
@@ -204,7 +204,7 @@ def _groups(report: BenchReport) -> Iterable[_Group]:
 
 
 def _shares(counts: Sequence[int]) -> list[int]:
-    """Return the number of answers to show of each group, at least one."""
+    """Return the number of answers to show for each group, at least one."""
     limit = max(1, MAX_SHOWN // len(counts))
     return [min(count, limit) for count in counts]
 
@@ -266,5 +266,5 @@ def _cut(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return untrusted text as HTML, without characters that change the direction of writing."""
+    """Return untrusted text as HTML, without characters that change the writing direction."""
     return escape(_UNSAFE.sub("\ufffd", text.encode("utf-8", "replace").decode()))

@@ -1,4 +1,4 @@
-"""Scores that the papers report, for columns beside our figures. HoVer's exact match is its label accuracy.
+"""Scores that the papers report, for columns next to our figures. HoVer's exact match is its label accuracy.
 
 The papers used other models, corpora and the full sets, so a difference from their figures proves nothing by itself.
 """
@@ -13,7 +13,7 @@ LABEL = "reported (other models, corpora and questions)"
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Row of a paper's table: figures by set. `method` is our registry's name."""
+    """Row of a paper's table, with figures by set. `method` is the name in our registry."""
 
     source: str
     method: str
@@ -23,10 +23,10 @@ class Reported:
 
 
 def _rows(source: str, columns: Sequence[str], table: str) -> tuple[Reported, ...]:
-    """Parse a table: per line our method, the row's name, and its figures, with a dash for a missing figure.
+    """Parse a table. Each line has our method, the row's name, and its figures, with a dash for a missing figure.
 
     Args:
-        source: Name of the table, with a place for the row's name.
+        source: Name of the table, with a placeholder for the row's name.
         columns: METRIC:SET of each figure.
         table: Lines of the table.
     """

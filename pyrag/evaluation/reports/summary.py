@@ -1,7 +1,7 @@
 """Summary of a run: means with intervals for each set, method, question type and hop count.
 
-It depends only on the results, not on their order: an interrupted run ends with the summary of an uninterrupted one,
-except for `timing`, which holds all measured seconds.
+It depends only on the results, not on their order, so an interrupted run ends with the same summary as an uninterrupted
+one, except for `timing`, which holds all measured seconds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyrag.evaluation.scoring import ResultRow
 from pyrag.trace.model import RoleUsage
 
 NDCG_CUT = 10  # as in OPERA's table 9
-CUTS = (5, 10)  # the k of recall@k: the paper's top-k and what an unknown step is tried again with
+CUTS = (5, 10)  # the k of recall@k: the paper's top-k, and the number of passages when a step is retried
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Timing:
     """Seconds per question: wall time (mean, median, 95th percentile) and critical path of the steps (mean).
 
     Attributes:
-        roles: Mean duration of one request of each group of `ROLES`.
-        shares: Seconds per question spent waiting for all requests of each group.
+        roles: Mean duration of one request, for each group of `ROLES`.
+        shares: Seconds per question spent waiting, for all requests of each group.
     """
 
     seconds: float
@@ -39,7 +39,7 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class HopShare:
-    """Share of questions with this hop whose gold passage of the hop was found."""
+    """Share of questions with this hop for which the hop's gold passage was found."""
 
     hop: int
     n: int
@@ -48,19 +48,19 @@ class HopShare:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Statistics of one slice of results. Shares are from 0 to 1; costs are means per question.
+    """Statistics of a subset of the results. Shares are from 0 to 1; costs are means per question.
 
     Attributes:
-        recall: Recall by k, and by "all" for everything retrieved; empty if no gold passages are known.
+        recall: Recall by k, with the key "all" for everything retrieved; empty if no gold passages are known.
         all_gold: Share of questions with all gold passages, with the keys of `recall`.
-        by_retrieval: Share of gold passages that the first, second, … retrieval was first to find.
+        by_retrieval: Share of gold passages that were first found by the first, second, … retrieval.
         repaired: Share of questions with a program repaired after an error.
         revised: Share of questions with a program revised after a plan check.
         retried: Share of questions with a retried step.
         recovered: Share of retried steps that then had an answer.
         unplanned: Share of questions without a usable plan.
         ndcg: Mean nDCG@10 of the searches for gold passages; None if none are known.
-        errors: Wrong answers by line of OPERA's table 11.
+        errors: Number of wrong answers by line of OPERA's table 11.
         requests: Requests per question, by the groups of `ROLES`.
     """
 
@@ -91,7 +91,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class SetStats:
-    """Results of a method on a set: all, and by question type and hop count if there are several."""
+    """Results of a method on a set: for all questions, and by question type and hop count if there are several."""
 
     set: str
     method: str
@@ -102,7 +102,7 @@ class SetStats:
 
 @dataclass(frozen=True, slots=True)
 class Average:
-    """Means over sets; each set counts once, as in the papers."""
+    """Means over sets. Each set has the same weight, as in the papers."""
 
     method: str
     sets: int
@@ -116,7 +116,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class MethodPair:
-    """Differences of two methods on the same questions of a set."""
+    """Differences between two methods on the same questions of a set."""
 
     set: str
     a: str
@@ -189,7 +189,7 @@ def set_stats(name: str, method: str, rows: Sequence[ResultRow]) -> SetStats:
 
 
 def _slices(rows: Sequence[ResultRow], key: Callable[[ResultRow], str]) -> dict[str, Stats]:
-    """Return statistics by a property; empty if all rows share it."""
+    """Return statistics by a property; empty if all rows have the same value."""
     groups: dict[str, list[ResultRow]] = defaultdict(list)
     for row in rows:
         groups[key(row)].append(row)
@@ -237,7 +237,7 @@ ROLES = {
 
 
 def _by_group(rows: Sequence[ResultRow]) -> dict[str, list[RoleUsage]]:
-    """Return the uses of each group of roles, question by question, without groups that none used."""
+    """Return the uses of each group of roles, question by question, without unused groups."""
     uses_by_group = {
         group: [row.roles[role] for row in rows for role in roles if role in row.roles]
         for group, roles in ROLES.items()

@@ -1,4 +1,4 @@
-"""Plots as SVG text: points, grouped bars, stacked bars and curves. No dependency, no script.
+"""Plots as SVG text: points, grouped bars, stacked bars and curves. They need no dependency and no script.
 
 Sizes are in pixels; text is 12 px, and its width is estimated. Labels do not overlap, and long ones end with "…".
 """
@@ -109,7 +109,7 @@ class Box:
 
 
 def _label_boxes(places: Sequence[tuple[float, float]], labels: Sequence[str]) -> list[Box]:
-    """Return the place of each label: beside its point, or in the nearest free row."""
+    """Return the place of each label: next to its point, or in the nearest free row."""
     occupied = [Box(px - 6, py - 6, px + 6, py + 6) for px, py in places]
     boxes = []
     for place, label in zip(places, labels, strict=True):
@@ -132,7 +132,7 @@ def _candidates(place: tuple[float, float], width: float) -> Iterator[Box]:
 
 
 def _leader(place: tuple[float, float], box: Box) -> list[str]:
-    """Draw a thin line to a label that is not beside its point."""
+    """Draw a thin line to a label that is not next to its point."""
     px, py = place
     x = min(max(px, box.left), box.right)
     y = min(max(py, box.top), box.bottom)
@@ -145,7 +145,7 @@ def grouped_bars(title: str, groups: Sequence[str], series: Mapping[str, Sequenc
     Args:
         title: Title of the plot.
         groups: Labels of the groups.
-        series: Values by name, one per group; None leaves a bar out.
+        series: Values by name, one per group; None for no bar.
         y_name: Label of the y axis.
     """
     frame = Frame(title, (0, len(groups)), (0, 100), ("", y_name))
@@ -169,7 +169,7 @@ def stacked_bars(title: str, bars: Mapping[str, Mapping[str, float]], colours: M
 
     Args:
         title: Title of the plot.
-        bars: Shares from 0 to 1 by kind, by name.
+        bars: For each name, shares from 0 to 1 by kind.
         colours: Fill by kind, in the order of drawing.
     """
     margin = min(WIDTH * 0.45, 12 + _LETTER * max(map(len, bars)))
@@ -202,11 +202,11 @@ def curves(
 
     Args:
         title: Title of the plot.
-        lines: Points by name.
+        lines: Points of each line, by name.
         x_name: Label of the x axis.
         y_name: Label of the y axis.
-        highest: End of the y axis; None fits it to the data.
-        dots: Points drawn below the lines.
+        highest: Upper end of the y axis; None to fit it to the data.
+        dots: Points to draw behind the lines.
     """
     drawn = [*dots, *(point for points in lines.values() for point in points)]
     longest = max((x for x, _ in drawn), default=1.0)
@@ -222,7 +222,7 @@ def curves(
 
 
 def cumulative(values: Iterable[float]) -> list[tuple[float, float]]:
-    """Return the steps of the share, in per cent, of values up to x; at most about 200."""
+    """Return the steps of a cumulative distribution, in per cent; at most about 200 steps."""
     ordered = sorted(values)
     stride = max(1, len(ordered) // 200)
     marks = [*range(0, len(ordered), stride), len(ordered) - 1]
@@ -253,7 +253,7 @@ def _round_step(rough: float) -> float:
 
 
 def _ceiling(value: float) -> float:
-    """Return a round value somewhat above."""
+    """Return a round value slightly above a value."""
     step = _round_step(value / 5)
     return (math.floor(value / step) + 1) * step if value > 0 else 1.0
 

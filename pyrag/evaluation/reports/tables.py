@@ -1,4 +1,4 @@
-"""Tables of a benchmark: its summary, and the work of its agents."""
+"""Tables of a benchmark: its summary, and its agents' work."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def interval(value: Estimate) -> str:
 
 
 def from_figure(value: Estimate, figure: float) -> str:
-    """Return our value minus a printed figure, with the interval of our value.
+    """Return our value minus a published figure, with our value's interval.
 
     Args:
-        value: Our value, as shares.
-        figure: Printed figure, in per cent and without an interval.
+        value: Our value, as a share from 0 to 1.
+        figure: Published figure, in per cent and without an interval.
     """
     mean, low, high = (100 * bound - figure for bound in (value.mean, value.low, value.high))
     return f"{mean:+.1f} [{low:+.1f}, {high:+.1f}]"
@@ -82,7 +82,7 @@ def _average(average: Average) -> list[str]:
 
 
 def slice_table(sets: Iterable[SetStats], by: str) -> Table:
-    """Return scores by question type or hop count; empty if no set has several.
+    """Return scores by question type or hop count; empty if no set has several of them.
 
     Args:
         sets: Statistics of the sets.
@@ -144,7 +144,7 @@ def _filled(cells: list[str], width: int) -> list[str]:
 
 
 def course_table(sets: Iterable[SetStats]) -> Table:
-    """Return figures of the course of questions: repairs, recovery, time."""
+    """Return figures about the course of questions: repairs, recovery, time."""
     header = (
         "set",
         "method",
@@ -189,7 +189,7 @@ def role_table(sets: Iterable[SetStats]) -> Table:
 
 
 def opera_table(sets: Sequence[SetStats]) -> Table:
-    """Return OPERA's table 11: wrong answers by source and line, in per cent of those that have a line."""
+    """Return OPERA's table 11: wrong answers by source and line, in per cent of the wrong answers that have a line."""
     counted = [result for result in sets if result.all.errors]
     header = ["error", *(f"{result.set} · {result.method}" for result in counted)]
     rows = [["wrong answers", *(str(sum(result.all.errors.values())) for result in counted)]]
@@ -206,7 +206,7 @@ def _error_share(result: SetStats, lines: Sequence[str]) -> str:
 
 
 def failure_name(kind: str) -> str:
-    """Return the name of a kind in `Stats.failures`; program errors carry the exception's type."""
+    """Return the name of a kind in `Stats.failures`; for program errors, this includes the exception's type."""
     name, _, detail = kind.partition(": ")
     return KINDS.get(name, name) + (f": {detail}" if detail else "")
 
@@ -245,7 +245,7 @@ def agents_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
 
 
 def ladder_table(named: Iterable[tuple[str, AgentStats]]) -> Table:
-    """Return the effect of recovery: exact match, its points per call, recall of failed steps before and after."""
+    """Return the effect of recovery: exact match, points per call, and recall of failed steps before and after."""
     header = ("", "n", "EM", "calls", "EM/call", "failed steps", "recall before", "after")
     rows = [
         (

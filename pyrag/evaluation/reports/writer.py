@@ -1,6 +1,6 @@
 """Writer of all report pages: tables as Markdown and HTML, plots side by side, whole pages.
 
-Style and plots are part of the page: nothing is fetched, no script runs. The contents of reports are defined
+Styles and plots are part of the page: nothing is fetched, and no script runs. The contents of reports are defined
 elsewhere (benchmarks, evolving and training each have a module), and plots are drawn in `svg`.
 """
 
@@ -49,7 +49,7 @@ _MAX_SHORT = 24  # letters that are not broken into lines
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Table with cells as text; the first `left` columns are texts, the others figures. As a string it is Markdown."""
+    """Table with text cells. The first `left` columns are texts, the others figures. As a string, it is Markdown."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -97,7 +97,7 @@ def section(title: str, text: str, *parts: str) -> str:
 
 
 def upright(table: Table) -> Table:
-    """Return a table, transposed if it has more columns than a screen shows and fewer rows."""
+    """Transpose a table if it has more columns than fit on a screen, and fewer rows."""
     if table.left > 1 or len(table.header) <= max(_MAX_COLUMNS, len(table.rows) + 1):
         return table
     first, *others = zip(table.header, *table.rows, strict=True)
@@ -137,7 +137,7 @@ def _mark(header: str) -> str:
 
 
 def plots_html(plots: Sequence[str]) -> str:
-    """Return plots side by side, as many as fit."""
+    """Return plots side by side, with as many in a row as fit."""
     return f'<div class="plots">{"".join(plots)}</div>'
 
 
@@ -152,5 +152,5 @@ def with_legend(plot: str, names: Sequence[str]) -> str:
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return the HTML legend of series in the colours that `svg` gives them."""
+    """Return the HTML legend of series, in the colours that `svg` uses for them."""
     return svg.legend({name: svg.colour(position) for position, name in enumerate(names)})

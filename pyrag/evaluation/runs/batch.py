@@ -1,7 +1,7 @@
-"""Batch of questions answered in parallel. A failure becomes the result of its question, and the others go on.
+"""Batch of questions answered in parallel. A failure becomes the question's result, and the other questions continue.
 
-Results are passed on when they are ready, not in order, so that a kill loses no finished question. The caller's
-`Ask` decides what answers (this process, worker processes, a cluster).
+Results are passed on as soon as they are ready, not in order, so no finished question is lost if the process is killed.
+The caller's `Ask` decides where questions are answered (this process, worker processes, a cluster).
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ async def run_jobs(
 
     Args:
         jobs: Questions with set and method.
-        ask: Answers one job.
+        ask: Function that answers one job.
         done: Called with each result; an error that it raises (a full disk) ends the batch.
         concurrency: Maximum number of jobs at the same time.
 
     Raises:
         ConfigError: A method cannot run with these settings at all.
-        StorageError: Results cannot be kept.
+        StorageError: Results cannot be stored.
     """
     waiting = iter(jobs)
 
@@ -67,11 +67,11 @@ async def run_jobs(
 
 
 async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
-    """Return a trace in any case: every error becomes the question's.
+    """Return a trace in any case: every error becomes part of the question's trace.
 
     Args:
         job: The question.
-        ask: Answers the job.
+        ask: Function that answers the job.
     """
     try:
         return await ask(job)
@@ -84,11 +84,11 @@ async def ask_safely(job: QuestionJob, ask: Ask) -> Trace:
 
 
 def unwritable(job: QuestionJob, error: PyRAGError) -> Trace:
-    """Return the failed trace that replaces one that cannot be written.
+    """Return a failed trace in place of one that cannot be written.
 
     Args:
         job: The question.
-        error: Reason of the failure.
+        error: Reason for the failure.
     """
     return _failed(job, TraceError("crash", str(error)))
 

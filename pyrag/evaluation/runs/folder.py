@@ -3,12 +3,12 @@
     config.json      the run's settings (compared when it is resumed) and the sessions that worked on it
     results.jsonl    one line per question, set and method; the last line of a question counts
     traces/          one trace per line for each set and method; a result holds the position of its trace
-    journal/         with --resume-steps: requests and replies of the questions under way
+    journal/         with --resume-steps: requests and replies of unfinished questions
     summary.json     written in one step when all questions are done
 
-Results and traces are only appended to, flushed and synced for each question, the trace before the result that names
-it. A process that is killed therefore only loses the questions under way, and the next process cuts off any
-incomplete line. A lock keeps a second process out.
+Results and traces are only appended, and are synced after each question, the trace before the result that refers to it.
+A killed process therefore only loses unfinished questions, and the next process cuts off any incomplete line. A lock
+keeps out a second process.
 """
 
 from __future__ import annotations
@@ -73,18 +73,19 @@ def trace_path(folder: Path, set_name: str, method: str) -> Path:
 
 
 def read_run(folder: Path) -> Run:
-    """Load a run. Raises `DataError` if the folder holds none."""
+    """Load a run. Raises `DataError` if the folder does not contain one."""
     config = _read_config(folder)
     if not {"sets", "methods"} <= config["run"].keys() or not config["sessions"]:
-        raise DataError(f"{folder / CONFIG} is no config of a run of pyrag bench: choose another folder")
+        raise DataError(f"{folder / CONFIG} is not the config of a run of pyrag bench: choose another folder")
     rows = _rows(folder / RESULTS) if (folder / RESULTS).exists() else {}
     return Run(folder, config, tuple(rows.values()))
 
 
 class RunWriter:
-    """Run to which results are added; created by `open_run`.
+    """Run to which results can be added; created by `open_run`.
 
-    `rows` holds earlier and new results, `sessions` the notes on the processes that worked on it, this one last.
+    `rows` holds earlier and new results, and `sessions` holds the notes on the processes that worked on it, this one
+    last.
     """
 
     def __init__(
@@ -135,7 +136,7 @@ def open_run(folder: Path, identity: Mapping[str, Any], session: Mapping[str, An
 
     Args:
         folder: Folder of the run.
-        identity: Settings that all its sessions must share.
+        identity: Settings that all sessions of the run must share.
         session: Notes on this process.
 
     Raises:
@@ -159,9 +160,9 @@ def open_folder(
 
     Args:
         folder: Folder of the run.
-        identity: Settings that all its sessions must share.
+        identity: Settings that all sessions of the run must share.
         session: Notes on this process.
-        results: File of results; while it is empty, the identity may change.
+        results: File of results. As long as it is empty, the identity may change.
 
     Raises:
         UsageError: The folder holds a run with other settings or something else, or is in use.
@@ -176,11 +177,11 @@ def _check_folder(folder: Path) -> None:
     # A process that was killed right at its start leaves a lock and an incomplete config.
     there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     if CONFIG not in there and any(name != "lock" and not name.startswith(f".{CONFIG}") for name in there):
-        raise UsageError(f"{folder} holds files that are no run: choose another folder with --out")
+        raise UsageError(f"{folder} holds files that are not a run: choose another folder with --out")
 
 
 def make_folder(folder: Path) -> None:
-    """Create a folder if it is missing. Raises `UsageError` if it cannot be created or written."""
+    """Create a folder if it does not exist. Raises `UsageError` if it cannot be created or written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -195,7 +196,7 @@ def make_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock while the process lives, however it ends."""
+    """Hold the folder's lock for the block; it is released even if the process is killed."""
     path = folder / "lock"
     with path.open("a+b", buffering=0) as file:
 
@@ -214,7 +215,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], results: Path) -> list[dict[str, Any]]:
-    """Add the session to the config, and return all notes. Raises `UsageError` for other settings."""
+    """Add the session to the config, and return all notes. Raises `UsageError` if the settings differ."""
     path = folder / CONFIG
     config: dict[str, Any] = _read_config(folder) if path.exists() else {"run": identity, "sessions": []}
     if not results.exists() or not results.stat().st_size:  # nothing is bound to the old settings yet
@@ -231,7 +232,7 @@ def _register(folder: Path, identity: dict[str, Any], session: dict[str, Any], r
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Return the first difference between two configs in words: `limit 10, not 20`."""
+    """Describe the first difference between two configs: `limit 10, not 20`."""
     before, after = dict(_flat(old)), dict(_flat(new))
     for key in (*before, *after):
         if before.get(key, "none") != after.get(key, "none"):
@@ -254,7 +255,7 @@ def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 
 
 def plain(value: Any) -> Any:
-    """Return a value as it comes back from JSON, for comparing."""
+    """Return a value in the form in which JSON returns it, for comparison."""
     return json.loads(json.dumps(value))
 
 
@@ -263,17 +264,17 @@ def _read_config(folder: Path) -> dict[str, Any]:
     try:
         config = json.loads(path.read_bytes())
     except OSError as error:
-        raise DataError(f"{folder} is no run of pyrag bench ({path.name}: {error.strerror})") from error
+        raise DataError(f"{folder} is not a run of pyrag bench ({path.name}: {error.strerror})") from error
     except ValueError as error:
         raise DataError(f"{path} is damaged ({error}): restore it, or choose another folder with --out") from error
     kinds = {"run": dict, "sessions": list}
     if not isinstance(config, dict) or not all(isinstance(config.get(key), kind) for key, kind in kinds.items()):
-        raise DataError(f"{path} is no config of a run: choose another folder")
+        raise DataError(f"{path} is not the config of a run: choose another folder")
     return config
 
 
 def _recover(folder: Path) -> dict[tuple[str, str, str], ResultRow]:
-    """Return the stored results, after cutting off lines that a killed process left incomplete."""
+    """Return the stored results, after removing lines that a killed process left incomplete."""
     path = folder / RESULTS
     cut_off_torn(path)
     rows = _rows(path)
@@ -300,9 +301,9 @@ def _all_rows(path: Path) -> Iterator[ResultRow]:
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} line {number} is no result ({error}): remove the line") from error
+            raise DataError(f"{path} line {number} is not a result ({error}): remove the line") from error
 
 
 def _rows(path: Path) -> dict[tuple[str, str, str], ResultRow]:
-    """Return the last result of each question."""
+    """Return the last result of each question, by its set, method and id."""
     return {row.key: row for row in _all_rows(path)}

@@ -1,4 +1,4 @@
-"""Place of the journal of each question of a run, by which a question is resumed after a kill."""
+"""Location of each question's journal in a run, from which the question is resumed after a kill."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _PACKAGES = ("tantivy", "RestrictedPython", "greenlet", "msgspec", "aiohttp")
 
 
 def session(**more: Any) -> dict[str, Any]:
-    """Return the notes on this process for `config.json`."""
+    """Return notes on this process for `config.json`."""
     return {
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "commit": commit(),
@@ -28,7 +28,7 @@ def session(**more: Any) -> dict[str, Any]:
 
 
 def commit() -> str:
-    """Return the checkout's commit, marked if files differ from it; empty outside a checkout."""
+    """Return the checkout's commit, marked if files have changed since; empty outside a checkout."""
     folder = Path(__file__).parent
     try:
         # git is found through PATH, and only examines our own folder

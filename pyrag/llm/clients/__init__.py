@@ -1,1 +1,1 @@
-"""Chat models: OpenAI-compatible servers, vLLM and transformers in process, scripts."""
+"""Chat models: OpenAI-compatible servers, vLLM and transformers in this process, and scripts."""

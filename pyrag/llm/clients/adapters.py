@@ -1,7 +1,7 @@
-"""LoRA adapters as PEFT saves them: a folder with a name.
+"""LoRA adapters in PEFT's format: a folder with a name.
 
-Only files are examined; the engines load them. Adapters that are still on a hub are not supported, since their rank
-is unknown.
+This module only examines files; the engines load them. Adapters that are still on a hub are not supported, since their
+rank is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Adapter:
 
 
 def read_adapter(spec: str) -> Adapter:
-    """Return the adapter of `NAME=FOLDER`, or of `FOLDER`, which is then named after its last part.
+    """Return the adapter of `NAME=FOLDER`, or of `FOLDER`, which is then named after the last part of its path.
 
     Raises:
         ConfigError: The name is invalid.
@@ -41,17 +41,17 @@ def read_adapter(spec: str) -> Adapter:
     folder = expanded(path if equals else name).absolute()
     name = name if equals else folder.name
     if not _NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} is no name for an adapter: write NAME=FOLDER, the name without spaces")
+        raise ConfigError(f"{name!r} cannot be the name of an adapter: write NAME=FOLDER, the name without spaces")
     return Adapter(name, str(folder), _rank(folder))
 
 
 def expanded(path: str) -> Path:
-    """Return a path with `~` replaced by the home folder, unchanged if there is no such user."""
+    """Replace `~` in a path with the home folder; return the path unchanged if there is no such user."""
     return Path(path if "\0" in path else os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
 
 
 def lora_rank(ranks: Iterable[int]) -> int:
-    """Return the smallest rank with which vLLM can serve adapters of these ranks. Raises `ConfigError` above 512."""
+    """Return the smallest rank at which vLLM can serve adapters of these ranks. Raises `ConfigError` above 512."""
     largest = max(ranks)
     for allowed in RANKS:
         if largest <= allowed:
@@ -61,7 +61,7 @@ def lora_rank(ranks: Iterable[int]) -> int:
 
 def _rank(folder: Path) -> int:
     if not (folder / CONFIG_FILE).is_file() or not any((folder / name).is_file() for name in _WEIGHTS):
-        there = "is no LoRA adapter" if folder.is_dir() else "does not exist"
+        there = "is not a LoRA adapter" if folder.is_dir() else "does not exist"
         raise DataError(f"the adapter {folder} {there}: give the folder with {CONFIG_FILE} and {_WEIGHTS[0]}")
     try:
         config = json.loads((folder / CONFIG_FILE).read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""Chat models on this machine: the common part of the engines `vllm:` and `transformers:`.
+"""Chat models on this machine: shared code of the engines `vllm:` and `transformers:`.
 
-A `LocalChat` is a client; the model itself is a `Runner`, which all clients of a model in this process share. It is
+A `LocalChat` is a client; the model itself is a `Runner`, shared by all clients of the model in this process. It is
 loaded by the first call, in a thread, and closed with its last client. There are no retries, since no network is
 involved.
 """
@@ -39,7 +39,7 @@ OnText = Callable[[str], None]
 class Runner(Protocol):
     """Loaded model.
 
-    `generate` may be called from any event loop, and calls `say` from any thread; cancelling it ends the writing.
+    `generate` may be called from any event loop, and calls `say` from any thread. Cancelling it stops the generation.
     """
 
     window: int  # tokens
@@ -49,7 +49,7 @@ class Runner(Protocol):
 
         Args:
             messages: The conversation.
-            template: Further variables of the chat template.
+            template: Additional variables of the chat template.
         """
         ...
 
@@ -60,14 +60,14 @@ class Runner(Protocol):
 
         Args:
             prompt: Token ids.
-            sampling: Parameters of the reply; `max_tokens` fits into the window.
+            sampling: Parameters of the reply. Its `max_tokens` must fit into the window.
             adapter: Adapter to use, or None.
             say: Called with each piece of the text, or None.
         """
         ...
 
     def close(self) -> None:
-        """Free all memory. Blocks."""
+        """Free all memory. This call blocks."""
         ...
 
 
@@ -76,7 +76,7 @@ Make = Callable[[LocalSpec, Sequence[Adapter]], Runner]
 
 @dataclass(slots=True)
 class _Shared:
-    """Runner of a model and the number of its users. A failed start stays failed until all users have released it."""
+    """Runner of a model and its number of users. A failed start is kept until all users have released the runner."""
 
     spec: LocalSpec
     make: Make
@@ -85,10 +85,10 @@ class _Shared:
     runner: Future[Runner] | None = None
 
     def started(self) -> Future[Runner]:
-        """Return the runner, starting to load it if needed.
+        """Return the runner; start loading it if needed.
 
         Raises:
-            PermanentServiceError: The engine's threads were left behind in the parent of a fork.
+            PermanentServiceError: This process is a fork, and the engine's threads exist only in its parent.
         """
         with _lock:
             if self.spec.engine in _left_behind:
@@ -166,7 +166,7 @@ def _close(loaded: Future[Runner]) -> None:
 
 
 class LocalChat:
-    """Model on this machine, or an adapter of it. `timeout` limits one call in seconds, without loading."""
+    """Model on this machine, or one of its adapters. `timeout` limits one call in seconds, without loading."""
 
     def __init__(self, spec: LocalSpec, make: Make, *, timeout: float = 60.0) -> None:
         self.spec = spec
@@ -176,10 +176,10 @@ class LocalChat:
         self._identity = ""
 
     async def cache_identity(self) -> str:
-        """Return the model's name for keys of stored replies; it stays fixed while the model is loaded.
+        """Return the model's name for keys of stored replies. It does not change while the model is loaded.
 
         Raises:
-            PermanentServiceError: The files cannot be read.
+            PermanentServiceError: The model's files cannot be read.
         """
         if not self._identity:
             try:
@@ -198,7 +198,7 @@ class LocalChat:
 
     @property
     def window(self) -> int | None:
-        """Context window in tokens; before the model is loaded, the value in its files."""
+        """Context window in tokens, taken from the model's files until the model is loaded."""
         runner = self._shared.runner if self._shared else None
         if runner is not None and runner.done() and not runner.exception():
             return runner.result().window
@@ -215,7 +215,7 @@ class LocalChat:
         return self.window
 
     async def offered(self) -> list[ModelInfo]:
-        """Return the model and the adapters that clients in this process named, without loading anything."""
+        """Return the model, and the adapters that clients in this process have named, without loading anything."""
         adapters = (self._shared.adapters if self._shared else {}).values()
         base = ModelInfo(self.spec.model, None, self.window)
         return [base, *(ModelInfo(adapter.name, self.spec.model, self.window) for adapter in adapters)]
@@ -225,7 +225,7 @@ class LocalChat:
         return [model.id for model in await self.offered()]
 
     async def start(self) -> None:
-        """Load the model, unless it is loaded. Raises the same errors as `complete`."""
+        """Load the model unless it is already loaded. Raises the same errors as `complete`."""
         await self.runner()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = DEFAULT_SAMPLING) -> Reply:
@@ -238,7 +238,7 @@ class LocalChat:
         return await self._generate(messages, sampling, None)
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: OnText) -> Reply:
-        """Return one reply and show it while it is written.
+        """Return one reply, and show it while it is written.
 
         Args:
             messages: The conversation.
@@ -254,13 +254,13 @@ class LocalChat:
         return await self._generate(messages, sampling, say)
 
     async def aclose(self) -> None:
-        """Release the model; another call loads it again."""
+        """Release the model; the next call loads it again."""
         shared, self._shared, self._identity = self._shared, None, ""
         if shared is not None:
             await _release(shared)
 
     async def runner(self) -> Runner:
-        """Return the loaded engine, which clients of the same model share."""
+        """Return the loaded engine, which all clients of the same model share."""
         if self._shared is None:
             self._shared = _acquire(self.spec, self._make)
         return await asyncio.shield(asyncio.wrap_future(self._shared.started()))
@@ -306,8 +306,8 @@ def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[s
 
     Args:
         tokenizer: Tokenizer of transformers, with the model's chat template.
-        messages: The conversation; a last message of the assistant is continued.
-        template: Further variables of the chat template.
+        messages: The conversation. If the last message is the assistant's, it is continued.
+        template: Additional variables of the chat template.
     """
     going_on = bool(messages) and messages[-1].role == "assistant"
     turns = [{"role": message.role, "content": message.content} for message in messages]
@@ -318,7 +318,7 @@ def encode_chat(tokenizer: Any, messages: Sequence[Message], template: Mapping[s
 
 
 def explained(error: BaseException, name: str, what: str) -> PyRAGError:
-    """Return an engine's error as a permanent error of one sentence.
+    """Convert an engine's error to a permanent error with a one-sentence message.
 
     Args:
         error: The engine's own error.
@@ -339,7 +339,7 @@ def _first_line(error: BaseException) -> str:
 
 
 def missing_package(engine: str, package: str) -> ConfigError | None:
-    """Return the error for a package that is not installed, or None, without importing it.
+    """Return an error if a package is not installed, else None. The package is not imported.
 
     Args:
         engine: Scheme of the spec.

@@ -1,4 +1,4 @@
-"""Specs of local engines: a model, an adapter and options of the engine. Nothing is loaded here.
+"""Specs of local engines: a model, an adapter and options of the engine. This module loads nothing.
 
     vllm:MODEL,adapter=NAME=FOLDER,max_model_len=8192
     transformers:FOLDER,dtype=bfloat16
@@ -37,7 +37,7 @@ class LocalSpec:
     """Spec of a local engine.
 
     Attributes:
-        options: Options sorted by name, so that equal options mean the same engine.
+        options: Options sorted by name, so that the same options give the same engine.
         folder: Folder of the model; None for a model on the hub.
     """
 
@@ -49,7 +49,7 @@ class LocalSpec:
 
     @property
     def name(self) -> str:
-        """Spec in the form in which it can be written again."""
+        """Spec in a form that can be parsed again."""
         adapter = [f"{_ADAPTER}={self.adapter.name}={self.adapter.path}"] if self.adapter else []
         options = [f"{key}={str(value).lower() if isinstance(value, bool) else value}" for key, value in self.options]
         return f"{self.engine}:{','.join([self.model, *adapter, *options])}"
@@ -68,7 +68,7 @@ def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> Local
         known: Options of the engine with their types.
 
     Raises:
-        ConfigError: The spec has no known form.
+        ConfigError: The spec is malformed.
         DataError: A folder holds no model or no adapter.
     """
     model, *written_options = _NEXT_OPTION.split(rest.strip())
@@ -88,7 +88,7 @@ def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> Local
 
 
 def model_folder(model: str) -> Path | None:
-    """Return the folder of a model; None for a name on the hub. Raises `DataError` if there is no model."""
+    """Return the folder of a model; None for a name on the hub. Raises `DataError` if the model does not exist."""
     folder = expanded(model)
     if not folder.is_dir():
         if model.startswith(_PATH_LIKE) or not _HUB_NAME.fullmatch(model):
@@ -120,8 +120,8 @@ def file_of(spec: LocalSpec, name: str) -> Path | None:
 def identity_of(spec: LocalSpec) -> str:
     """Return a model's name for keys of stored replies: absolute paths, options, and fingerprints of the files.
 
-    Another model, adapter or revision under the same name or path has another identity. Reads at most 1 MiB per
-    file.
+    A different model, adapter or revision under the same name or path has a different identity. At most 1 MiB is read
+    per file.
     """
     folder = spec.folder
     if folder is None and (config := file_of(spec, "config.json")) is not None:
@@ -136,7 +136,7 @@ def identity_of(spec: LocalSpec) -> str:
 
 
 def _fingerprint(folder: Path) -> str:
-    """Return a digest of a folder's files: names, sizes, times of modification, and samples of their content."""
+    """Return a digest of a folder's files: names, sizes, modification times, and samples of their content."""
     digest = hashlib.sha256()
     for path in sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith(".")):
         status = path.stat()
@@ -149,7 +149,7 @@ def _fingerprint(folder: Path) -> str:
 
 
 def known_window(spec: LocalSpec) -> int | None:
-    """Return the model's window in tokens, as far as its files state it; the option `max_model_len` reduces it."""
+    """Return the model's window in tokens, if its files state it; the option `max_model_len` reduces it."""
     file = file_of(spec, "config.json")
     try:
         config = json.loads(file.read_text(encoding="utf-8")) if file else {}

@@ -2,8 +2,8 @@
 
 The wire format is small, so it is implemented here and tested against the official client. `pyrag._io.http.client`
 provides connections, time limits, retries and the classes of faults. A schema or pattern is sent until the server
-refuses or ignores it (`pyrag.llm.schema`), and so is the request to stream a reply. Any other field, role or limit
-that a server refuses is left out, renamed or reduced, and the rule is remembered
+refuses or ignores it (`pyrag.llm.schema`), and the same holds for the request to stream a reply. Any other field, role
+or limit that a server refuses is omitted, renamed or reduced, and this rule is remembered
 (`pyrag.llm.clients.request_rules`). Tools are not supported.
 """
 
@@ -74,8 +74,7 @@ def _key_in(file: Path) -> str:
 class OpenAIChat:
     """Client for one model of an OpenAI-compatible server. An empty `model` means the first one that the server offers.
 
-    The key is sent and never shown. All clients of a model at a base URL share its limit of calls in flight
-    (`pyrag.llm.limiter`).
+    The key is never shown. All clients of a model at a base URL share a limit of calls in flight (`pyrag.llm.limiter`).
 
     Args:
         model: Name of the model.
@@ -152,7 +151,7 @@ class OpenAIChat:
         return await self._post_constrained(body, constraint, self._support[constraint.what])
 
     async def stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
-        """Return one reply and show it, in one piece if the server cannot stream or the reply is constrained.
+        """Return one reply and show it while it is written, or in one piece if this is not possible.
 
         Args:
             messages: The conversation.
@@ -227,7 +226,7 @@ class OpenAIChat:
     async def _send(self, body: dict[str, Any], post: Callable[[dict[str, Any]], Awaitable[Reply]]) -> Reply:
         """Send a request in the form that the server accepts.
 
-        Each refusal that names its cause adds a rule, and the rules are remembered once the server replies.
+        Each refusal that names its cause adds a rule. The rules are remembered when the server replies.
         """
         rules = self._rules
         for _ in range(MAX_REFUSALS):
@@ -246,7 +245,7 @@ class OpenAIChat:
     def _after(
         self, error: PermanentServiceError, rules: RequestRules, body: dict[str, Any], sent: dict[str, Any]
     ) -> RequestRules | None:
-        """Return the rules to try after a refusal: those that another call learnt meanwhile, else those it teaches."""
+        """Return the rules to try after a refusal: rules that another call has learnt, or else this refusal's."""
         known = replace(self._rules.joined(rules), this_reply=rules.this_reply)
         if known.apply(body) != sent:
             return known
@@ -254,7 +253,7 @@ class OpenAIChat:
         return known.after(refusal, body, sent) if refusal else None
 
     def _remembered(self, rules: RequestRules, body: dict[str, Any], reply: Reply) -> Reply:
-        """Remember rules that a reply has proven, and return the reply with a note on oddities of the server."""
+        """Remember rules that a reply has confirmed, and return the reply with a note on the server's peculiarities."""
         if "stop" in rules.dropped:
             reply = _stopped(reply, body.get("stop", ()))
         lost = []
@@ -289,7 +288,7 @@ class OpenAIChat:
     async def context_tokens(self) -> int | None:
         """Return the context window of the model (or of its base model), if the server reports it.
 
-        The server is asked once, even if it fails.
+        The server is asked only once, even if it fails.
         """
         if not self._asked:
             try:
@@ -333,7 +332,7 @@ class OpenAIChat:
 
 
 class _Shown:
-    """Filter that shows the pieces of the first attempt, and nothing of later attempts once a piece was shown."""
+    """Filter that shows the pieces of one attempt. Once it has shown a piece, it shows nothing of later attempts."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self.pieces = 0
@@ -351,14 +350,14 @@ class _Shown:
 
 
 def _stopped(reply: Reply, stops: Sequence[str]) -> Reply:
-    """Return a reply cut at the first stop text after its thinking, as its server should have done."""
+    """Return a reply cut at the first stop text after the model's thinking, in case the server did not cut it."""
     begin = max(reply.text.rfind("</think>"), 0)
     places = [place for stop in stops if (place := reply.text.find(stop, begin)) >= 0]
     return replace(reply, text=reply.text[: min(places)], finish_reason="stop") if places else reply
 
 
 def _estimated(reply: Reply, body: Mapping[str, Any]) -> Reply:
-    """Return a reply with estimates for tokens that the server did not count, so that limits and costs hold."""
+    """Return a reply with estimates for tokens that the server did not count, so that limits and costs still work."""
     asked = sum(about_tokens(str(message["content"])) for message in body["messages"])
     return replace(
         reply,

@@ -1,8 +1,8 @@
 """Parser for the replies of OpenAI-compatible servers.
 
-Only the text is required. Every other field may be missing, null or of the wrong type: it is then ignored, or
-counted as unknown (`pyrag.llm.clients.usage`). Servers put the text into several places, and report failures under
-status 200, as a complete reply or as an event of a stream.
+Only the text is required. Any other field may be missing, null or of the wrong type; it is then ignored, or treated as
+unknown (`pyrag.llm.clients.usage`). Servers put the text into several places, and report failures under status 200, as
+a complete reply or as an event of a stream.
 
 Imported with the first request, since it needs msgspec.
 """
@@ -75,10 +75,10 @@ _STATUSES: Mapping[str, int] = {
 
 
 def decode_reply(content: bytes) -> Reply:
-    """Parse a chat completion, or a stream of one that a server sent under another content type.
+    """Parse a chat completion, or a stream that a server sent with a different content type.
 
     Raises:
-        ReportedError: It reports a failure, as a complete reply or as an event of the stream.
+        ReportedError: The server reports a failure, as a complete reply or as an event of the stream.
         ValueError: The content is not a chat completion (`msgspec.DecodeError` is a ValueError).
     """
     if _is_stream(content):
@@ -108,7 +108,7 @@ def decode_reply(content: bytes) -> Reply:
 
 
 def _usual_reply(whole: dict[str, Any]) -> Reply | None:
-    """Return the reply of a chat completion in the usual form; None for any other."""
+    """Parse a chat completion in the usual form; return None for any other form."""
     choices = whole.get("choices")
     choice = choices[0] if type(choices) is list and choices else None
     if type(choice) is not dict or choice.get("error") or whole.get("error") or whole.get("object") == "error":
@@ -135,7 +135,7 @@ def _streamed(content: bytes) -> Reply:
 
 
 def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the choice in an untranslated reply of another API: Ollama's own, TGI's, OpenAI's responses."""
+    """Return the choice in an untranslated reply of another API: Ollama's own, TGI's, or OpenAI's responses."""
     if isinstance(whole.get("message"), dict):
         return {"message": whole["message"], "finish_reason": whole.get("done_reason")}
     names = ("response", "generated_text", "output_text")
@@ -144,11 +144,11 @@ def _of_another_api(whole: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 async def read_stream(events: AsyncIterator[bytes], on_text: Callable[[str], None]) -> Reply:
-    """Return the reply whose pieces arrive as events.
+    """Assemble the reply whose pieces arrive as events.
 
     Args:
         events: Data of each event.
-        on_text: Called with each piece of the text at once.
+        on_text: Called immediately with each piece of the text.
 
     Raises:
         ReportedError: The server reports a failure.
@@ -186,7 +186,7 @@ class _Written:
         if (failure := _failure(chunk)) is not None:
             raise ReportedError(_status(failure), data)
         if choices is not None and not isinstance(choices, list):
-            raise ReplyFormError("its choices are no list")
+            raise ReplyFormError("its choices are not a list")
         self._usage = chunk.get("usage") or self._usage
         if (choice := _first(choices)) is None:
             return
@@ -218,7 +218,7 @@ class _Pieces:
         self.full = False
 
     def add(self, piece: str) -> str:
-        """Add a piece as far as there is room, and return the part that was added."""
+        """Add a piece, if there is room, and return the part that was added."""
         self.full = self.full or len(piece) > self._room
         part = piece[: self._room]
         if part:
@@ -246,7 +246,7 @@ def _parent(model: Mapping[str, Any]) -> str | None:
 
 
 def _window(model: Mapping[str, Any]) -> int | None:
-    """Return the context window under the name of vLLM and SGLang, OpenRouter, Groq, LM Studio or Mistral."""
+    """Return the context window, from the field that vLLM and SGLang, OpenRouter, Groq, LM Studio or Mistral use."""
     names = ("max_model_len", "context_length", "context_window", "max_context_length", "max_context_window")
     sizes = (model.get(name) for name in names)
     return next((size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and size > 0), None)
@@ -283,7 +283,7 @@ def _as_object(value: Any) -> dict[str, Any]:
     if isinstance(value, list) and len(value) == 1:  # Gemini
         value = value[0]
     if not isinstance(value, dict):
-        raise ReplyFormError("it is no JSON object")
+        raise ReplyFormError("it is not a JSON object")
     return value
 
 
@@ -295,7 +295,7 @@ def _first(choices: Any) -> dict[str, Any] | None:
 
 
 def _text(message: Mapping[str, Any]) -> str:
-    """Return the content of a message, or its reasoning, marked as such, if there is no content."""
+    """Return the content of a message; if there is none, its reasoning, marked as such."""
     content = _content(message)
     if content.strip():
         return content
@@ -327,7 +327,7 @@ def _plain(value: Any, *, thinking: bool = False, depth: int = 0) -> str:
 
 
 def _called(message: Mapping[str, Any]) -> str:
-    """Return the arguments of tool calls, which a server with a tool parser makes out of a JSON reply."""
+    """Return the arguments of tool calls. A server with a tool parser may turn a JSON reply into tool calls."""
     calls = message.get("tool_calls")
     functions = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     called = [function for function in (*functions, message.get("function_call")) if isinstance(function, dict)]
@@ -338,7 +338,7 @@ def _called(message: Mapping[str, Any]) -> str:
 
 
 def _finish(choice: Mapping[str, Any]) -> str:
-    """Return the finish reason in OpenAI's words; empty if there is none yet."""
+    """Return the finish reason in OpenAI's terms; empty if there is none yet."""
     reason = choice.get("finish_reason") or choice.get("stop_reason") or choice.get("done_reason")
     if not isinstance(reason, str) or not reason.strip():
         return "stop" if reason is not None and not isinstance(reason, str) else ""
@@ -361,7 +361,7 @@ def _failure(whole: Mapping[str, Any]) -> Any:
 
 
 def _of_a_gateway(whole: Mapping[str, Any]) -> Any:
-    """Return an error under another name: `{"code": 500, "msg": …}`, `{"base_resp": {…}}`, `{"detail": …}`."""
+    """Return an error in another field: `{"code": 500, "msg": …}`, `{"base_resp": {…}}`, `{"detail": …}`."""
     base = whole.get("base_resp")
     if isinstance(base, dict) and base.get("status_code"):
         return {"code": base.get("status_code"), "message": base.get("status_msg")}
@@ -371,7 +371,7 @@ def _of_a_gateway(whole: Mapping[str, Any]) -> Any:
 
 
 def _status(failure: Any) -> int:
-    """Return the status of a reported error: its code, or the status its type means; 500 if neither is known."""
+    """Return the status of a reported error, from its code or its type; 500 if neither is known."""
     if not isinstance(failure, dict):
         return 500
     for name in ("code", "status", "status_code", "type"):

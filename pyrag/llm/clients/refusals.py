@@ -1,8 +1,8 @@
-"""Cause of a refused request, as far as the server names it: a field, a role, or a limit that is too large.
+"""Cause of a refused request, if the server names it: a field, a role, or a limit that is too large.
 
-Wordings differ between servers. A refusal is read in three steps: the places that a server names explicitly (`param`
+Wordings differ between servers. A refusal is parsed in three steps: the places that a server names explicitly (`param`
 of OpenAI, `loc` of FastAPI), names of sent fields in its text, and phrases about roles. Numbers are taken from
-sentences about windows and limits. Only the beginning of a body is read, which an error keeps as its `detail`.
+sentences about windows and limits. Only the beginning of the body is parsed, which the error holds as its `detail`.
 
 `pyrag.llm.clients.request_rules` decides how later requests are written.
 """
@@ -116,7 +116,7 @@ class Refusal:
     silent: bool = False  # its message is empty
 
     def fields(self, sent: Collection[str]) -> tuple[str, ...]:
-        """Return the fields among `sent` that the server names as the cause; in prose, only the first one named."""
+        """Return the fields among `sent` that the server names as the cause; in prose, only the first of them."""
         named = tuple(dict.fromkeys(field for place in self.places for field in sent if _is_at(place, field)))
         if named or not _DENIES.search(self.words):
             return named
@@ -125,7 +125,7 @@ class Refusal:
 
     @property
     def unnamed(self) -> bool:
-        """True if the server does not know some unnamed field, or names no cause at all."""
+        """True if the server rejects a field without naming it, or names no cause at all."""
         return bool(_UNNAMED.search(self.words)) or not {*re.findall(r"[^\W\d]+", self.words)} - _EMPTY_WORDS
 
     @property
@@ -158,7 +158,7 @@ class Refusal:
 
 
 def read_refusal(error: PermanentServiceError) -> Refusal | None:
-    """Return a parsed refusal; None if the status means that no other request would be served."""
+    """Parse a refusal; return None if the status means that no changed request would be accepted either."""
     if error.status not in _STATUSES:
         return None
     try:
@@ -179,7 +179,7 @@ def _is_silent(value: Any) -> bool:
 
 
 def _strings(value: Any, places: list[str], depth: int = 0) -> Iterator[str]:
-    """Yield all sentences of an error body except repeated parts of the request; named places are added to `places`."""
+    """Yield all sentences of an error body, except for repeated parts of the request. Add named places to `places`."""
     if isinstance(value, str):
         yield value
     elif depth >= _MAX_DEPTH:
@@ -203,7 +203,7 @@ def _path(place: Any) -> list[str]:
 
 
 def _is_at(place: str, field: str) -> bool:
-    """Return True for the field itself and for a part of it: `response_format.type`, `body.stop.0`."""
+    """Return True if a place is the field itself or a part of it: `response_format.type`, `body.stop.0`."""
     place = place.removeprefix("body.")
     head = re.split(r"[.\[]", place, maxsplit=1)[0]
     return head == field or head in _ALIASES.get(field, ())
@@ -264,7 +264,7 @@ class TokenLimits:
     Attributes:
         reply: Maximum tokens of a reply.
         window: Maximum tokens of prompt and reply together.
-        prompt: Tokens of the prompt by the server's count.
+        prompt: Tokens of the prompt, as counted by the server.
     """
 
     reply: int | None = None
@@ -307,6 +307,6 @@ def _names(words: str, number: int) -> bool:
 
 
 def _total(words: str, window: int, asked: int) -> int | None:
-    """Return the prompt's tokens: the total that the server reports, minus the requested reply."""
+    """Return the prompt's tokens: the total that the server reports, minus the requested reply tokens."""
     sums = [figure for figure in map(int, re.findall(_INTEGER, words)) if figure > window and figure > asked]
     return sums[0] - asked if sums else None

@@ -1,8 +1,8 @@
 """Rules for requests to one server, learnt from its refusals.
 
-`RequestRules` is immutable: it turns a request of pyrag into one that the server accepts, and a refusal into further
-rules. A server that refuses nothing receives every request unchanged. Refusals are parsed in
-`pyrag.llm.clients.refusals`; the support of schemas and patterns is judged in `pyrag.llm.schema`.
+`RequestRules` is immutable. It turns pyrag's request into one that the server accepts, and a refusal into additional
+rules. A server that refuses nothing receives all requests unchanged. Refusals are parsed in
+`pyrag.llm.clients.refusals`; support for schemas and patterns is handled in `pyrag.llm.schema`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARGIN = 16  # tokens of a chat template around a prompt
 
 @dataclass(frozen=True, slots=True)
 class ReplyGuess:
-    """Guessed limit of replies to prompts of at least a length, both in tokens; shorter prompts may leave more room."""
+    """Estimated limit on replies to prompts of at least a length, both in tokens. Shorter prompts may leave more."""
 
     reply: int
     prompt: int
@@ -69,7 +69,7 @@ class RequestRules:
         return {name: value for name, value in sent.items() if name not in self.dropped} if self.dropped else sent
 
     def after(self, refusal: Refusal, body: Body, sent: Body) -> RequestRules | None:
-        """Return these rules with those that a refusal teaches, or None if none would change the request.
+        """Return these rules extended by those that a refusal teaches, or None if they would not change the request.
 
         Args:
             refusal: The refusal.
@@ -97,18 +97,18 @@ class RequestRules:
         )
 
     def after_success(self, body: Body, prompt_tokens: int) -> RequestRules:
-        """Return these rules after a reply: the overhead falls to the server's count.
+        """Return these rules after a reply, with the overhead reduced to the server's count.
 
         Args:
             body: The request as pyrag writes it.
-            prompt_tokens: Tokens of the prompt by the server's count; 0 if it does not count.
+            prompt_tokens: Tokens of the prompt, as counted by the server; 0 if it does not count them.
         """
         if self.overhead == _MARGIN or not prompt_tokens or (estimated := _estimated(body)) < _MIN_JUDGED:
             return self
         return replace(self, overhead=max(_MARGIN, min(self.overhead, prompt_tokens - estimated)))
 
     def lost(self, before: RequestRules, body: Body) -> list[str]:
-        """Return the fields that are newly left out, except those that no user sets.
+        """Return the fields that are newly omitted, except those that users do not set.
 
         Args:
             before: The former rules.
@@ -129,10 +129,10 @@ class RequestRules:
         return {renamed if key == name else key: limit if key == name else value for key, value in body.items()}
 
     def _room(self, body: Body) -> int | None:
-        """Return the tokens that a prompt leaves for its reply; None if the window is unknown.
+        """Return the number of tokens that a prompt leaves for its reply; None if the window is unknown.
 
-        A prompt shorter than the one with the overhead gets a share of it, and the overhead never takes more than
-        half of the room that the prompt's length leaves.
+        The overhead is scaled down for a prompt that is shorter than the one it was measured on, and never takes more
+        than half of the room that the prompt's length leaves.
         """
         if self.window is None:
             return None
@@ -143,7 +143,7 @@ class RequestRules:
         return max(plain - int((self.overhead - _MARGIN) * share), minimum, MIN_REPLY_TOKENS)
 
     def _smaller(self, refusal: Refusal, sent: Body) -> list[RequestRules]:
-        """Return rules with a limit that the server accepts, if it refused a limit and the reply would be useful."""
+        """Return rules with a limit that the server accepts, if it refused the limit and a reply is still useful."""
         asked = next((sent[name] for name in LIMITS if name in sent), None)
         limits = read_limits(refusal, asked) if asked else None
         if limits is None or asked is None:
@@ -201,7 +201,7 @@ def _wants_more(refusal: Refusal, sent: Body) -> bool:
 
 
 def _rewritten(messages: list[dict[str, Any]], rules: frozenset[RoleRule]) -> list[dict[str, Any]]:
-    """Return messages under rules for roles; each rule applies if it changes something."""
+    """Return messages rewritten by the rules for roles. Each rule counts as applied if it changes something."""
     messages = list(messages)
     prefilled = len(messages) > 1 and messages[-1]["role"] == "assistant"
     if prefilled and "last" in rules:

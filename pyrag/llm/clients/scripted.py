@@ -5,9 +5,9 @@
     ScriptedChat({r"Who directed Alpha": "…"})                 by a pattern in the prompt, any number of times
     ScriptedChat(lambda messages: "…")                         computed
 
-A role is the agent that the system message names: "You are the Plan Agent …" is `plan`. In a mapping, a key that is
-one lower-case word is a role; any other key is a regular expression, searched in all messages. A list is used up in
-order, a single string repeats.
+A role is the agent that the system message names: "You are the Plan Agent …" is `plan`. In a mapping, a key that is one
+lower-case word is a role; any other key is a regular expression, searched in all messages. The entries of a list are
+used in order, once each; a single string is used repeatedly.
 
 A file (`scripted:FILE`) holds the same as JSON, or one entry per line as JSON Lines. An entry is a string, or an
 object:
@@ -15,8 +15,8 @@ object:
     {"reply": "…", "role": "plan", "match": "regex", "repeat": true, "finish_reason": "stop",
      "prompt_tokens": 0, "completion_tokens": 0}
 
-Only `reply` is required. The first entry that matches and is not used up replies. If no entry matches, `ReplayError`
-is raised.
+Only `reply` is required. The reply is the first matching entry that has not been used up. If no entry matches,
+`ReplayError` is raised.
 """
 
 from __future__ import annotations
@@ -159,5 +159,5 @@ def _entry(value: Any, where: str) -> _Entry:
     try:
         re.compile(entry.match)
     except (re.error, TypeError) as error:
-        raise DataError(f"{where}: {entry.match!r} is no regular expression ({error})") from error
+        raise DataError(f"{where}: {entry.match!r} is not a regular expression ({error})") from error
     return entry

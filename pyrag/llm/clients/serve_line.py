@@ -1,8 +1,8 @@
 """Command line that serves a model with vLLM.
 
-`pyrag serve-model` runs it, and exports of trained adapters print it. vLLM itself listens on every interface; here
-loopback is the default. The key is only passed in the environment variable `VLLM_API_KEY`, since every user of a
-machine can read command lines.
+`pyrag serve-model` runs it, and exports of trained adapters print it. vLLM itself listens on all interfaces; here, the
+default is loopback. The key is only passed in the environment variable `VLLM_API_KEY`, since all users of a machine can
+read command lines.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ class Serving:
 
     Attributes:
         tensor_parallel: Number of GPUs that share one copy of the model.
-        data_parallel: Number of copies of the model; multiplies with `tensor_parallel`.
-        more: Further arguments, passed on unchanged.
+        data_parallel: Number of copies of the model; multiplied by `tensor_parallel`.
+        more: Additional arguments, passed on unchanged.
     """
 
     model: str
@@ -44,7 +44,7 @@ class Serving:
 
 
 def serve_line(serving: Serving) -> list[str]:
-    """Return the program and its arguments. Raises `ConfigError` for adapters of a rank that vLLM cannot serve."""
+    """Return the program and its arguments. Raises `ConfigError` if vLLM cannot serve an adapter's rank."""
     line = ["vllm", "serve", serving.model, "--host", serving.host, "--port", str(serving.port)]
     options = {
         "--served-model-name": serving.served_name,

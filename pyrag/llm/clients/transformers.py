@@ -1,8 +1,8 @@
 """`transformers:MODEL`: Hugging Face transformers in this process, on the CPU or a GPU.
 
-Concurrent requests are generated in one batch of at most `batch` prompts; later requests wait for the next batch.
-Every row of a batch ends on its own: at an end token, at its own limit or stop string, or when its caller is gone. A
-row's sampling depends on its seed and never on other rows. For throughput, `vllm:` is the better engine.
+Concurrent requests are generated in one batch of at most `batch` prompts; later requests wait for the next batch. Every
+row of a batch ends on its own: at an end token, at its own limit or stop string, or when its caller is gone. A row's
+sampling depends on its seed and never on other rows. For high throughput, use `vllm:`.
 
 Schemas and patterns are ignored, and prefixes are not cached.
 """
@@ -43,7 +43,7 @@ def open_transformers(rest: str, timeout: float) -> LocalChat:
         timeout: Seconds of one call, without loading.
 
     Raises:
-        ConfigError: The spec has no known form, or a package is missing.
+        ConfigError: The spec is malformed, or a package is missing.
         DataError: A folder holds no model or no adapter.
     """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
@@ -94,7 +94,7 @@ class TransformersRunner:
 
         Args:
             messages: The conversation.
-            template: Further variables of the chat template.
+            template: Additional variables of the chat template.
         """
         return encode_chat(self._tokenizer, messages, template)
 
@@ -128,7 +128,7 @@ class TransformersRunner:
                 self._answer(batch)
 
     def _gather(self, waiting: deque[BatchRow]) -> bool:
-        """Add the rows that have arrived, waiting for the first one; return False once no more will come."""
+        """Add the rows that have arrived, waiting for the first one; return False if no more will come."""
         seconds = None if not waiting else 0.0
         while not self._ended:
             try:
@@ -190,7 +190,7 @@ class TransformersRunner:
         return contextlib.nullcontext()
 
     def _load(self, adapter: Adapter) -> None:
-        """Load an adapter with PEFT, unless it is loaded. One that does not fit leaves the model unchanged."""
+        """Load an adapter with PEFT unless it is loaded. If it does not fit, the model is unchanged."""
         if adapter in self._loaded:
             return
         from peft import PeftConfig, PeftModel
@@ -216,7 +216,7 @@ class TransformersRunner:
 
 
 def _next_batch(waiting: deque[BatchRow], limit: int) -> list[BatchRow]:
-    """Remove and return the first row and those that can be generated with it; drop rows whose callers are gone."""
+    """Remove and return the first row and others that fit into its batch; drop rows whose callers are gone."""
     rows = [row for row in waiting if not row.future.cancelled()]
     batch = [row for row in rows if row.adapter == rows[0].adapter][:limit]
     waiting.clear()
@@ -238,7 +238,7 @@ def _window(spec: LocalSpec, tokenizer: Any) -> int:
 
 
 def _greedy(defaults: Any, tokenizer: Any) -> Any:
-    """Return the model's own settings with greedy decoding, and without a repetition penalty, as in training."""
+    """Return the model's own settings, but with greedy decoding and without a repetition penalty, as in training."""
     settings = copy.deepcopy(defaults)
     settings.do_sample = False
     settings.temperature = settings.top_k = settings.top_p = settings.repetition_penalty = None

@@ -1,7 +1,7 @@
-"""Rows of a batch that transformers generates: their sampling, their end and their streamed text.
+"""Rows of a batch that transformers generates: their sampling, their ends and their streamed text.
 
-`generate` has one setting for all rows. It therefore decodes greedily, and a `RowSampler` adds noise to the logits
-of rows with a temperature so that the largest logit is a sample (Gumbel), from the row's own generator.
+`generate` has one setting for all rows. It therefore decodes greedily, and a `RowSampler` adds Gumbel noise from a
+row's own generator to the logits of rows with a temperature, so that the largest logit is a sample.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BatchRow:
         self.seed = secrets.randbits(63) if self.sampling.seed is None else self.sampling.seed
 
     def begin(self) -> None:
-        """Start generating, also after a failed attempt, which wrote the same text as the next one will."""
+        """Start generating. This may follow a failed attempt, whose text is generated again."""
         self.tokens, self.text, self.finish = [], "", ""
 
     def reply(self) -> Reply:
@@ -46,7 +46,7 @@ class BatchRow:
 
 
 class RowSampler:
-    """Logits processor of transformers: after it, the largest logit is the row's next token."""
+    """Logits processor of transformers that makes the row's next token the largest logit."""
 
     def __init__(self, rows: Sequence[BatchRow], defaults: Any, device: Any) -> None:
         import torch

@@ -1,6 +1,6 @@
 """Token counts that servers report, validated so that limits and costs can rely on them.
 
-A count that is negative, fractional or larger than any reply can be is unknown.
+A count that is negative, fractional or impossibly large is treated as unknown.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class TokenCounts:
 
 
 def read_usage(usage: Any) -> tuple[TokenCounts, str]:
-    """Return the counts of a `usage` object, and a note on what is wrong with it; empty if both are valid."""
+    """Return the counts in a `usage` object, and a note on any fault; the note is empty if both are valid."""
     if type(usage) is dict and (usual := _usual(usage.get(_PROMPT[0]), usage.get(_COMPLETION[0]))):
         return usual, ""
     if not isinstance(usage, Mapping):
@@ -38,7 +38,7 @@ def read_usage(usage: Any) -> tuple[TokenCounts, str]:
 
 
 def _usual(prompt: object, completion: object) -> TokenCounts | None:
-    """Return two counts in the usual form; None for any other form."""
+    """Parse two counts in the usual form; return None for any other form."""
     if type(prompt) is int and type(completion) is int and 0 < prompt <= MAX_TOKENS and 0 <= completion <= MAX_TOKENS:
         return TokenCounts(prompt, completion)
     return None
@@ -49,7 +49,7 @@ def _reported(usage: Mapping[str, Any], names: tuple[str, ...]) -> Any:
 
 
 def _count(value: Any) -> int | None:
-    """Return a count, also from text or a number with a decimal point; None if it is not a count."""
+    """Parse a count, which may be text or have a decimal point; return None if it is not a count."""
     if isinstance(value, str):
         value = _number(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

@@ -1,11 +1,9 @@
 """`vllm:MODEL`: vLLM's asynchronous engine in this process, without a server.
 
-vLLM provides continuous batching and prefix caching: concurrent requests are computed together, and the system
-prompts of agents are computed once. It computes in processes of its own, whose output goes to a log file; if they
-cannot start, the cause ends up in an error of one sentence. The engine runs in its own event loop, so that calls may
-come from any loop.
-
-Like every program that starts processes this way, a script that uses it needs `if __name__ == "__main__":`.
+vLLM provides continuous batching and prefix caching: concurrent requests are computed together, and the system prompts
+of agents are computed once. It computes in its own processes, whose output goes to a log file. If they cannot start, a
+one-sentence error states the cause. The engine runs in its own event loop, so calls may come from any loop. As always
+with processes that are started this way, a script that uses the engine needs `if __name__ == "__main__":`.
 """
 
 from __future__ import annotations
@@ -64,7 +62,7 @@ def open_vllm(rest: str, timeout: float) -> LocalChat:
         timeout: Seconds of one call, without loading.
 
     Raises:
-        ConfigError: The spec has no known form, or a package is missing.
+        ConfigError: The spec is malformed, or a package is missing.
         DataError: A folder holds no model or no adapter.
     """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
@@ -100,7 +98,7 @@ class VLLMRunner:
 
         Args:
             messages: The conversation.
-            template: Further variables of the chat template.
+            template: Additional variables of the chat template.
         """
         return encode_chat(self._tokenizer, messages, template)
 
@@ -241,7 +239,7 @@ def _tokenizer_of(spec: LocalSpec) -> Any:
 
 
 class _Log:
-    """File for the output of vLLM, here and in its processes."""
+    """File for vLLM's output, from this process and its own."""
 
     def __init__(self) -> None:
         number, path = tempfile.mkstemp(prefix="pyrag-vllm-", suffix=".log")
@@ -254,7 +252,7 @@ class _Log:
 
     @contextlib.contextmanager
     def of_processes(self) -> Iterator[None]:
-        """Use the file as stderr of the processes started inside this block; this process keeps its own stderr."""
+        """Use the file as stderr of processes that are started inside the block; this process keeps its own stderr."""
         ours, theirs, terminal = sys.stderr, os.open(self.path, os.O_WRONLY | os.O_APPEND), os.dup(2)
         # It stays open, since loggers that are set up inside keep it.
         sys.stderr = open(terminal, "w", buffering=1, errors="backslashreplace", closefd=False)  # noqa: SIM115
@@ -267,7 +265,7 @@ class _Log:
             sys.stderr = ours
 
     def cause(self) -> str | None:
-        """Return the first error in the log; later errors are its consequences."""
+        """Return the first error in the log; later errors are only consequences."""
         text = self.path.read_text(encoding="utf-8", errors="replace")
         return next((cause for cause in _CAUSE.findall(text) if _USELESS_CAUSE not in cause), None)
 

@@ -1,8 +1,8 @@
-"""Iter-RetGen (Shao et al., 2023): retrieval with the question and the previous generation, generation, and again.
+"""Iter-RetGen (Shao et al., 2023): retrieval with question and previous generation, in turn with generation.
 
 A generation is the Answer agent's whole reply with its rationale, so that the method needs no Writer. Even if the
 answer is unknown, the rationale becomes part of the next query. If the reply is empty, the next query would be the
-same, and the method ends early.
+same, so the method ends early.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Self-Ask (Press et al., 2023) with retrieval: the model asks follow-up questions, which are answered one by one.
 
 The Answer agent answers a follow-up question from its passages, as in the authors' version with a search engine, so
-that every intermediate answer has citations.
+every intermediate answer has citations.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def final_answer(text: str, question: str = "") -> Answer | None:
 
 
 def _line_after(text: str, place: int) -> str:
-    """Return the first of the next lines that is not blank, for a label on a line of its own."""
+    """Return the first following line that is not blank, for a label on its own line."""
     return next((line for line in lines_of(text[place:])[:4] if line.strip()), "")
 
 

@@ -1,7 +1,7 @@
 """Single-step retrieval: one retrieval with the whole question, one answer (the paper's Vanilla RAG).
 
 As in the paper, there is no recovery from an unknown answer unless the settings name a ladder (`recovery`). HERA's
-paper gives its single-turn methods ten passages, PyRAG's and OPERA's papers give five: `topk = 10` is HERA's setting.
+paper uses ten passages for single-turn methods, and PyRAG's and OPERA's papers use five: `topk = 10` is HERA's setting.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pyrag.settings import Settings
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Run a program of one retrieval and one answer.
+    """Run a program with one retrieval and one answer.
 
     Args:
         episode: State of the question.

@@ -1,8 +1,8 @@
 """HERA: an orchestrator decides which agents work on a question, and its topology runs as a program (paper, section 3).
 
-If there is a library of experience, the question is characterised, and the lessons about such questions are looked up.
-Then the orchestrator makes a topology (algorithm 4), which is checked against the question, compiled and run. If its
-program fails or needs an unknown answer, the topology is revised as in PyRAG.
+If there is an experience library, the question is classified, and lessons about such questions are looked up. Then the
+orchestrator makes a topology (algorithm 4), which is checked against the question, compiled and run. If its program
+fails or needs an unknown answer, the topology is revised as in PyRAG.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def open_shared(settings: Settings) -> Library | None:
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer with the topology that the episode already has, or with a new one of the orchestrator.
+    """Answer with the topology that the episode already has, or else with a new topology from the orchestrator.
 
     Args:
         episode: The running episode.

@@ -1,7 +1,7 @@
-"""Ids of a topology's agents as Python names, and references to them normalised to the form `{id}`.
+"""Ids of a topology's agents as Python names, and references to agents, normalised to the form `{id}`.
 
 Models also write `{director.answer}`, `[director]`, `${director}`, `{answer of director}` or the agent's number.
-`topology_replies` checks whether an agent may refer to another.
+`topology_replies` checks which agents an agent may refer to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyrag.methods.hera.topology import PRIMITIVE_OF
 from pyrag_helpers import HELPERS
 
 REFERENCE = re.compile(r"\{(\w+)\}")
-_TAKEN = frozenset((*dir(builtins), *PRIMITIVE_OF.values(), *HELPERS, *keyword.kwlist, "final_answer"))
+_RESERVED = frozenset((*dir(builtins), *PRIMITIVE_OF.values(), *HELPERS, *keyword.kwlist, "final_answer"))
 _BRACKETED = re.compile(
     r"\$?(?:\{{1,2}(?P<curly>[^{}\n]{1,60})\}{1,2}|\[{1,2}(?P<square>[^\[\]{}\n]{1,60})\]{1,2}"
     r"|<(?P<angle>[^<>{}\[\]\n]{1,60})>)"
@@ -38,7 +38,7 @@ def node_name(value: Any, what: str) -> str:
     """Return an id as a Python name that hides no builtin, primitive, helper or keyword.
 
     Args:
-        value: A number, or a text whose first 60 characters count.
+        value: A number, or a text, of which the first 60 characters are used.
         what: Name of the field, for the error.
 
     Raises:
@@ -51,14 +51,14 @@ def node_name(value: Any, what: str) -> str:
     name = re.sub(r"\W+", "_", "".join(letters), flags=re.ASCII)
     if not name[0].isalpha():  # programs may not bind names that start with "_"
         name = f"node_{name.lstrip('_')}"
-    return f"{name}_" if name in _TAKEN else name
+    return f"{name}_" if name in _RESERVED else name
 
 
 @dataclass(frozen=True, slots=True)
 class NodeIds:
     """Names of the agents of a topology.
 
-    `start` is the number of the first agent, in replies that number them; `aliases` maps other words to names.
+    `start` is the first agent's number in replies that number the agents; `aliases` maps other words to names.
     """
 
     names: tuple[str, ...]
@@ -85,7 +85,7 @@ class NodeIds:
 
 
 def is_nothing(value: Any) -> bool:
-    """Return True for a dependency on nothing: the question, the start, or an empty word."""
+    """Return True if a dependency is not an agent but the question, the start, or an empty word."""
     if not isinstance(value, str):
         return value is None
     return value.strip().strip("{}[]").strip().casefold().replace(" ", "_") in _NOTHING
@@ -134,7 +134,7 @@ def start_of(dependencies: Sequence[Any], names: Sequence[str]) -> int:
 
     Args:
         dependencies: All dependencies of the topology, as written.
-        names: Ids of the agents. If one is `node_0`, 0 is a name rather than a number.
+        names: Ids of the agents. If one of them is `node_0`, 0 is a name rather than a number.
     """
     numbers = {str(item).strip() for item in dependencies if isinstance(item, str | int) and not isinstance(item, bool)}
     return 0 if "0" in numbers and "node_0" not in names else 1
@@ -145,7 +145,7 @@ def references(text: str) -> list[str]:
 
 
 def unbraced(text: str, words: Mapping[str, str]) -> str:
-    """Return a text with words in place of some references; empty if it has no other content.
+    """Return a text with some references replaced by words; empty if it has no other content.
 
     Args:
         text: A text with references as `{id}`.

@@ -22,7 +22,7 @@ class Selection(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Validation(AgentReply):
-    """Verdict on whether passages suffice to answer a query; `missing` says what they lack."""
+    """Verdict on whether passages suffice to answer a query; `missing` describes what they lack."""
 
     sufficient: bool
     missing: str = ""
@@ -31,7 +31,7 @@ class Validation(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Reflection(AgentReply):
-    """Verdict on an answer; `critique` says what is wrong with it."""
+    """Verdict on an answer; `critique` describes its fault."""
 
     accepted: bool
     critique: str = ""
@@ -46,7 +46,7 @@ class Characterised(AgentReply):
 
 @dataclass(frozen=True, slots=True)
 class Orchestration(AgentReply):
-    """A topology that satisfies the rules of `topology_replies`. `warnings` list what was left out or assumed."""
+    """Topology that satisfies the rules of `topology_replies`. `warnings` list omissions and assumptions."""
 
     topology: Topology
     warnings: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class Reflector(Protocol):
 
 
 class Lesson(Protocol):
-    """Entry of the experience library, as far as an orchestrator needs it."""
+    """Entry of the experience library, in the form that an orchestrator needs."""
 
     @property
     def id(self) -> int: ...
@@ -119,7 +119,7 @@ class Orchestrator(Protocol):
             error: How it failed.
 
         Raises:
-            BadOutputError: There is no further topology.
+            BadOutputError: No other topology is left.
         """
         ...
 

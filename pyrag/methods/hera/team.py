@@ -1,4 +1,4 @@
-"""HERA's team over a chat model: an orchestrator and eight agents, each a prompt `hera.AGENT` with a typed result."""
+"""HERA's team over a chat model: an orchestrator and eight agents, with prompts `hera.AGENT` and typed results."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _RETRY = "hera.retry"
 
 @dataclass(frozen=True, slots=True)
 class LLMOrchestrator(PromptedAgent):
-    """Orchestrator π_O, which characterises a question and decides its topology, by default `fallback`."""
+    """Orchestrator π_O, which classifies a question and decides on its topology; its default is `fallback`."""
 
     async def characterise(self, question: str) -> Characterised:
         talk = self.talk("hera.characterise", {"question": question}, PROFILE)
@@ -96,7 +96,7 @@ class LLMOrchestrator(PromptedAgent):
 
 
 def _reason_of(error: str) -> str:
-    """Return the last line of a traceback, for the orchestrator, which does not see the program; else the error."""
+    """Return the last line of a traceback, since the orchestrator sees no program; return other errors unchanged."""
     return lines_of(error.strip())[-1] if "Traceback (most recent call last)" in error else error.strip()
 
 

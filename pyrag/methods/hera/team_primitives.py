@@ -3,8 +3,8 @@
     decompose(query)                   → a list of sub-queries
     rewrite(query, docs, missing, keep) → a search query
     select(query, docs)                → the passages relevant to the query, best first
-    validate(query, docs)              → a verdict: is_known() if the passages suffice, else what is missing
-    reflect(query, answer, docs)       → a verdict: is_known() if the answer is accepted, else what is wrong
+    validate(query, docs)              → a verdict: is_known() if the passages suffice, else the missing part
+    reflect(query, answer, docs)       → a verdict: is_known() if the answer is accepted, else its fault
     conclude(query, docs)              → an answer, like `answer`
 
 Each call is a step like any other, with memo, budget and recording.
@@ -40,7 +40,7 @@ async def _decompose(program_run: ProgramRun, call: Call) -> list[str]:
 
 
 async def _rewrite(program_run: ProgramRun, call: Call) -> str:
-    """Return a rewritten query. `keep` is the property that the query asks for; if it got lost, it is added again."""
+    """Return a rewritten query. `keep` is the property that the query asks for; it is added again if it got lost."""
     values = pyrag_sandbox.bind(call, ("query", "docs", "missing", "keep"), {"docs": [], "missing": "", "keep": ""})
     query, passages = check_query(values["query"], "rewrite"), program_run.passages_of(values["docs"])
     program_run.refuse_unknown(call, query)

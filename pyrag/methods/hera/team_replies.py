@@ -1,6 +1,6 @@
 """Parsers of the replies of HERA's agents, and of their words for agents, types and difficulties.
 
-All replies are a JSON object. Answers are read by `pyrag.agents.parsing.judgements`, rewritten queries by
+Each reply is a JSON object. Answers are parsed by `pyrag.agents.parsing.judgements`, rewritten queries by
 `pyrag.agents.rewriter`.
 """
 
@@ -82,7 +82,7 @@ def parse_verdict(text: str, reason: str) -> tuple[bool, str, str]:
 
     Args:
         text: The reply.
-        reason: Key of the reason for a NO. If it is missing, the analysis is taken.
+        reason: Key of the reason for a NO. If it is missing, the analysis is used.
 
     Returns:
         The decision, the analysis, and the reason for a NO (empty for a YES).
@@ -110,7 +110,7 @@ def parse_profile(text: str) -> Characterisation:
 def profile_of(
     value: Mapping[str, Any], otherwise: QuestionType = "single"
 ) -> tuple[Characterisation, tuple[str, ...]]:
-    """Return the kind of question that an object describes, and warnings about what could not be read.
+    """Return the kind of question that an object describes, and warnings about unreadable parts.
 
     Args:
         value: An object with the keys "type", "difficulty" and "asks".
@@ -121,16 +121,16 @@ def profile_of(
     warnings = []
     if type_ and kind is None:
         warnings.append(
-            f"the question type {type_[:40]!r} is none of {', '.join(QUESTION_TYPES)}: {otherwise} is taken"
+            f"the question type {type_[:40]!r} is not one of {', '.join(QUESTION_TYPES)}: {otherwise} is taken"
         )
     if hard and level is None:
-        warnings.append(f"the difficulty {hard[:40]!r} is none of {', '.join(DIFFICULTIES)}: medium is taken")
+        warnings.append(f"the difficulty {hard[:40]!r} is not one of {', '.join(DIFFICULTIES)}: medium is taken")
     asks = text_of(value, "asks").casefold()
     return Characterisation(kind or otherwise, level or "medium", asks), tuple(warnings)
 
 
 def agent_named(name: str, known: Iterable[Agent]) -> Agent | None:
-    """Return the agent that "Answer Generator", "answerer" or "answer-generator agent" stands for.
+    """Return the agent that a name such as "Answer Generator", "answerer" or "answer-generator agent" stands for.
 
     Args:
         name: A name in any spelling.

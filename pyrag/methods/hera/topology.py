@@ -1,4 +1,4 @@
-"""Topology: an orchestrator's decision about which agents work on a question, on what, and in which order (HERA).
+"""Topology: an orchestrator's decision about which agents work on a question, on which task, and in which order (HERA).
 
 This module has the plain data. `pyrag.methods.hera.topology_replies` reads and checks a topology, and
 `pyrag.methods.hera.topology_program` compiles it to a program. A trace keeps the topology that ran last, so that its
@@ -44,7 +44,7 @@ PRIMITIVE_OF: Mapping[Agent, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Characterisation:
-    """Kind of a question (paper, appendix D.1). `asks` is the kind of its answer, such as "country", "date" or
+    """Kind of a question (paper, appendix D.1). `asks` is the kind of answer, such as "country", "date" or
     "yes/no"; empty if the question does not state it.
     """
 
@@ -55,11 +55,11 @@ class Characterisation:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An agent's task. `id` is a Python name, unique in the topology.
+    """Task of an agent. `id` is a Python name, unique in the topology.
 
     `input` is the agent's question, with `{id}` for the text of another node. If it is empty, the input is the text of
     the node it depends on, or the user's question. `kind` is the kind of an answer, such as "country" or "date". `topk`
-    is for retrievers; 0 means the method's own. `compute` is for `conclude`: a Python expression over nodes, which
+    is for retrievers; 0 means the method's default. `compute` is for `conclude`: a Python expression over nodes, which
     gives the answer if it can be computed.
     """
 
@@ -74,10 +74,10 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """Nodes in an order in which each comes after those it depends on; the last gives the answer.
+    """Nodes in an order in which each follows those it depends on; the last one gives the answer.
 
-    Nodes that do not depend on each other run in parallel. `experience` holds the ids of the library's entries that the
-    orchestrator was shown.
+    Nodes that do not depend on each other run in parallel. `experience` holds the ids of the library entries that were
+    shown to the orchestrator.
     """
 
     nodes: tuple[Node, ...]

@@ -1,8 +1,8 @@
-"""Plan checks of a topology, which compare what it asks for with what the question asks for.
+"""Plan checks of a topology, which compare what it looks up with what the question asks for.
 
-As with `pyrag.episode.plan_checks`, an orchestrator gets their objections once, and its next topology runs as it is.
-They address the two ways in which the paper's own cases fail (its appendix H): a model is left to combine periods in
-its head, and things that share one property are asked for another.
+As with `pyrag.episode.plan_checks`, an orchestrator is shown the objections once, and its next topology runs as it is.
+They address the two kinds of failure in the paper's own cases (appendix H): a model has to combine periods in its head,
+and things that share the requested property are asked for another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _COMPUTING = ("comparison", "temporal")
 
 
 def check_topology(topology: Topology, question: str) -> list[Problem]:
-    """Return objections to a topology, for its orchestrator to consider; none is fatal.
+    """Return objections to a topology, for its orchestrator to consider. No objection is fatal.
 
     Args:
         topology: A topology that satisfies the rules.
@@ -57,7 +57,7 @@ def _not_computed(topology: Topology, graph: Graph) -> Iterator[Problem]:
 
 
 def _other_property(topology: Topology, graph: Graph, asked: str) -> Iterator[Problem]:
-    """Yield an objection if things that share the property asked for are asked for another property."""
+    """Yield an objection if things that share the requested property are asked for another property."""
     if topology.profile.type != "intersection" or not asked or asked == YES_NO:
         return
     for branch in graph.parents(topology.nodes[-1]):

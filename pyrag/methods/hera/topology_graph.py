@@ -1,6 +1,6 @@
-"""Flow through a topology: which passages, answers and texts reach a node, and which verdicts it waits for.
+"""Data flow through a topology: the passages, answers and texts that reach a node, and the verdicts it waits for.
 
-The checks of a topology and its compiler both use this module, so that they agree. It does not look at texts.
+The checks of a topology and its compiler both use this module, so that they agree. It does not examine the texts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Graph:
 
     @_remembered
     def passages(self, node: Node) -> list[Node]:
-        """Return the sources of the passages that a node reads. Only a review also reads those behind an answer."""
+        """Return the sources of the passages that a node reads. Only a review also reads passages behind an answer."""
         return _once(self._passages(node))
 
     def _passages(self, node: Node) -> Iterator[Node]:
@@ -101,7 +101,7 @@ class Graph:
         return topic if topic is not None and topic.agent == "query_decomposer" and topic is not node else None
 
     def rewriter(self, node: Node) -> Node | None:
-        """Return the rewriter whose query a retriever without input searches for; None if there is none."""
+        """Return the rewriter whose query is the search text of a retriever without input; None if there is none."""
         rewriters = [parent for parent in self.parents(node) if parent.agent == "query_rewriter"]
         return rewriters[0] if rewriters and node.agent == "retriever" and not node.input else None
 

@@ -1,4 +1,4 @@
-"""Agents of a topology, found in an orchestrator's reply: JSON in many shapes, each agent with plain keys.
+"""Agents of a topology, found in an orchestrator's reply: JSON in various shapes, converted to agents with plain keys.
 
 This module only finds the agents. `topology_replies` checks the topology.
 """
@@ -27,7 +27,7 @@ RawNode = dict[str, Any]
 
 
 def listed_nodes(text: str) -> tuple[RawNode, list[RawNode]] | None:
-    """Return the object around the list of agents, and the agents as written; None if the reply has no agents."""
+    """Return the object that holds the list of agents, and the agents as written; None if the reply has no agents."""
     return first_read(text, _nodes_of)
 
 
@@ -76,7 +76,7 @@ def _listed(value: Any, depth: int = _MAX_DEPTH) -> tuple[RawNode, list[RawNode]
 
 
 def _nodes(value: Any) -> list[RawNode] | None:
-    """Return the agents of a list, or of an object with agents by their ids; None for anything else."""
+    """Return the agents in a list, or in an object with agents by id; None for anything else."""
     if isinstance(value, list):
         named = all(isinstance(item, str) and agent_named(item, AGENTS) for item in value)
         if not named and not any(isinstance(item, dict) for item in value):

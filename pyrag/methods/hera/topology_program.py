@@ -1,10 +1,9 @@
 """Compiler of a topology to a program: nodes become variables, and references `{id}` become parts of f-strings.
 
-Nodes that do not depend on each other run in parallel, as in any program, and so do the calls of a node that works on
-every sub-query. A search that waits for a verdict is made if the verdict is negative; its passages are added to the
-earlier ones. The expression of a conclude agent is evaluated if the answers in it are known and have the values it
-needs. Whether a topology makes sense is checked by `pyrag.methods.hera.topology_replies` and
-`pyrag.methods.hera.topology_checks`.
+Nodes that do not depend on each other run in parallel, as in any program, as do the calls of a node that works on every
+sub-query. A search that waits for a verdict is only made if the verdict is negative; its passages are added to the
+earlier ones. The expression of a conclude agent is evaluated if the answers in it are known and have usable values.
+`pyrag.methods.hera.topology_replies` and `pyrag.methods.hera.topology_checks` check topologies.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ def compile_topology(topology: Topology, question: str) -> str:
     """Return the program of a topology.
 
     Args:
-        topology: A topology that satisfies all rules.
+        topology: Topology that satisfies all rules.
         question: The question.
     """
     compiler = _Compiler(topology, question)
@@ -42,7 +41,7 @@ class _Compiler:
     def lines(self, node: Node) -> list[str]:
         """Return the statements of a node. Each statement that calls an agent binds the node's name."""
         if node.agent == "conclude" and self._graph.answers(node):
-            return self._concluded(node)
+            return self._conclude_lines(node)
         each = self._graph.each(node)
         if each is None:
             return [f"{node.id} = {self._value(node, '')}"]
@@ -83,7 +82,7 @@ class _Compiler:
         return f"{PRIMITIVE_OF[node.agent]}({', '.join(arguments)})"
 
     def _hints(self, node: Node, docs: str, at: str) -> list[str]:
-        """Return a rewriter's hints in addition to the query: passages, what is missing, and the property to keep."""
+        """Return a rewriter's arguments besides the query: passages, missing information, and the property to keep."""
         missing = [self._ref(guard, at) for guard in self._graph.guards(node)][:1]
         topic = self._graph.topic(node)
         asked = (topic.input if topic else "") or self._question
@@ -95,7 +94,7 @@ class _Compiler:
         }
         return [f"{name}={value}" for name, value in named.items() if value]
 
-    def _concluded(self, node: Node) -> list[str]:
+    def _conclude_lines(self, node: Node) -> list[str]:
         answers = self._graph.answers(node)
         known = " and ".join(
             f"all(is_known(one) for one in {answer.id})" if self._graph.each(answer) else f"is_known({answer.id})"
@@ -121,7 +120,7 @@ class _Compiler:
         return f"{{'; '.join([{pairs}])}}"
 
     def _docs(self, nodes: Iterable[Node], at: str = "") -> str:
-        """Return the passages of nodes, concatenated. Agents also accept a list of lists."""
+        """Return the passages of nodes, concatenated. (Agents also accept a list of lists.)"""
         return " + ".join(dict.fromkeys(self._ref(node, at) for node in nodes)) or "[]"
 
     def _ref(self, node: Node, at: str) -> str:
@@ -137,7 +136,7 @@ class _Compiler:
         return literal(topic.input if topic and topic.input else self._question)
 
     def _inner(self, topic: Node | None) -> str:
-        """Return a node's input for an f-string; the question if it has none."""
+        """Return a node's input for use in an f-string; the question if it has none."""
         if topic is None or not topic.input:
             return braced(self._question)
         return interpolated(topic.input, REFERENCE, lambda match: match[1])

@@ -1,7 +1,7 @@
-"""Repair of topologies that cannot run as they are: missing passages, impossible inputs, several ends.
+"""Repair of topologies that cannot run as written: missing passages, impossible inputs, several ends.
 
-Each rule makes the change that the topology's author must have meant, and adds a warning. What cannot be repaired is
-left unchanged; `topology_replies.check_rules` refuses it.
+Each rule makes the change that the topology's author most likely meant, and adds a warning. Faults that cannot be
+repaired are left for `topology_replies.check_rules` to refuse.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _END = "conclusion"
 
 
 def repaired(nodes: Sequence[Node], silent: frozenset[str]) -> tuple[tuple[Node, ...], tuple[str, ...]]:
-    """Return the agents of a topology that can run, and warnings.
+    """Return the agents of a runnable topology, and warnings.
 
     Args:
         nodes: Agents whose dependencies exist.
@@ -68,7 +68,7 @@ class _Repair:
         return {needed for node in self.nodes for needed in node.depends_on}
 
     def _before(self, node: Node, agents: Sequence[str]) -> tuple[str, ...]:
-        """Return the agents before a node that no other depends on; if there are none, the last before it."""
+        """Return the preceding agents that no other agent depends on; if there are none, the last preceding agent."""
         place = self.nodes.index(node)
         earlier = [candidate.id for candidate in self.nodes[:place] if candidate.agent in agents]
         used = self._used()
@@ -116,7 +116,7 @@ class _Repair:
         return replace(node, agent="conclude")
 
     def drop_inputs(self) -> None:
-        """Correct or remove inputs that refer to something other than text, or that compete with a rewritten query."""
+        """Correct or remove inputs that refer to something other than text, or that conflict with a rewritten query."""
         self._each(self._put_right)
 
     def _put_right(self, node: Node, graph: Graph) -> Node:
@@ -147,7 +147,7 @@ class _Repair:
         return replace(node, input=" ".join([node.input, *(f"{{{parent.id}}}" for parent in missing)]))
 
     def drop_unheard(self) -> None:
-        """Remove agents whose output is not used, unless they answer or are the only source of passages."""
+        """Remove agents whose output is not used, unless they give the answer or are the only source of passages."""
         while True:
             used = self._used()
             ends = [node for node in self.nodes if node.id not in used]
@@ -159,7 +159,7 @@ class _Repair:
             self.nodes = [node for node in self.nodes if node not in idle]
 
     def end(self) -> None:
-        """Join several ends, or an end without a single answer, in a last agent."""
+        """Join several ends, or an end without a single answer, with a final agent."""
         used = self._used()
         ends = [node for node in self.nodes if node.id not in used]
         single = len(ends) == 1 and ends[0].agent in ANSWERS and not self._graph().each(ends[0])

@@ -5,9 +5,9 @@
      {"id": "director", "agent": "answer_generator", "input": "Who directed Alpha?", "depends_on": ["docs"]}, …]}
 
 A reply is read leniently (`topology_nodes`, `team_replies`, `node_references`, `topology_repair`): dependencies are
-derived from references, and a field that cannot be read is left out with a warning. A topology that runs satisfies all
-rules: every agent is known, every dependency exists, there is no cycle, every output is used, and the last agent gives
-the answer. `pyrag.methods.hera.topology_checks` checks whether it asks for the right thing.
+derived from references, and an unreadable field is omitted with a warning. A topology that runs satisfies all rules:
+every agent is known, every dependency exists, there is no cycle, every output is used, and the last agent gives the
+answer. `pyrag.methods.hera.topology_checks` checks whether it asks for the right things.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MAX_INPUT = 4_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class TopologyReading:
-    """A topology that can run. `warnings` list what was left out, added or assumed."""
+    """Topology that can run. `warnings` list omissions, additions and assumptions."""
 
     topology: Topology
     warnings: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def read_topology(text: str, question: str = "") -> TopologyReading:
 
 
 class _Reader:
-    """Reader of listed agents. `silent` holds the ids of those that do not state their dependencies."""
+    """Reader of listed agents. `silent` holds the ids of agents that do not state their dependencies."""
 
     def __init__(self, listed: Sequence[RawNode], question: str) -> None:
         self._listed = [value for place, value in enumerate(listed) if value not in listed[:place]]
@@ -126,7 +126,7 @@ class _Reader:
         )
 
     def _aliases(self, place: int) -> dict[str, str]:
-        """Return names of the agents before a place by their kinds; each kind stands for its last agent."""
+        """Return names for the agents before a place by their kinds; each kind means the last agent of that kind."""
         names: dict[str, str] = {}
         for word, name in zip(self._agents[:place], self._ids.names, strict=False):
             agent = agent_named(word, AGENTS)
@@ -184,13 +184,13 @@ class _Reader:
 
 
 def _agent_of(value: RawNode) -> str:
-    """Return the word for a node's agent: the first that names a known agent, or else the first word."""
+    """Return the word for a node's agent: the first word that names a known agent, or else the first word."""
     words = [value[key] for key in AGENT_KEYS if isinstance(value.get(key), str) and value[key].strip()]
     return next((word for word in words if agent_named(word, AGENTS)), words[0] if words else "")
 
 
 def _id_of(value: RawNode, agent: str, place: int) -> str:
-    """Return a node's id; if it has none, or only the name of its agent, an id made from its position."""
+    """Return a node's id; if it has none, or only its agent's name, make an id from its position."""
     for key in _ID_KEYS:
         content = value.get(key)
         own = key in _ID_KEYS[:3] or content != agent
@@ -200,7 +200,7 @@ def _id_of(value: RawNode, agent: str, place: int) -> str:
 
 
 def _declared(value: Mapping[str, object]) -> list[object] | None:
-    """Return the dependencies that a node names; None if it names none."""
+    """Return the dependencies that a node states; None if it states none."""
     content = first(value, _NEEDS_KEYS)
     if content is None:
         return None
@@ -225,7 +225,7 @@ def check_rules(topology: Topology) -> Topology:
 
 
 def written_topology(topology: Topology) -> dict[str, Any]:
-    """Return a topology in the form in which an orchestrator writes it."""
+    """Return a topology in the form that an orchestrator writes."""
     profile = topology.profile
     head = {"type": profile.type, "difficulty": profile.difficulty, "asks": profile.asks}
     return {**head, "rationale": topology.rationale, "agents": [written_node(node) for node in topology.nodes]}
@@ -237,7 +237,7 @@ def written_node(node: Node) -> dict[str, Any]:
 
 
 def in_code(compute: str, name: Callable[[str], str]) -> str:
-    """Return an expression with names in place of its references. Quotes directly around a reference are removed.
+    """Return an expression with its references replaced by names. Quotes directly around a reference are removed.
 
     Args:
         compute: A Python expression with references as `{id}`.
@@ -247,7 +247,7 @@ def in_code(compute: str, name: Callable[[str], str]) -> str:
 
 
 def _in_order(nodes: Sequence[Node]) -> tuple[Node, ...]:
-    """Return the nodes in the order of their dependencies, otherwise in the order listed."""
+    """Return the nodes in the order of their dependencies and, apart from that, in the order listed."""
     known = {node.id: node for node in nodes}
     if len(known) < len(nodes):
         doubled = next(node.id for place, node in enumerate(nodes) if known[node.id] is not nodes[place])
@@ -290,7 +290,7 @@ def _references(node: Node, graph: Graph) -> Iterator[str]:
         if id_ not in parents:
             yield f'{node.id} refers to {{{id_}}}, on which it does not depend: add it to its "depends_on"'
         elif parents[id_].agent in (*PASSAGES, *VERDICTS):
-            yield f"{node.id} refers to {{{id_}}}, which is no text: refer to an answer_generator or conclude"
+            yield f"{node.id} refers to {{{id_}}}, which is not a text: refer to an answer_generator or conclude"
         elif f"{{{id_}}}" in node.input and (parents[id_].agent == "query_decomposer" or graph.each(parents[id_])):
             yield f"{node.id} refers to {{{id_}}}, which is a list: leave out its input, to work on each one in turn"
     if node.compute and node.agent != "conclude":

@@ -36,7 +36,7 @@ PLAN_RETRIES = 3
 class LLMGoalPlanner(PromptedAgent):
     """Plan Agent, which splits a question into goals. If all replies are unusable, the question is the only goal.
 
-    Its plans have the agent's value of `composed`.
+    Its plans take `composed` from the agent.
     """
 
     composed: bool = True
@@ -51,7 +51,7 @@ class LLMGoalPlanner(PromptedAgent):
             return GoalPlan((goal,), fallback=True, usage=talk.usage, raw=talk.raw, note=talk.noted(note))
 
     async def revise(self, question: str, goals: Sequence[Goal], error: str) -> GoalPlan:
-        """Return another plan written by the model, which is shown the last line of the error.
+        """Return another plan by the model, which is shown the last line of the error.
 
         Args:
             question: The question.

@@ -26,9 +26,9 @@ _MAX_TEXT = 4_000  # characters of a field
 
 @dataclass(slots=True)
 class WrittenGoal:
-    """A step as the model wrote it. `number` is the plan's own number, `name` an id that is a word.
+    """Step as the model wrote it. `number` is its number in the plan, `name` an id that is a word.
 
-    `needs` holds numbers, in the plan's own counting, and `named` ids. `search` is None if the step does not specify
+    `needs` holds numbers as the plan counts them, and `named` holds ids. `search` is None if the step does not specify
     it. `faults` names the fields that could not be read.
     """
 
@@ -55,7 +55,7 @@ def written_goal_of(value: Any, place: int) -> WrittenGoal | None:
     """
     step = as_step(value)
     if step is None:
-        raise BadOutputError(f'goal {place} is no object with the keys "step", "goal", "type" and "needs"')
+        raise BadOutputError(f'goal {place} is not an object with the keys "step", "goal", "type" and "needs"')
     if not any(step.values()) and not any(key in step for key in TEXT_KEYS):
         return None
     text, behind = without_dependencies(_text(step))
@@ -70,7 +70,7 @@ def written_goal_of(value: Any, place: int) -> WrittenGoal | None:
 
 
 def _text(step: Mapping[str, Any]) -> str:
-    """Return a step's text: under a usual key, in the place of its number, or the longest under any other key."""
+    """Return a step's text: under a usual key, in place of its number, or the longest text under any other key."""
     texts = [_line(step[key]) for key in TEXT_KEYS if isinstance(step.get(key), str)]
     for text in texts:
         if text and not LABEL.fullmatch(text):
@@ -127,7 +127,7 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _search(value: Any, faults: list[str]) -> bool | str | None:
-    """Return False if the step needs no search, its query if that is a text of several words, and otherwise True."""
+    """Return False if the step needs no search, its query if `value` is a text of several words, and otherwise True."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list):

@@ -1,8 +1,8 @@
 """Compiler of a plan of goals to a program over `retrieve` and `answer`.
 
-A goal becomes a search and an answer, or only an answer if it needs nothing but earlier answers. Placeholders become
-variables of f-strings, so that the dataflow is the plan's, and answers go into later queries unchanged. Whether the
-plan makes sense is checked by `pyrag.methods.opera.goals`.
+A goal becomes a search and an answer, or only an answer if earlier answers suffice. Placeholders become variables in
+f-strings, so the program's dataflow is the plan's, and answers enter later queries unchanged.
+`pyrag.methods.opera.goals` checks plans.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ASKS_FOR_MORE = re.compile(r"(?:\w+ )?(?:who|whom|whose|what|which|when|where|h
 
 
 def compile_goals(question: str, goals: Sequence[Goal], *, synthesis: bool = False) -> str:
-    """Return the program of a plan. If the last goal only checks another one, it decides whether that answer holds.
+    """Return the program of a plan. If the last goal only checks another goal, it decides whether that answer is right.
 
     Args:
         question: The question.
@@ -62,15 +62,15 @@ def variable(goal: Goal) -> str:
 def _lines(goal: Goal, goals: Sequence[Goal]) -> list[str]:
     names = {each.step: variable(each) for each in goals}
     if not goal.search:
-        return _concluded(goal, goals, names)
+        return _lines_from_answers(goal, goals, names)
     search = f"docs_{goal.step} = retrieve({_substituted(goal.search, names)})"
     if goal.type == EVIDENCE:
         return [search]
     return [search, f"{variable(goal)} = answer({_substituted(goal.text, names)}, docs_{goal.step})"]
 
 
-def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> list[str]:
-    """Return lines that answer from earlier answers; if one is unknown, from the passages of their searches."""
+def _lines_from_answers(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> list[str]:
+    """Return lines that answer from earlier answers; if one of them is unknown, from the passages of their searches."""
     before = _before(goal, goals)
     known = " and ".join(f"is_known({names[step]})" for step in goal.needs if _by_step(goals)[step].type != EVIDENCE)
     docs = " + ".join(f"docs_{earlier.step}" for earlier in before if earlier.search)
@@ -85,7 +85,7 @@ def _concluded(goal: Goal, goals: Sequence[Goal], names: Mapping[int, str]) -> l
 
 
 def _substituted(text: str, names: Mapping[int, str]) -> str:
-    """Return a text as a literal, with the variables of earlier answers in place of its placeholders."""
+    """Return a text as a literal, with its placeholders replaced by the variables of earlier answers."""
     return f'f"{_inner(text, names)}"' if PLACEHOLDER.search(text) else literal(text)
 
 

@@ -73,7 +73,7 @@ def _steps_of(text: str) -> tuple[list[Any], str] | None:
     for value in objects:
         # Braces around a placeholder such as {answer_1} are not a list of steps.
         if (listed := _listed(value)) and (isinstance(value, dict) or _holds_objects(listed) or _asks(listed)):
-            return listed, _said(value)
+            return listed, _rationale_of(value)
     for steps in (
         next(filter(_holds_objects, lists), None),
         _each_alone(objects),
@@ -90,7 +90,7 @@ def _holds_objects(listed: Sequence[Any]) -> bool:
 
 
 def _asks(listed: Sequence[Any]) -> bool:
-    """Return whether an item is a question or an instruction."""
+    """Return whether an item reads like a question or an instruction."""
     return any(isinstance(item, str) and _ASKS.match(item) for item in listed)
 
 
@@ -161,7 +161,7 @@ def _labelled(keyed: RawStep) -> list[Any] | None:
     return steps if len(steps) > 1 else None
 
 
-def _said(value: Any) -> str:
+def _rationale_of(value: Any) -> str:
     if not isinstance(value, dict):
         return ""
     keyed = plain_keys(value)
@@ -169,7 +169,7 @@ def _said(value: Any) -> str:
 
 
 def _each_alone(objects: Sequence[Any]) -> list[Any] | None:
-    """Return the steps of a reply that has a separate object for each, in the order written."""
+    """Return the steps of a reply that has a separate object for each of them, in the order written."""
     steps: list[Any] = []
     for value in objects:
         if isinstance(value, dict) and value not in steps and _is_goal(plain_keys(value)):

@@ -3,13 +3,13 @@
     [{"step": 1, "goal": "Which company acquired WhatsApp?", "type": "company", "needs": []},
      {"step": 2, "goal": "Where is [company from step 1] headquartered?", "type": "city", "needs": [1]}]
 
-Plans are read leniently (`goal_replies`, `goal_fields`, `step_references`): the step number in a placeholder decides
-which answer is meant, `needs` is derived from placeholders, and a field that cannot be read is left out with a warning.
-A plan is refused only if it cannot run: it has no goals, or refers to a step that is missing, comes later, or is the
-goal itself. The last goal gives the answer; if answers remain unused, the question is added as a last goal that
-combines them. A goal with `"search": false`, or one that only compares known answers, is answered from the answers it
-needs, with the Python expression in "compute" if there is one. A text in "search" is the query. A goal of type
-"evidence" only collects passages.
+Plans are read leniently (`goal_replies`, `goal_fields`, `step_references`): the step number in a placeholder determines
+the answer, `needs` is derived from placeholders, and an unreadable field is omitted with a warning. A plan is refused
+only if it cannot run: it has no goals, or refers to a step that is missing, comes later, or is the goal itself. The
+last goal gives the answer; if answers remain unused, the question is added as a last goal that combines them. A goal
+with `"search": false`, or one that only compares known answers, is answered from the answers it needs, with the Python
+expression in "compute" if there is one. A text in "search" is the query. A goal of type "evidence" only collects
+passages.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_A_STEP = re.compile(r"\b(?:from|of|in|to|at|by) (?:the )?steps?\b", re.IGNOR
 
 @dataclass(frozen=True, slots=True)
 class GoalReading:
-    """A plan that can run. `warnings` list what was left out or assumed."""
+    """Plan that can run. `warnings` list omissions and assumptions."""
 
     goals: tuple[Goal, ...]
     rationale: str = ""
@@ -89,11 +89,11 @@ class _Plan:
         goals = _typed(goals)
         goals = self._final(self._linked(goals))
         goals = [self._searching(goal, goals) for goal in goals]
-        goals = self._concluded(goals)
+        goals = self._with_final_goal(goals)
         for goal in goals:
             if dangling := [part for part in malformed(texts_of(goal)) if _OF_A_STEP.search(part)]:
                 raise BadOutputError(
-                    f"step {goal.step} has {dangling[0]}, which is no placeholder: write [TYPE from step N], N a number"
+                    f"step {goal.step} has {dangling[0]}, which is not a placeholder: write [TYPE from step NUMBER]"
                 )
         self._warnings += type_conflicts(goals)
         return GoalReading(tuple(goals), warnings=tuple(self._warnings))
@@ -129,7 +129,7 @@ class _Plan:
         return compute
 
     def _needs(self, step: int, written: WrittenGoal, used: set[int]) -> set[int]:
-        """Return the steps that a goal states as its needs. If it has placeholders, ignore impossible numbers."""
+        """Return the steps that a goal states as its needs. Impossible numbers are ignored if it has placeholders."""
         needs = {self._names[name] for name in written.named if name in self._names}
         for number in written.needs:
             needed = self._numbers.get(number, number)
@@ -155,7 +155,7 @@ class _Plan:
         return goals
 
     def _final(self, goals: list[Goal]) -> list[Goal]:
-        """Replace a last goal that only asks for the answer by the question, or remove it if nothing is left to do."""
+        """Replace a last goal that only asks for the answer by the question, or remove it if it is not needed."""
         last = goals[-1]
         if len(goals) < 2 or not is_final(last.text) or last.compute:
             return goals
@@ -180,8 +180,8 @@ class _Plan:
         text = f"{goal.text} ({behind})"
         return replace(goal, text=text, search=text if goal.search == goal.text else f"{goal.search} {behind}")
 
-    def _concluded(self, goals: list[Goal]) -> list[Goal]:
-        """Add the question as a last goal if an answer is not used otherwise."""
+    def _with_final_goal(self, goals: list[Goal]) -> list[Goal]:
+        """Add the question as a last goal if an answer would otherwise not be used."""
         needed = {step for goal in goals for step in goal.needs}
         idle = [goal.step for goal in goals[:-1] if goal.step not in needed]
         if not idle:
@@ -195,7 +195,7 @@ class _Plan:
 
 
 def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[int, int]]:
-    """Return the goals in the order of their numbers, and the step that each of the plan's numbers means.
+    """Return the goals in the order of their numbers, and the step that each number in the plan means.
 
     If numbers are missing or repeated, the goals are counted in the order written: from 0 if a goal needs step 0, else
     from 1.
@@ -211,7 +211,7 @@ def _numbered(written: list[WrittenGoal]) -> tuple[list[WrittenGoal], Mapping[in
 
 
 def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
-    """Return True if `needs` count from 0 while the goals are counted from 1, or not at all."""
+    """Return True if `needs` counts from 0 although the goals count from 1 or have no numbers."""
     references = [(step, number) for step, goal in enumerate(written, start=1) for number in goal.needs]
     texts = " ".join(goal.text for goal in written)
     if first and PLACEHOLDER.search(texts):  # placeholders count from 1, and they take precedence
@@ -223,7 +223,7 @@ def _counts_from_zero(written: Sequence[WrittenGoal], first: int) -> bool:
 
 
 def in_code(compute: str, name: Callable[[int], str]) -> str:
-    """Return an expression with names in place of its placeholders. Quotes directly around a placeholder are removed.
+    """Return an expression with its placeholders replaced by names. Quotes directly around a placeholder are removed.
 
     Args:
         compute: A Python expression with placeholders `[TYPE from step N]`.
@@ -242,7 +242,7 @@ def _check_reference(needed: int, step: int, steps: int) -> None:
 
 
 def _typed(goals: list[Goal]) -> list[Goal]:
-    """Set missing types from the placeholders for the goals. A goal whose answer is used is not of type "evidence"."""
+    """Set missing types from placeholders that refer to the goals. A goal whose answer is used is not "evidence"."""
     types: dict[int, str] = {}
     for goal in goals:
         for match in PLACEHOLDER.finditer(texts_of(goal)):

@@ -3,8 +3,8 @@
 The method uses PyRAG's episode with another planner and a longer recovery ladder: the Plan agent's goals are compiled
 to a program, an Analysis-Answer agent reads the passages, and the ladder rewrites queries. The Plan agent decides how
 complex a question is: if one search suffices, the plan is a single goal, which costs only the planning call. (Answering
-directly first, and planning only if the answer is unsure, does not help: direct answers are too often sure of
-themselves.) As in OPERA's release, a call of its own composes the final answer from the goals' answers, unless
+directly first, and planning only after an uncertain answer, does not help, because direct answers are too often
+overconfident.) As in OPERA's release, a separate call composes the final answer from the goals' answers, unless
 `synthesis` is `needed` or the engine has no language model. A plan that depends on an unknown answer is revised once,
 as in PyRAG. The variants leave out the plan, the rewriting or both (paper, table 2).
 """
@@ -32,7 +32,7 @@ VARIANTS = ("full", "no-plan", "no-rewrite", "no-plan-no-rewrite")
 
 
 async def answer(episode: Episode, settings: Settings) -> Result:
-    """Answer a question by a plan of goals, run and repaired; the variant decides on the plan and the rewriting.
+    """Answer a question by a plan of goals, run and repaired. The variant determines planning and rewriting.
 
     Args:
         episode: The running episode.

@@ -1,4 +1,4 @@
-"""OPERA's additions to agents and trace: goals, the agent that plans with them, and the state that a trace keeps."""
+"""OPERA's additions to agents and trace: goals, the agent that plans with them, and the state stored in a trace."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pyrag.trace.extensions import Extended, Extension
 
 @dataclass(frozen=True, slots=True)
 class GoalPlan(AgentReply):
-    """A plan: sub-goals in order, the last giving the answer. It satisfies the rules of `pyrag.methods.opera.goals`.
+    """Plan: sub-goals in order; the last one gives the answer. It satisfies the rules of `pyrag.methods.opera.goals`.
 
-    `warnings` list what was left out of the reply or assumed.
+    `warnings` list omissions and assumptions.
     """
 
     goals: tuple[Goal, ...]
@@ -39,7 +39,7 @@ class GoalPlanner(Protocol):
             error: How it failed.
 
         Raises:
-            BadOutputError: There is no further plan.
+            BadOutputError: No other plan is left.
         """
         ...
 
@@ -48,7 +48,7 @@ class GoalPlanner(Protocol):
 class OperaAgents:
     """OPERA's own agents. The `analyst` answers and also judges whether the evidence suffices. If it has a method
     `about(question)`, it is given the user's question in addition to the queries of the steps. Without an analyst, the
-    answerer reads.
+    answerer reads the passages.
     """
 
     goal_planner: GoalPlanner

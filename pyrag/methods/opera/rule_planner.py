@@ -31,7 +31,7 @@ class RuleGoalPlanner:
             error: Not used, since the order of the readings is fixed.
 
         Raises:
-            BadOutputError: No further reading exists.
+            BadOutputError: No other reading is left.
         """
         plans = list(dict.fromkeys(reading.goals for reading in self.rules.readings(question)))
         position = plans.index(tuple(goals)) if tuple(goals) in plans else -1

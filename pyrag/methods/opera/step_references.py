@@ -1,8 +1,8 @@
 """References to the answers of earlier steps in a goal's text, normalised to the form `[TYPE from step N]`.
 
 Models write `[step 1]`, `{answer_1}`, `<result of step 1>`, `#1`, `the answer to step 1` and many other forms. The
-number decides which step is meant, and a stated type is kept. A reference without brackets counts only if it names an
-earlier step, because `#1` and `step 2` also occur in titles. `goals` checks which steps a goal may use.
+number determines the step, and a stated type is kept. A reference without brackets counts only if it names an earlier
+step, because `#1` and `step 2` also occur in titles. `goals` checks which steps a goal may use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(_WORDS)})"
 _STEP = r"(?:steps?|goals?|sub[-_ ]?goals?|sub[-_ ]?quest(?:ion)?s?|quest(?:ion)?s?|tasks?|hops?)"
 _BEFORE = r"(?:previous|prior|preceding)"
 _OUTCOME = r"(?:answers?|ans|results?|outputs?|values?)"
-_FOUND = r"(?:found|identified|obtained|determined|returned|given|named|mentioned|retrieved|discovered|resolved)"
+_PARTICIPLE = r"(?:found|identified|obtained|determined|returned|given|named|mentioned|retrieved|discovered|resolved)"
 _LINK = r"(?:from|of|in|to|by|at|for)"
 
 # Text in a pair of brackets, which may be a reference. The bounded character classes keep matching linear.
@@ -40,12 +40,12 @@ _MENTION = re.compile(
 _SAYS_STEP = re.compile(r"\bsteps?\b|\bgoals? ?#?\d", re.IGNORECASE)
 _NUMBERED = re.compile(rf"#?\s*(?P<number>{_NUMBER})\Z", re.IGNORECASE)
 _NAMED = re.compile(r"(?P<type>[^\W\d_][A-Za-z _-]{0,40}?)[\s_#-]{0,2}(?P<number>\d{1,2})\Z")
-_TRAILING = re.compile(rf"(?:[\s,:(–-]|\b(?:{_LINK}|{_FOUND}|the|{_OUTCOME})\b)+\Z", re.IGNORECASE)
+_TRAILING = re.compile(rf"(?:[\s,:(–-]|\b(?:{_LINK}|{_PARTICIPLE}|the|{_OUTCOME})\b)+\Z", re.IGNORECASE)
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
 _BEHIND = re.compile(r"[\s.:_-]*(?:'s|’s)?[\s.:_-]*(?P<type>[A-Za-z][A-Za-z _-]{0,40})\Z")
 
 _BARE = re.compile(
-    rf"(?P<lead>(?:\b(?:the\s+)?(?P<type>[A-Za-z][A-Za-z-]{{0,30}})\s+(?:that\s+was\s+)?(?:{_FOUND}\s+)?{_LINK}\s+"
+    rf"(?P<lead>(?:\b(?:the\s+)?(?P<type>[A-Za-z][A-Za-z-]{{0,30}})\s+(?:that\s+was\s+)?(?:{_PARTICIPLE}\s+)?{_LINK}\s+"
     rf"(?:the\s+)?(?:{_OUTCOME}\s+{_LINK}\s+)?)?)"
     rf"\b(?:(?P<word>{_STEP})[\s_]{{0,2}}#?(?P<number>{_NUMBER})|(?P<before>(?:the\s+)?{_BEFORE}\s+(?:{_STEP}|{_OUTCOME})))"
     rf"\b(?P<behind>(?:'s|’s|_)?\s?{_OUTCOME}\b)?",
@@ -80,7 +80,7 @@ class Steps:
         return self.types.get(step) or ANSWER
 
     def wanted(self, steps: list[int]) -> list[int]:
-        """Return which steps of a type may be meant: all of them, or only those that the goal says it needs."""
+        """Return the steps of a type that may be meant: all of them, or only those that the goal says it needs."""
         return [step for step in steps if not self.needs or step in self.needs]
 
     def is_earlier(self, step: int | None) -> bool:
@@ -146,7 +146,7 @@ def _bracketed(match: re.Match[str], steps: Steps) -> str:
 
 
 def _of_mention(content: str, steps: Steps) -> list[tuple[str, int]]:
-    """Return the references, as (type, step), of text that says "step". Keep the written number if no step has it."""
+    """Return the references, as (type, step), in a text with "step". Keep the written number if no step has it."""
     content = content.replace("_", " ")
     match = _MENTION.search(content)
     if match is None:
@@ -161,7 +161,7 @@ def _of_mention(content: str, steps: Steps) -> list[tuple[str, int]]:
 
 
 def _of_name(content: str, steps: Steps) -> list[tuple[str, int]]:
-    """Return the reference of a word that is an id or an earlier step's type: `director`, `person from director`."""
+    """Return the reference for a word that is an id or an earlier step's type: `director`, `person from director`."""
     head, link, tail = content.rpartition(" from ")
     for name in (content, tail if link else "", content.partition(".")[0]):
         if step := steps.names.get(name.strip().casefold()):
@@ -174,7 +174,7 @@ def _of_name(content: str, steps: Steps) -> list[tuple[str, int]]:
 
 
 def _of_number(content: str, steps: Steps) -> list[tuple[str, int]]:
-    """Return the reference of a number, with or without a word: `1`, `#1`, `Answer1`, `person_1`."""
+    """Return the reference for a number, with or without a word: `1`, `#1`, `Answer1`, `person_1`."""
     plain, named = _NUMBERED.match(content), _NAMED.match(content)
     match = plain or named
     number = steps.numbers.get(number_of(match["number"]) or 0) if match else None
@@ -185,7 +185,7 @@ def _of_number(content: str, steps: Steps) -> list[tuple[str, int]]:
 
 
 def _step(number: int | None, steps: Steps) -> int:
-    """Return the step of a number; the number itself, for the error message, if no step has it."""
+    """Return the step with a number; if there is none, the number itself, for the error message."""
     number = number or 0
     return steps.numbers.get(number, number)
 
@@ -205,7 +205,7 @@ def _type_behind(text: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a type in the form of a placeholder; empty if no valid text remains."""
+    """Return a type in the form that placeholders require; empty if nothing valid remains."""
     text = " ".join(_ARTICLE.sub("", re.sub(r"[\[\]{}<>_\n]", " ", text).strip(), count=1).split())
     return text[:MAX_TYPE].strip() if text[:1].isalpha() else ""
 

@@ -1,4 +1,4 @@
-"""Actions of each agent in a trace (OPERA's Trajectory Memory Component), read from its steps and programs.
+"""Actions of each agent (OPERA's Trajectory Memory Component), derived from a trace's steps and programs.
 
 Nothing is recorded twice: an action is a view of a program, a step or an attempt. This works for every method that
 plans; goals and their answers are only available if the method plans by goals.
@@ -30,10 +30,10 @@ _SHOWN = 2  # passages shown per analysis
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A request to an agent. `evidence` lists the ids of the cited passages, or of all passages if none is cited.
+    """Request to an agent. `evidence` lists the ids of the cited passages, or of all passages if none is cited.
 
-    `decision` is YES or NO for an analysis, the origin for a plan, and for a rewrite whether its query was searched.
-    `step` is the id of a step.
+    `decision` is YES or NO for an analysis, and the origin for a plan; for a rewrite, it states whether its query was
+    used for a search. `step` is the id of a step.
     """
 
     role: Role
@@ -111,7 +111,7 @@ def _analysed(attempt: Attempt, step: Step, goal: Goal | None, role: Role) -> Ac
 
 
 def count(trace: Trace) -> AgentCounts:
-    """Return the counts of OPERA's agents; a goal is completed once, however many steps answer it."""
+    """Return the counts of OPERA's agents; a goal counts as completed once, however many steps answer it."""
     if not planned_goals(trace):
         return count_agents(trace)
     requests = Counter[str](action.role for action in actions(trace))
@@ -121,10 +121,10 @@ def count(trace: Trace) -> AgentCounts:
 
 
 def goal_of(trace: Trace, step: Step) -> Goal | None:
-    """Return the goal that a step answers, by the variable on the step's line; None if it answers no goal.
+    """Return the goal that a step answers, found by the variable on the step's line; None if it answers no goal.
 
     Args:
-        trace: Trace, which has the goals of the last program.
+        trace: Trace with the goals of the last program.
         step: Step of that program.
     """
     number = trace.variable_of(step).rpartition("_")[2] if step.primitive == "answer" else ""
@@ -142,7 +142,7 @@ def written(goal: Goal) -> str:
 
 
 def view(trace: Trace) -> list[ViewItem]:
-    """Return a question's course as in OPERA's paper (table 5), one block per action; empty without goals."""
+    """Return a question's course in the form of OPERA's table 5, one block per action; empty without goals."""
     if not planned_goals(trace):
         return []
     done = actions(trace)
@@ -153,7 +153,7 @@ def view(trace: Trace) -> list[ViewItem]:
 
 
 def _metrics(done: Sequence[Action], seconds: float) -> str:
-    """Return the counts that the paper reports, without the synthesis; success is the share of analyses with YES."""
+    """Return the counts that the paper reports, excluding the synthesis; success is the share of analyses with YES."""
     done = [action for action in done if action.role != "synthesis"]
     roles = Counter(action.role for action in done)
     counts = ", ".join(f"{_ROLES[role].removesuffix(' Agent')} {roles[role]}" for role in _ROLES if role != "synthesis")

@@ -1,1 +1,1 @@
-"""PyRAG: decompose, plan a program, execute it and repair it; with its two ablations."""
+"""PyRAG: decompose, plan a program, execute it and repair it; plus two ablations."""

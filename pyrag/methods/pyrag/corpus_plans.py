@@ -13,12 +13,12 @@ from pyrag.settings import Settings
 
 
 async def offer_all_documents(episode: Episode, settings: Settings) -> None:
-    """Let planned programs reach all documents, if the settings or the question ask for it.
+    """Let planned programs access all documents, if the settings or the question require it.
 
-    Without the setting `corpus`, only a planner that knows from the question that no search can answer it has them.
+    Without the setting `corpus`, only a planner that recognises that no search can answer the question gets access.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         settings: Settings of the question.
     """
     if not _is_wanted(episode, settings):
@@ -43,7 +43,7 @@ async def offer_all_documents(episode: Episode, settings: Settings) -> None:
 
 
 def _is_wanted(episode: Episode, settings: Settings) -> bool:
-    """Return True if the settings or the question ask for all documents; a replay does as its recording."""
+    """Return True if the settings or the question require all documents; a replay follows its recording."""
     if episode.ledger.recording is not None:
         return can_list(episode)
     needs_corpus: Callable[[str], bool] | None = getattr(episode.agents.planner, "needs_corpus", None)

@@ -1,6 +1,6 @@
 """Ablation: decomposition without a plan (paper, section 3.3). The sub-queries are answered, then combined.
 
-Each sub-query is searched and answered as written, so none can use another's answer.
+Each sub-query is searched for and answered as written, so none can use the answer of another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Answer all sub-queries in parallel, then combine the answers; the answer of a single sub-query is final.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         settings: Settings; `topk` passages are retrieved per sub-query.
     """
     await decompose(episode)

@@ -1,4 +1,4 @@
-"""The last answer as the final one, if a synthesis would only repeat it (the setting `synthesis: needed`).
+"""The last answer as the final answer, if a synthesis would only repeat it (the setting `synthesis: needed`).
 
 A chain of look-ups ends with the answer itself: "Where was {director} born?" answers "Where was the director of
 Alpha born?". Asking the model again with the facts costs a call and cannot improve the answer. A program's last
@@ -48,7 +48,7 @@ class _LookUp:
 
 
 def without_synthesis(source: str, question: str) -> str:
-    """Return the program with the last answer as its final one, if that answers the question.
+    """Return the program with the last answer as its final answer, if this answers the question.
 
     Args:
         source: Source code of a program.
@@ -86,7 +86,7 @@ def _is_synthesis(statement: ast.Assign) -> bool:
 def _steps(tree: ast.Module) -> Iterator[_LookUp]:
     """Yield the queries about documents at the top level, in order.
 
-    Queries inside branches and loops are not yielded, so the program is not a chain then.
+    Queries inside branches and loops are not yielded, so that such a program is not a chain.
     """
     values: dict[str, ast.expr] = {}
     for statement in tree.body:
@@ -135,7 +135,7 @@ def _normalised(text: str) -> str:
 
 
 def _replacement(question: str, query: str, name: str, last: ast.Assign) -> str | None:
-    """Return the statement that replaces the synthesis, or None if the question may ask for something else."""
+    """Return the statement that replaces the synthesis, or None if the question may be asking for something else."""
     if _is_filled(question, query) or (_thing(question) not in _VAGUE and _thing(question) == _thing(query)):
         return f"{_RESULT} = {name}"
     year, date = _YEAR.match(question), _DATE.match(query)
@@ -158,6 +158,6 @@ def _is_filled(question: str, query: str) -> bool:
 
 
 def _thing(question: str) -> str:
-    """Return the noun that a question asks for after "what" or "which", such as "largest city"; else an empty text."""
+    """Return the noun that a question asks for after "what" or "which", such as "largest city"; empty without one."""
     asked = _THING.match(question)
     return " ".join(takewhile(lambda word: word not in _ASKING, asked[1].split())) if asked else ""

@@ -1,4 +1,4 @@
-"""PyRAG: decompose, plan a program, execute it, repair it by its own errors (paper, sections 2.3 to 2.6)."""
+"""PyRAG: decompose, plan a program, execute it, and repair it using its errors (paper, sections 2.3 to 2.6)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Decompose the question, plan a program, run it and repair it.
 
     Args:
-        episode: The question under way.
+        episode: Episode of the question.
         settings: Settings of the question.
 
     Raises:
@@ -70,7 +70,7 @@ async def _by_programs(episode: Episode, settings: Settings) -> Result:
 
 
 async def decompose(episode: Episode) -> None:
-    """Set the episode's sub-queries, unless they are set already."""
+    """Set the episode's sub-queries, unless they are already set."""
     if episode.sub_queries:
         return
     question = episode.question
@@ -86,9 +86,9 @@ async def write_program(episode: Episode, settings: Settings, ahead: Speculative
     """Return the first program, with its sub-queries set on the episode.
 
     Args:
-        episode: The question under way.
-        settings: Settings; with `joint`, program and sub-queries are written in one call.
-        ahead: Runs the program while it is written.
+        episode: Episode of the question.
+        settings: Settings; with `joint`, one call writes both the program and the sub-queries.
+        ahead: Speculative execution, which runs the program while it is being written.
     """
     question = episode.question
     offered = _offered(episode)
@@ -137,7 +137,7 @@ async def _revise(
 
 
 async def _once_more(episode: Episode, result: Result) -> Result:
-    """Return a better result if the answer is unknown although every step it rests on was answered; else the same."""
+    """Return a better result if the answer is unknown although all steps it depends on were answered; else the same."""
     boost = next((rung for rung in episode.ladder if isinstance(rung, Boost)), None)
     if result.answer.known or result.reason or boost is None:
         return result

@@ -1,4 +1,4 @@
-"""Ablation: a plan without execution (paper, section 3.3). The model reads plan and documents, and answers.
+"""Ablation: a plan without execution (paper, section 3.3). The model answers from the plan and the documents.
 
 The program is written as in PyRAG and kept in the trace, but never runs; the documents are retrieved for the whole
 question.
@@ -20,8 +20,8 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """Write a program, then answer in one model call from its text and the passages.
 
     Args:
-        episode: The question under way.
-        settings: Settings; `topk` passages are retrieved for the whole question, and `joint` is as in PyRAG.
+        episode: Episode of the question.
+        settings: Settings; `topk` passages are retrieved for the whole question, and `joint` works as in PyRAG.
     """
     question = episode.question
     with StepRecorder(episode) as recorder:

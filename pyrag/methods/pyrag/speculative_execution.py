@@ -1,8 +1,8 @@
-"""Work begun while a program is still being written: its searches, and its finished statements.
+"""Work that starts while a program is still being written: its searches, and its finished statements.
 
 The written part of a program runs in the sandbox, over speculative requests (`pyrag.episode.speculation`), and its
-result is dropped. The complete program then runs as usual, and finds its requests answered or under way. This is off
-if the planner cannot show its text while it writes.
+result is discarded. The complete program then runs as usual, and finds its requests already answered or started. This
+needs a planner that can show its text while it writes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORD = re.compile(r"\w+")
 class SpeculativeExecution:
     """Speculative work for one question.
 
-    Leaving the context ends the program that runs ahead; its calls go on, since programs may use them.
+    Leaving the context ends the speculative program. Its calls continue, since later programs may use them.
     """
 
     def __init__(self, episode: Episode, *, on: bool) -> None:
@@ -48,7 +48,7 @@ class SpeculativeExecution:
         self._next = ""  # the program to run next
 
     def search(self, sub_queries: Sequence[str]) -> None:
-        """Begin the searches that a program will make word for word."""
+        """Start the searches that a program will make verbatim."""
         prefetch_stats, guarded = self._episode.prefetch_stats, self._episode.flow.guards_searches
         if self._drafting is not None and not guarded and (prefetch_stats is None or prefetch_stats.pays):
             self._searched = self_contained(sub_queries)
@@ -58,7 +58,7 @@ class SpeculativeExecution:
 
     @contextmanager
     def watching(self) -> Iterator[Planner]:
-        """Return the planner to ask, whose text runs as far as it is written until the planner has finished."""
+        """Return a planner whose unfinished programs are run while it writes them."""
         if self._drafting is None:
             yield self._episode.agents.planner
             return
@@ -96,9 +96,9 @@ class SpeculativeExecution:
         asyncio.get_running_loop().call_soon(self._advance)  # after calls made at the same time
 
     def _advance(self) -> None:
-        """Run the longest beginning of the program, once a shorter one has ended or waits.
+        """Run the longest available beginning of the program, after a shorter one has ended or is waiting.
 
-        Otherwise, programs that are written fast would be restarted before they call anything.
+        Otherwise, a program that is written quickly would be restarted before it makes any call.
         """
         if self._next and (self._waits or self._run is None or self._run.done()):
             self._stop()
@@ -119,19 +119,19 @@ class SpeculativeExecution:
 
 
 async def _quietly(work: Callable[[], Awaitable[object]]) -> None:
-    """Await work whose errors are ignored, since it fails again if the program needs it."""
+    """Await work and ignore its errors, since they occur again if the program needs it."""
     with suppress(PyRAGError, SandboxError):
         await work()
 
 
 def _pays(episode: Episode) -> bool:
-    """Return False for a recording or a resumed question, which answers at once and holds only real requests."""
+    """Return False for a recording or a resumed question, which answer immediately and hold only real requests."""
     ledger = episode.ledger
     return episode.parallel and ledger.recording is None and not (ledger.journal and ledger.journal.spent)
 
 
 def self_contained(sub_queries: Sequence[str]) -> list[str]:
-    """Return the sub-queries that need no other one's answer, judged by their words.
+    """Return the sub-queries that do not need the answer of another one, judged by their wording.
 
     They refer to nothing, and their names did not appear before ("When was the director of Alpha born?" after "Who
     directed Alpha?").

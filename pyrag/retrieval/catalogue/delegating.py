@@ -153,5 +153,5 @@ class WrappingRetriever:
         yield self._documents_of()
 
     def _bound(self, where: Filter | None) -> Filter | None:
-        """Return the filter with which the inner retriever is asked."""
+        """Return the filter to pass to the inner retriever."""
         return where

@@ -1,6 +1,6 @@
-"""Catalogue of an index folder, from the BM25 part that every kind of index has.
+"""Catalogue of an index folder, from the BM25 part that every kind of index contains.
 
-Documents are counted by the sources in the term dictionary, which takes no text from the disk. A page of documents
+Documents are counted by the sources in the term dictionary, without reading texts from the disk. A page of documents
 reads the stored passages of its documents.
 """
 
@@ -35,7 +35,7 @@ _REMEMBERED = 8  # filters whose documents stay counted
 
 @dataclass(frozen=True, slots=True)
 class _SourceGroup:
-    """A file of running text with its sources (one for each page of a PDF), or a file of records."""
+    """File of running text with its sources (one per page of a PDF), or a file of records."""
 
     file: str  # empty for records
     sources: tuple[str, ...]
@@ -56,13 +56,13 @@ class _Listing:
 
 
 class IndexCatalogue:
-    """Documents of one opened index. Synchronous; safe in several threads.
+    """Documents of one opened index. It is synchronous, and safe to use from several threads.
 
     Args:
-        searcher: The opened index.
-        schema: Its schema.
-        selector: Returns the passages that a filter selects.
-        read: Returns the passage that is stored at an address.
+        searcher: Searcher of the opened index.
+        schema: Schema of the index.
+        selector: Function that returns the passages that a filter selects.
+        read: Function that returns the passage stored at an address.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class IndexCatalogue:
 
     @property
     def is_quick(self) -> bool:
-        """True for an index so small that opening a document takes less time than handing it to a thread."""
+        """True for an index that is so small that opening a document is faster than using a thread."""
         return bool(self._searcher.num_docs <= _QUICK)
 
     async def prepare(self, where: Filter | None) -> None:
-        """Evaluate a filter in a thread, and remember what it selects."""
+        """Evaluate a filter in a thread, and remember its selection."""
         if where is not None:
             await self._selector.prepared(where)
 
@@ -93,19 +93,19 @@ class IndexCatalogue:
 
         Args:
             where: Filter of passages.
-            stop: Sign that nobody waits any more.
+            stop: Signal that nobody waits for the result any more.
         """
         ends = self._listing(where, stop).ends
         return ends[-1] if ends else 0
 
     def page(self, where: Filter | None, offset: int, limit: int, stop: Stop = never) -> list[CatalogueDocument]:
-        """Return a page of the documents, sorted by source and by their place in it.
+        """Return a page of the documents, sorted by source and by their place in the source.
 
         Args:
             where: Filter of passages.
-            offset: Number of documents before the page.
+            offset: Number of documents to skip.
             limit: Maximum number of documents in the page.
-            stop: Sign that nobody waits any more.
+            stop: Signal that nobody waits for the result any more.
         """
         listing = self._listing(where, stop)
         documents: list[CatalogueDocument] = []
@@ -130,7 +130,7 @@ class IndexCatalogue:
         Args:
             document: Id of the document.
             where: Filter of passages.
-            stop: Sign that nobody waits any more.
+            stop: Signal that nobody waits for the result any more.
         """
         import tantivy
 
@@ -148,7 +148,7 @@ class IndexCatalogue:
         return sorted(self._matching(query, where, stop, group.passages), key=reading_order)
 
     def _matching(self, query: tantivy.Query, where: Filter | None, stop: Stop, limit: int) -> list[Passage]:
-        """Return the passages of a query that a filter passes, in the order of the index, at most `limit`."""
+        """Return at most `limit` passages that match a query and pass a filter, in the order of the index."""
         if where is not None:
             restricted = self._selector.restricted(query, self._selector.selection(where, stop))
             if restricted is None:
@@ -211,7 +211,7 @@ class IndexCatalogue:
         return listing
 
     def _counts(self, where: Filter | None, stop: Stop) -> dict[str, int]:
-        """Return the number of passages by source, deleted ones excluded."""
+        """Return the number of passages by source, excluding deleted ones."""
         import tantivy
 
         query: tantivy.Query | None = tantivy.Query.all_query()
@@ -221,7 +221,7 @@ class IndexCatalogue:
         return {source: count for source, count in terms if count}
 
     def _all_files(self) -> dict[str, _SourceGroup]:
-        """Return the group of each file of running text, whatever a filter passes, so that ids never change."""
+        """Return the group of each file of running text, regardless of filters, so that ids never change."""
         if self._files is None:
             return self._keep_files(_listing_of(self._counts(None, never)))
         return self._files
@@ -249,7 +249,7 @@ def _listing_of(counts: dict[str, int]) -> _Listing:
 
 
 def is_text(text: str) -> bool:
-    """Return False for a text with half of a character, which no index holds."""
+    """Return False for a text with a lone surrogate, which no index contains."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Documents made of passages, and the document that a passage belongs to."""
+"""Documents made from passages, and the document that a passage belongs to."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def file_of(source: str) -> str:
 
 
 def common_folder(files: Iterable[str]) -> str:
-    """Return the folder of all absolute paths, with a slash at its end, or an empty text."""
+    """Return the common folder of all absolute paths, with a slash at its end, or an empty text."""
     folders = {posixpath.dirname(file) for file in files if "://" not in file}
     absolute = {folder for folder in folders if folder.startswith("/")}
     if not absolute:
@@ -42,11 +42,11 @@ def common_folder(files: Iterable[str]) -> str:
 
 
 def document_of(passages: Sequence[Passage], folder: str = "") -> CatalogueDocument:
-    """Return the document that passages make.
+    """Return the document that consists of these passages.
 
     Args:
         passages: All passages of one document.
-        folder: Result of `common_folder`, which the id and the source leave out.
+        folder: Result of `common_folder`, which is removed from the id and the source.
     """
     first = min(passages, key=reading_order)
     file = file_of(first.source)
@@ -57,7 +57,7 @@ def document_of(passages: Sequence[Passage], folder: str = "") -> CatalogueDocum
 
 
 def records_of(passages: Iterable[Passage], source: str) -> list[CatalogueDocument]:
-    """Return the documents of passages that are documents of their own.
+    """Return the documents for passages that are documents of their own.
 
     Args:
         passages: Records of one file, or passages without a source.
@@ -73,5 +73,5 @@ def shown_source(source: str) -> str:
 
 
 def reading_order(passage: Passage) -> tuple[int, str]:
-    """Return the key by which the passages of a document, or the records of a file, are sorted."""
+    """Return a key for sorting the passages of a document, or the records of a file."""
     return (passage.start or 0, passage.id)

@@ -1,4 +1,4 @@
-"""The optional `Catalogue` part of a retriever, and how pyrag asks for it."""
+"""Optional `Catalogue` part of a retriever, and functions that use it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ PAGE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CatalogueDocument:
-    """A document of a catalogue, without its text.
+    """Document of a catalogue, without its text.
 
     A file of running text is a document of one or more passages. A line of JSON, a row of a table and a passage without
     a source are documents of their own.
 
     Attributes:
-        id: Identifies the document among all documents of the retriever.
-        title: Title; the heading of its first passage.
+        id: Id, which is unique among all documents of the retriever.
+        title: Title, which is the heading of the first passage.
         source: File or address that it comes from; empty if unknown.
-        metadata: Metadata of its first passage.
-        passages: Number of its passages, counting only those that the filter passes.
+        metadata: Metadata of the first passage.
+        passages: Number of the document's passages that the filter passes.
     """
 
     id: str
@@ -42,11 +42,11 @@ class CatalogueDocument:
 
 
 class Catalogue(Protocol):
-    """Optional part of a retriever: its documents. Programs then have `documents`, `count`, `open_document`, `each`.
+    """Optional part of a retriever: its documents. It enables `documents`, `count`, `open_document` and `each`.
 
     Each method takes a filter (`pyrag.retrieval.filters.tree`), whose `matches(passage.metadata)` decides for each
-    passage: a document exists if at least one of its passages passes, and nothing of the others may show, neither in
-    counts nor in titles. None passes everything.
+    passage: a document exists if at least one of its passages passes, and nothing about the other passages may show,
+    neither in counts nor in titles. None passes everything.
     """
 
     async def count_documents(self, where: Filter | None) -> int:
@@ -54,20 +54,20 @@ class Catalogue(Protocol):
         ...
 
     async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
-        """Return a page of the documents, in an order that stays the same while the documents do.
+        """Return a page of the documents, in an order that only changes if the documents change.
 
         Args:
             where: Filter of passages.
-            offset: Number of documents before the page.
+            offset: Number of documents to skip.
             limit: Maximum number of documents in the page.
         """
         ...
 
     async def document_passages(self, document: str, where: Filter | None) -> list[Passage]:
-        """Return the passages of a document that the filter passes, in reading order; none of an unknown document.
+        """Return a document's passages that the filter passes, in reading order; empty for an unknown document.
 
         Args:
-            document: Id of the document, which is text from a program: any text may come.
+            document: Id of the document. It comes from a program, so it may be any text.
             where: Filter of passages.
         """
         ...
@@ -81,14 +81,14 @@ _METHODS = ("count_documents", "list_documents", "document_passages")
 
 
 def has_catalogue(retriever: object) -> bool:
-    """Return True if a retriever, and every retriever that it is wrapped around, has a catalogue."""
+    """Return True if a retriever, and every retriever that it wraps, has a catalogue."""
     if isinstance(retriever, OwnRetriever):
         retriever = retriever.inner
     try:
         if not all(callable(getattr(retriever, name, None)) for name in _METHODS):
             return False
         test = getattr(retriever, "has_catalogue", True)
-    except Exception:  # a stranger's object may fail wherever it is touched
+    except Exception:  # a retriever from another package may raise anything
         return False
     return bool(test)
 
@@ -118,7 +118,7 @@ async def list_documents(
     Args:
         retriever: Any retriever.
         where: Filter of passages.
-        offset: Number of documents before the page.
+        offset: Number of documents to skip.
         limit: Maximum number of documents in the page.
 
     Raises:
@@ -151,7 +151,7 @@ async def document_passages(retriever: Retriever, document: str, where: Filter |
 
 
 async def _asked(retriever: Retriever, ask: Callable[[Any], Awaitable[T]]) -> T:
-    """Ask a catalogue, and turn whatever a caller's own one raises into a service error."""
+    """Request something from a catalogue, and turn any exception of a user-defined one into a service error."""
     name = name_of(retriever)
     if not has_catalogue(retriever):
         raise NoCatalogueError(

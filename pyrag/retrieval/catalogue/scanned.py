@@ -1,4 +1,4 @@
-"""Catalogue of passages in memory or in a store of vectors, which have no list of their documents."""
+"""Catalogue for passages in memory or in a vector store, which have no list of documents."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Lookup = Callable[[Sequence[DocumentKey], Filter | None], Iterable[Passage]]
 
 
 class ScannedCatalogue:
-    """Documents of passages that are read for each request. Synchronous; safe in several threads.
+    """Documents of passages that are scanned for each request. It is synchronous, and safe to use from several threads.
 
     Args:
-        scan: Returns the passages that a filter passes; more are dropped here.
-        look_up: Returns those passages of some documents; more are dropped here.
+        scan: Function that returns the passages that a filter passes. Any others are dropped here.
+        look_up: Function that returns such passages of some documents. Any others are dropped here.
     """
 
     def __init__(self, scan: Scan, look_up: Lookup) -> None:
@@ -39,7 +39,7 @@ class ScannedCatalogue:
 
         Args:
             where: Filter of passages.
-            offset: Number of documents before the page.
+            offset: Number of documents to skip.
             limit: Maximum number of documents in the page.
         """
         folder, groups = self._root(), by_document(_passing(self._scan(where), where))
@@ -58,14 +58,14 @@ class ScannedCatalogue:
         return sorted((passage for passage in passages if document_key(passage) in keys), key=reading_order)
 
     def _root(self) -> str:
-        """Return the folder of all files, whatever a filter passes, so that ids do not depend on filters."""
+        """Return the common folder of all files, regardless of filters, so that ids do not depend on them."""
         if self._folder is None:
             self._folder = common_folder({file for passage in self._scan(None) if (file := document_key(passage)[0])})
         return self._folder
 
 
 def held_in_memory(passages: Iterable[Passage]) -> ScannedCatalogue:
-    """Return the catalogue of passages that do not change.
+    """Return a catalogue of passages that do not change.
 
     Args:
         passages: All passages.
@@ -76,7 +76,7 @@ def held_in_memory(passages: Iterable[Passage]) -> ScannedCatalogue:
 
 
 def by_document(passages: Iterable[Passage]) -> dict[DocumentKey, list[Passage]]:
-    """Return passages by their document.
+    """Group passages by their document.
 
     Args:
         passages: Passages of any documents.

@@ -1,1 +1,1 @@
-"""Passages from files in many formats. `reading` is the entry point; other modules read one kind of file each."""
+"""Passages from files in many formats. `reading` is the entry point; other modules each read one kind of file."""

@@ -1,7 +1,7 @@
 """Blocks of running text: headings and paragraphs.
 
-Lines of prose that were broken to fit a width are joined. Lines with a meaning of their own are not: list items,
-columns, records such as `Name: value`, addresses, rows of tables, code. No library decides this.
+Lines of prose that were wrapped at a width are joined. Lines with a meaning of their own are not: list items, columns,
+records such as `Name: value`, addresses, rows of tables, code. No library makes this distinction.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
 
 class Word(NamedTuple):
-    """Place of a word in its source, and its length when decoded, in characters."""
+    """Position of a word in its source, and its length in characters after decoding."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Heading or paragraph, with the places of its words.
+    """Heading or paragraph, with the positions of its words.
 
     Attributes:
         level: Level of a heading, from 1; 0 for a paragraph.
@@ -63,7 +63,7 @@ class Block:
 
 
 class SourceLine(NamedTuple):
-    """Line of a source, with the place of its first character.
+    """Line of a source, with the position of its first character.
 
     Attributes:
         own: Whether the line is never joined with its neighbours.
@@ -83,7 +83,7 @@ class SourceLine(NamedTuple):
         return self.encoded and ("&" in text or "\\" in text)
 
     def words(self) -> Iterable[Word]:
-        """Return the words of the line with their places."""
+        """Return the words of the line with their positions."""
         at = self.at
         if not self._is_encoded(self.text):
             return [Word(at + word.start(), at + word.end(), len(word[0])) for word in _WORD.finditer(self.text)]
@@ -119,7 +119,7 @@ def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
 
 
 def paragraph(lines: Sequence[SourceLine]) -> Iterator[Block]:
-    """Yield the paragraph that some lines make, or nothing if all are blank."""
+    """Yield the paragraph that consists of these lines, or nothing if all are blank."""
     lines = [line for line in lines if line.text.strip()]
     if lines:
         yield Block(0, _text(lines), words_of(lines))
@@ -141,13 +141,13 @@ def _text(lines: Sequence[SourceLine]) -> str:
 
 
 def _is_prose(lines: Sequence[str]) -> bool:
-    """Return whether lines are a text that was broken to fit a width."""
+    """Return whether lines are a text that was wrapped at a width."""
     continues = any(_CONTINUES.match(after) and not _SENTENCE_ENDS.search(before) for before, after in pairwise(lines))
     return len(lines) < 2 or continues or max(map(len, lines)) >= _WIDE
 
 
 def _joins(before: str, line: str, width: int, *, is_prose: bool) -> bool:
-    """Return whether a line continues the line before."""
+    """Return whether a line continues the previous line."""
     before, first = before.strip(), line.split(maxsplit=1)[0]
     if _MARKED.match(before + " ") and _CONTINUES.match(line):
         return True  # the rest of a list item
@@ -156,5 +156,5 @@ def _joins(before: str, line: str, width: int, *, is_prose: bool) -> bool:
 
 
 def _breaks(line: str) -> bool:
-    """Return whether a line ends with a line break of Markdown."""
+    """Return whether a line ends with a Markdown line break."""
     return line.rstrip("\r\n").endswith(("  ", "\\"))

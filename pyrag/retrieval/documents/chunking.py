@@ -2,9 +2,9 @@
 
 `chunks` takes lines and yields titled texts with their places. A text has at most `MAX_UNITS` units and, if its section
 is long enough, usually at least `MIN_UNITS`. A unit is a word, a character of a script without spaces, or 40 characters
-of an overlong word. Only white space is lost: every other character ends up in a text, in the same order, or, for a
-Markdown heading, in the titles of its section. So places are found by counting characters, entities as decoded. Memory
-is bounded by the size of a paragraph.
+of an overlong word. Only white space is lost: every other character is kept in a text, in the same order, or, for a
+Markdown heading, in the titles of its section. Positions can therefore be found by counting characters (of decoded
+entities). Memory use is limited by the size of a paragraph.
 
 Each part of a table repeats its heading. Passages do not overlap. `blocks` and `markdown` find headings and paragraphs.
 """
@@ -32,7 +32,7 @@ _ABBREVIATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Text of a passage with its title. `start` and `end` are its characters in the joined lines, without the title."""
+    """Text of a passage with its title. `start` and `end` are positions in the joined lines, without the title."""
 
     title: str
     text: str
@@ -87,7 +87,7 @@ def _blocks(lines: Iterable[str], *, markdown: bool) -> Iterator[Block]:
 
 
 class _Section:
-    """Paragraphs under one heading, which become passages as soon as there are enough of them."""
+    """Paragraphs under a heading, which become passages as soon as there are enough of them."""
 
     def __init__(self, path: list[Block], heading: Block | None = None) -> None:
         self.path = path if heading is None else [*(above for above in path if above.level < heading.level), heading]
@@ -147,7 +147,7 @@ class _Source:
 
 
 def pack(paragraphs: Iterable[Piece]) -> list[Piece]:
-    """Join or cut paragraphs to `MIN_UNITS`-`MAX_UNITS` units; a short rest joins its neighbour if both fit."""
+    """Join or split paragraphs to `MIN_UNITS`-`MAX_UNITS` units. A short rest joins its neighbour if both fit."""
     texts: list[Piece] = []
     pending = Piece("")
     for paragraph in map(_with_short_head, paragraphs):
@@ -175,7 +175,7 @@ def _with_short_head(piece: Piece) -> Piece:
 
 
 def _joined(before: Piece, after: Piece) -> Piece:
-    """Join two texts; if both are parts of one table, its heading is not repeated."""
+    """Join two texts. If both are parts of the same table, its heading is not repeated."""
     if not before.text:
         return after
     goes_on = after.repeated and before.head == after.head
@@ -188,7 +188,7 @@ def units(text: str) -> int:
 
 
 def sentences(text: str) -> list[str]:
-    """Cut a text after each sentence. The pieces, joined, are the text."""
+    """Split a text after each sentence. The joined pieces are the text."""
     pieces = []
     start = 0
     for end in _SENTENCE_END.finditer(text):
@@ -201,7 +201,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _cut(piece: Piece) -> list[Piece]:
-    """Cut a text of more than `MAX_UNITS` units into pieces of about equal size, at ends of sentences if possible."""
+    """Split a text of more than `MAX_UNITS` units into pieces of similar size, at ends of sentences if possible."""
     total = units(piece.text)
     target = total / -(-total // _AIM)
     texts: list[str] = []
@@ -219,7 +219,7 @@ def _cut(piece: Piece) -> list[Piece]:
 
 
 def _cut_table(before: Piece, table: Piece) -> list[Piece]:
-    """Cut a table between its rows; each piece begins with the heading."""
+    """Split a table between its rows. Each piece begins with the heading."""
     head = table.head
     room = MAX_UNITS - units(head)
     body = table.text.removeprefix(head).strip("\n").split("\n")
@@ -242,7 +242,7 @@ def _row_parts(row: str, room: int) -> Iterable[str]:
 
 
 def _short_enough(sentence: str, maximum: int) -> Iterator[str]:
-    """Yield the sentence, cut between words into equal parts if it is longer than the maximum."""
+    """Yield the sentence or, if it is longer than the maximum, equal parts of it, split between words."""
     starts = [unit.start() for unit in _UNIT.finditer(sentence)]
     parts = -(-len(starts) // maximum) or 1
     cuts = starts[:: -(-len(starts) // parts) or 1][1:]

@@ -2,9 +2,9 @@
 
 Without the name of an encoding, files must be UTF-8. With a name, a file that is not UTF-8 is read in that encoding.
 `auto` means UTF-16 if the bytes show it, and otherwise the encoding that `chardet` detects in the first part that is
-not ASCII. Where `chardet` is unsure of a short Western European text, windows-1252 is used if the result looks like
-text. A byte order mark overrides the name. Nothing is read twice, since up to its first byte above 127 a file is the
-same in all these encodings.
+not ASCII. If `chardet` is uncertain about a short Western European text, windows-1252 is used if the result looks like
+text. A byte order mark overrides the name. Nothing is read twice, since a file is the same in all these encodings up to
+its first byte above 127.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def checked_encoding(name: str) -> str:
     """Return Python's name of a text encoding, or `auto`.
 
     Raises:
-        UsageError: There is no text encoding of this name.
+        UsageError: No text encoding has this name.
     """
     if name.lower() == AUTO:
         return AUTO
@@ -54,7 +54,7 @@ def checked_encoding(name: str) -> str:
 
 
 class Recoded(io.RawIOBase):
-    """Stream of the bytes of another stream, recoded to UTF-8. `encoding` is empty while they are UTF-8."""
+    """Stream that recodes another stream to UTF-8. `encoding` is empty as long as the bytes are UTF-8."""
 
     def __init__(self, stream: IO[bytes], name: str, encoding: str) -> None:
         self.encoding = ""
@@ -90,7 +90,7 @@ class Recoded(io.RawIOBase):
         return self._decoded(chunk, final) if self._decoder else chunk
 
     def _begin(self, head: bytes) -> None:
-        """Choose the encoding if the beginning shows it: by a byte order mark, or by two or four bytes a character."""
+        """Choose the encoding if the beginning shows it, by a byte order mark or by two or four bytes per character."""
         declared = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "")
         if declared:
             self._choose(declared)
@@ -101,7 +101,7 @@ class Recoded(io.RawIOBase):
             self._choose(self._wanted)
 
     def _settle(self, chunk: bytes, final: bool) -> bytes:
-        """Choose the encoding at the first bytes above 127; return the part of the chunk that can be decoded now."""
+        """Choose the encoding at the first bytes above 127; return the part of the chunk that can be decoded so far."""
         try:
             size = codecs.utf_8_decode(chunk, "strict", final)[1]
         except UnicodeDecodeError:
@@ -163,7 +163,7 @@ def _is_spoiled(data: bytes) -> bool:
 
 
 def _wide(head: bytes) -> str:
-    """Return the kind of UTF-16 of a text without a mark, by the zeros at every other place; empty for other texts."""
+    """Return the kind of UTF-16 of a text without a mark, judged by its zero bytes; empty for other texts."""
     first, second = head[::2].count(0), head[1::2].count(0)
     if 5 * second > len(head) and not first:
         return "utf-16-le"

@@ -1,9 +1,9 @@
 """Search for documents in files, folders, globs and archives.
 
-A folder is walked in sorted order, without hidden files, files of other kinds and pyrag's own index folders, and is
-visited once, even if symbolic links form a circle. A link that leads out of all named folders is followed only on
-request. A file or link in a folder that cannot be read or followed is reported to `on_bad`; one that the user named is
-raised as `DataError`.
+A folder is walked in sorted order, skipping hidden files, files of other kinds and pyrag's own index folders. It is
+visited only once, even if symbolic links form a circle. A link that leads out of all named folders is followed only on
+request. If a file or link in a folder cannot be read or followed, this is reported to `on_bad`; for a path that the
+user named, `DataError` is raised.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ OnBad = Callable[[str, DataError], None]
 
 
 def _raise_it(name: str, error: DataError) -> None:
-    """Raise the error, as the `on_bad` of callers that accept no bad file."""
+    """Raise the error. Callers that accept no bad file pass this as `on_bad`."""
     raise error
 
 
 def _ignore(name: str) -> None:
-    """Do nothing, as the `on_unread` of callers that do not count files of other kinds."""
+    """Do nothing. Callers that do not count files of other kinds pass this as `on_unread`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Treatment of bad files and of links, which may lead into the folders `inside`, or anywhere if it is None."""
+    """Handling of bad files and of links. Links may lead into the folders `inside`, or anywhere if it is None."""
 
     on_bad: OnBad
     inside: tuple[str, ...] | None
     on_unread: Callable[[str], None] = _ignore
 
     def may_follow(self, path: Path) -> bool:
-        """Return whether a path, with all symbolic links resolved, lies in the allowed folders."""
+        """Return whether a path, after resolving all symbolic links, is in the allowed folders."""
         if self.inside is None:
             return True
         real = os.path.realpath(path)
         return any(real == folder or real.startswith(folder.rstrip(os.sep) + os.sep) for folder in self.inside)
 
     def passes_by(self, path: Path) -> bool:
-        """Return whether to skip a path because it leads outside. If something readable is there, report it."""
+        """Return whether to skip a path because it leads outside. If it leads to something readable, report it."""
         if self.may_follow(path):
             return False
         if path.is_dir() or (path.is_file() and _is_read(path.name)):
@@ -75,14 +75,14 @@ def find_documents(
     names: Mapping[Path, str] | None = None,
     on_unread: Callable[[str], None] = _ignore,
 ) -> Iterator[Document]:
-    """Find the documents behind files, folders, globs and archives, each once.
+    """Find the documents behind files, folders, globs and archives. Each document is yielded once.
 
     Args:
         paths: Files, folders and globs.
         on_bad: Called with the name and the error of each unreadable file or folder inside a folder.
         follow_links: True to follow symbolic links that lead out of the named folders.
         names: Names by absolute path; documents and errors use the name instead of the path.
-        on_unread: Called with the name of each file of another kind; by default, these are ignored.
+        on_unread: Called with the name of each file of an unsupported kind; by default, these are ignored.
 
     Raises:
         DataError: A named path is missing, unreadable or of an unknown kind.
@@ -99,7 +99,7 @@ def find_documents(
 
 
 def _documents(path: Path, search: _Search, name: str | None) -> Iterator[Document]:
-    """Yield the documents of a path, under another name if it is not None."""
+    """Yield the documents of a path, under a different name if `name` is not None."""
     if name is None:
         yield from _behind(path, search)
         return
@@ -111,7 +111,7 @@ def _documents(path: Path, search: _Search, name: str | None) -> Iterator[Docume
 
 @dataclass(frozen=True, slots=True)
 class _Respelled:
-    """Absolute path with the name that documents and errors use instead."""
+    """Absolute path, with the name that documents and errors use instead."""
 
     path: Path
     name: str
@@ -131,7 +131,7 @@ def unreadable(name: str | Path, error: OSError) -> DataError:
 
     Args:
         name: Name of the file.
-        error: Error of the system.
+        error: Error reported by the system.
     """
     return DataError(f"{utf8(str(name))} cannot be read ({error.strerror or error}): check its permissions")
 
@@ -200,19 +200,19 @@ def _matches(pattern: Path, search: _Search) -> Iterator[Document]:
 
 
 def _matches_below(pattern: Path, root: Path, search: _Search) -> Iterator[Document]:
-    """Yield the files of a pattern with `**`, which `glob` would follow through circles of links for ever."""
+    """Yield the files that match a pattern with `**`. (`glob` would follow circular links forever.)"""
     pattern_parts = pattern.parts[len(root.parts) :]
     empty = True
     for document in _walk(root, root, set(), search):
-        if _fits(document.path.parts[len(root.parts) :], pattern_parts):
+        if _matches_parts(document.path.parts[len(root.parts) :], pattern_parts):
             empty = False
             yield document
     if empty:
         raise _nothing_matches(pattern)
 
 
-def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Return whether the parts of a path match a pattern's, in which `**` stands for any number of folders."""
+def _matches_parts(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Return whether the parts of a path match the parts of a pattern, in which `**` matches any number of folders."""
     places = _skipped({0}, pattern)  # places in the pattern up to which the parts so far match
     for part in parts:
         stay = {place for place in places if pattern[place : place + 1] == ("**",)}
@@ -222,7 +222,7 @@ def _fits(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _skipped(places: set[int], pattern: Sequence[str]) -> set[int]:
-    """Add the places behind each `**` that matches nothing."""
+    """Extend places in a pattern by the places after each `**`, which may match nothing."""
     for place, part in enumerate(pattern):
         if part == "**" and place in places:
             places.add(place + 1)
@@ -300,7 +300,7 @@ def _members(path: Path, key: str, on_bad: OnBad, on_unread: Callable[[str], Non
 
 
 def named_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the members of an archive by name; names that are not marked as UTF-8 are read in their own encoding."""
+    """Return the members of an archive by name. Names not marked as UTF-8 are decoded in their own encoding."""
     members = archive.infolist()
     raw_names = [_raw(member) for member in members if not member.flag_bits & _UTF8_NAME]
     encoding = _encoding_of_names([name for name in raw_names if not name.isascii()])
@@ -312,7 +312,7 @@ def named_members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 
 def _raw(member: zipfile.ZipInfo) -> bytes:
-    """Return the bytes of a name, which `zipfile` reads as code page 437."""
+    """Return the bytes of a name, which `zipfile` decodes as code page 437."""
     return member.filename.encode("cp437", "replace")
 
 

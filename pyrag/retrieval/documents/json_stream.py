@@ -1,4 +1,4 @@
-"""Records of a JSON file of any size, one after the other.
+"""Records of a JSON file of any size, one after another.
 
 Accepted are a list of objects, an object of objects by id, an object with lists of objects, and an object that is a
 record itself (it has `text` or `contents`). Only one value at a time is in memory.
@@ -73,7 +73,7 @@ def _entries(text: _Text) -> Iterator[Element]:
     while following != "}":
         key = text.value()
         if not isinstance(key, str):
-            raise NotJSON(f"a key that is no string before character {text.at}")
+            raise NotJSON(f"a key that is not a string before character {text.at}")
         text.take(":")
         opening = text.peek()
         start = text.at
@@ -91,7 +91,7 @@ def _entries(text: _Text) -> Iterator[Element]:
 
 
 class _Text:
-    """Decoded text of a file, from a position on; only the needed part is read."""
+    """Decoded text of a file, from a position onwards; only the needed part is read."""
 
     def __init__(self, stream: IO[bytes], on_constant: Callable[[], None]) -> None:
         self._stream = stream

@@ -37,9 +37,9 @@ KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .
 class Columns:
     """Columns of CSV and TSV files that hold a passage, and the encoding of text files that are not UTF-8.
 
-    Only the text column is required. If `text` is `*`, each whole row is a passage; so it is for a table in a folder
-    that lacks the text column, unless the user named other columns. `encoding` is a result of `checked_encoding`, or
-    empty.
+    Only the text column is required. If `text` is `*`, each whole row is a passage; the same applies to a table in a
+    folder that lacks the text column, unless the user named other columns. `encoding` is a result of
+    `checked_encoding`, or empty.
     """
 
     id: str = "id"
@@ -62,7 +62,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """File to read, or with `member`, a file in an archive. The ids of its passages start with `key`.
+    """File to read or, if `member` is set, a file in an archive. The ids of its passages start with `key`.
 
     `is_named` is True if the user named this file, and False if it was found in a folder. `shown`, if not empty, is the
     path that messages and passages use.
@@ -92,14 +92,14 @@ class Document:
 
     @property
     def title(self) -> str:
-        """Title for prose without a title: the file's name in words."""
+        """Title for prose that has none: words made from the file's name."""
         name = (self.member or self.path.name).rpartition("/")[2].encode("utf-8", "replace").decode()
         return name.removesuffix(self.compression).rpartition(".")[0].replace("_", " ")
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Passage with its line (0 for the whole file) and whether its id comes from the document."""
+    """Passage with its line (0 for the whole file), and whether its id comes from the document."""
 
     passage: Passage
     document: Document
@@ -118,14 +118,14 @@ def kind(name: str) -> str:
 
 
 def is_read(suffix: str) -> bool:
-    """Return True for a suffix that pyrag or an installed package reads."""
+    """Return True if pyrag or an installed package reads files with a suffix."""
     if suffix in OFFICE:
         return find_spec("xberg") is not None or suffix.removeprefix(".") in plugins.names("documents")
     return suffix in SUFFIXES or (suffix != "" and suffix.removeprefix(".") in plugins.names("documents"))
 
 
 def ending(name: str) -> str:
-    """Return the kind of a file as messages name it."""
+    """Return the kind of a file in the form for messages."""
     return kind(name)[:20] or "without an ending"
 
 
@@ -149,7 +149,7 @@ def digest(title: str, text: str, metadata: str = "") -> str:
     Args:
         title: Title of the passage.
         text: Text of the passage.
-        metadata: Metadata of the passage as JSON, if passages may differ only in it.
+        metadata: Metadata of the passage as JSON, if passages may differ only in metadata.
     """
     content = f"{title}\0{text}\0{metadata}" if metadata else f"{title}\0{text}"
     return hashlib.blake2b(content.encode(), digest_size=8).hexdigest()
@@ -170,7 +170,7 @@ def split_contents(contents: str, title: str = "") -> tuple[str, str]:
         title: Title from another field, which takes precedence over the title in `contents`.
 
     Returns:
-        Title, which may be empty, and text.
+        Title (may be empty) and text.
     """
     first, _, rest = contents.partition("\n")
     if rest.strip() and len(first) > 2 and first[0] == first[-1] == '"':

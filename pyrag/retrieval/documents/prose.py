@@ -1,6 +1,6 @@
 """Passages from running text: plain text, Markdown with front matter, and the output of converters for other formats.
 
-`start` and `end` of a passage are characters of the text: of the decoded file without a byte order mark, or of the
+`start` and `end` of a passage are positions in the text: in the decoded file without a byte order mark, or in the
 converter's output. The source of a passage from a PDF file names the page on which it begins.
 """
 
@@ -94,7 +94,7 @@ def _placed(
 
 
 def _lines(file: Opened) -> Iterator[str]:
-    """Yield the lines of a file; very long lines in pieces, so that they do not fill the memory."""
+    """Yield the lines of a file. Very long lines are split, so that they do not fill the memory."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number = 1
     while line := file.stream.readline(_PIECE):
@@ -111,7 +111,7 @@ def _lines(file: Opened) -> Iterator[str]:
 
 
 def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:
-    """Yield the lines of all pages, so that sentences may cross page breaks; add the start of each page to `starts`."""
+    """Yield the lines of all pages, so that sentences may cross page breaks; append each page's start to `starts`."""
     length = 0
     for page in pages:
         starts.append(length)

@@ -1,4 +1,4 @@
-"""Protocol of readers of documents that packages add for a suffix."""
+"""Protocol of document readers that packages add for a suffix."""
 
 from __future__ import annotations
 

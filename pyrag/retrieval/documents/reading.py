@@ -1,12 +1,12 @@
 """Passages from a user's files: JSON lines, JSON, CSV, TSV, text, Markdown, HTML, PDF and Word, compressed or not.
 
-`read_passages` streams: it holds one record or paragraph and two hashes per id, whatever the size of the input. A fault
-ends the reading with a `DataError` that names the place and the remedy; `pyrag.retrieval.indexing` continues with the
-other files of a folder. `find` selects the files, and `unpack` unpacks them.
+`read_passages` is streaming: it only holds one record or paragraph, and two hashes per id. Any fault raises a
+`DataError` that names the place and the remedy; `pyrag.retrieval.indexing` continues with the other files of a folder.
+`find` selects the files, and `unpack` unpacks them.
 
 A passage without its own id gets `<path in its folder>#<hash of title and text>`, which does not depend on other
-passages. Equal passages with the same id are one passage. Of different passages with the same id, the first keeps the
-id, and the others get it with their hash.
+passages. Equal passages with the same id are merged. If different passages have the same id, the first one keeps it,
+and the others get the id with their hash.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def read_passages(
     *,
     follow_links: bool = False,
 ) -> Iterator[Passage]:
-    """Yield all passages of files and folders, in order, each once, with the ids that an index gives them.
+    """Yield all passages of files and folders, in order and once each, with the ids that an index gives them.
 
     Args:
         paths: Files, folders and globs.

@@ -5,7 +5,7 @@ quoted title. A JSON file holds a list of such objects, an object of such object
 a single object. All other fields are metadata (`pyrag.retrieval.filters.metadata`). No more than one record is in
 memory.
 
-`start` and `end` of a passage are the characters of the record in the decoded file, without a byte order mark.
+`start` and `end` of a passage are positions of the record in the decoded file, without a byte order mark.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _of_line(file: Opened, decode: Callable[[bytes], RecordFields], number: int,
 
 
 def _with_constants(line: bytes) -> dict[str, Any] | None:
-    """Return the object of a line that is JSON except for NaN and Infinity, which become null; None for other lines."""
+    """Return the object on a line that is JSON except for NaN and Infinity, which become null; None for other lines."""
     if b"NaN" not in line and b"Infinity" not in line:
         return None
     try:
@@ -83,14 +83,14 @@ def _with_constants(line: bytes) -> dict[str, Any] | None:
 
 
 def note_constants(file: Opened) -> None:
-    """Add a remark to a file, once, that NaN and Infinity count as missing values."""
+    """Add a remark to a file, only once, that NaN and Infinity count as missing values."""
     remark = "NaN and Infinity, which JSON does not have, count as no value"
     if remark not in file.remarks:
         file.remarks.append(remark)
 
 
 def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
-    """Return the further fields of a line, without fields that are too large, which are not decoded."""
+    """Return the additional fields of a line, except for fields that are too large, which are not decoded."""
     fields: dict[str, object] = {}
     for name, raw in _raw_fields.decode(line).items():
         if name in _OWN:
@@ -104,11 +104,11 @@ def _fields_of_line(file: Opened, line: bytes) -> dict[str, object]:
 
 
 def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any]:
-    """Return the metadata of a record, and add a remark to the file on fields that are left out.
+    """Return the metadata of a record, and add a remark to the file on omitted fields.
 
     Args:
         file: The open document.
-        fields: Further fields of the record.
+        fields: Additional fields of the record.
     """
     if not fields:
         return {}
@@ -118,7 +118,7 @@ def record_metadata(file: Opened, fields: Mapping[str, object]) -> dict[str, Any
 
 
 def note_fields(file: Opened, names: Iterable[str]) -> None:
-    """Add a remark to a file, once per field, on fields that were left out.
+    """Add a remark to a file that these fields are omitted, once for each field.
 
     Args:
         file: The open document.
@@ -155,7 +155,7 @@ def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] 
         file: The open document.
         value: The record.
         where: Place of the record, for messages.
-        span: Characters of the record in the file. None if unknown.
+        span: Start and end of the record in the file, in characters. None if unknown.
         key: Id of the passage if the record has no id.
 
     Raises:
@@ -182,11 +182,11 @@ def _converted(value: object, where: str) -> RecordFields:
 
 
 def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number, first character and bytes of each line, without a byte order mark.
+    """Yield number, position of the first character, and bytes of each line, without a byte order mark.
 
     Args:
         file: The open document.
-        skip_long: Leave out lines that are too long instead of raising an error.
+        skip_long: Whether to skip lines that are too long instead of raising an error.
 
     Raises:
         DataError: A line is too long.
@@ -212,7 +212,7 @@ def lines_of(file: Opened, *, skip_long: bool = False) -> Iterator[tuple[int, in
 
 
 def _skipped_line(stream: IO[bytes], piece: bytes) -> int:
-    """Skip the rest of a line in pieces; return the number of its characters."""
+    """Skip the rest of a line in pieces, and return its number of characters."""
     count = 0
     while piece and not piece.endswith(b"\n"):
         piece = stream.readline(MAX_LINE)
@@ -221,7 +221,7 @@ def _skipped_line(stream: IO[bytes], piece: bytes) -> int:
 
 
 def _characters(piece: bytes) -> int:
-    """Return how many characters of UTF-8 begin in some bytes."""
+    """Return how many UTF-8 characters begin in some bytes."""
     return len(piece.translate(None, _CONTINUATIONS))
 
 
@@ -242,10 +242,10 @@ def placed_record(
     Args:
         record: Fields of the record that make the passage.
         document: The document.
-        number: Line number of the record. 0 if it has no line of its own.
-        span: Characters of the record in the file. None if unknown.
+        number: Line number of the record. 0 if it does not have its own line.
+        span: Start and end of the record in the file, in characters. None if unknown.
         metadata: Metadata of the passage.
-        place: Place of the record, for messages. If empty, document and line.
+        place: Place of the record, for messages. If empty, document and line are named.
 
     Raises:
         DataError: The record has no text.

@@ -1,7 +1,7 @@
 """Passages from CSV and TSV files: `clevercsv` detects the delimiter, the standard library reads the rows.
 
-A table has a heading. Lines above it, such as titles, are left out with a remark; a line such as `sep=;` sets the
-delimiter. Further columns are metadata. In tables with decimal commas, figures such as `1.750` stay texts, because
+A table has a heading. Lines above it, such as titles, are skipped with a remark; a line such as `sep=;` sets the
+delimiter. All other columns are metadata. In tables with decimal commas, figures such as `1.750` stay texts, because
 their meaning is ambiguous.
 """
 
@@ -105,11 +105,11 @@ class _Rows:
         self.whole = False  # whole rows are texts
         self.names: list[str] = []  # names of the columns, as written
         self.above: list[str] = []  # lines above the heading
-        self.has_commas = False  # decimal commas, so that points may part thousands
+        self.has_commas = False  # whether numbers have decimal commas, so that points may separate thousands
         self._size = 0  # characters of the row so far
 
     def header(self, delimiters: str, columns: Columns) -> list[str]:
-        """Read up to the heading; return its names, in lower case unless rows are taken whole."""
+        """Read up to the heading; return its names, in lower case unless whole rows are used."""
         sample = self._sample()
         declaration = _SEPARATOR.fullmatch(sample[0].strip()) if sample else None
         first = "".join(sample[:1]).strip()
@@ -214,7 +214,7 @@ def _delimiter(sample: str, delimiters: str) -> str:
 
 
 def _heading_row(rows: Sequence[Sequence[str]]) -> int:
-    """Return the number of the first row that names about as many columns as most rows have."""
+    """Return the number of the first row that has about as many column names as most rows have cells."""
     sizes = [sum(1 for cell in row if cell.strip()) for row in rows]
     widths = Counter(len(row) for row, size in zip(rows, sizes, strict=True) if size)
     width = max(widths, key=lambda width: (widths[width], width), default=0)
@@ -242,7 +242,7 @@ def _row_text(names: Sequence[str], row: Sequence[str]) -> str:
 
 
 def _row_title(table: str, names: Sequence[str], row: Sequence[str]) -> str:
-    """Return the table's name with the cell of a title or name, or with the first cell that is not a number."""
+    """Return the table's name, plus the cell of a title or name or else the first cell that is not a number."""
     cells = [(name.strip().lower(), cell.strip()) for name, cell in zip(names, row, strict=False) if cell.strip()]
     subjects = [cell for name, cell in cells if name in _SUBJECTS]
     words = [cell for name, cell in cells if name != "id" and not set(cell) <= _NUMBERS]

@@ -1,8 +1,8 @@
 """Unpacked bytes of documents, with limits against decompression bombs.
 
 A gzip file can be a thousand times smaller than its content, xz and bzip2 files even more, and the members of an
-archive may share their bytes. So beyond `FREE` unpacked bytes, no more than `RATIO` times the packed size is read, and
-never more than `MAX_UNPACKED`.
+archive may share their bytes. Therefore, after `FREE` unpacked bytes, at most `RATIO` times the packed size is read,
+and never more than `MAX_UNPACKED`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BROKEN = (KeyError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zip
 
 
 class Tap(io.RawIOBase):
-    """Stream that counts and digests the bytes read from a file, which saves reading it again."""
+    """Stream that counts and digests the bytes read from a file, so that the file need not be read again."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -89,7 +89,7 @@ class Unpacked(io.RawIOBase):
 
 @dataclass(slots=True)
 class BadRecords:
-    """Records of a file that were left out: their number, and the faults of the first of them."""
+    """Omitted records of a file: their number, and the faults of the first few."""
 
     count: int = 0
     reasons: list[str] = field(default_factory=list)
@@ -105,7 +105,7 @@ class Opened:
 
     Attributes:
         remarks: Remarks on how the document was read.
-        bad_records: Collection of the records that are left out. None to raise an error for the first of them.
+        bad_records: Collection of the omitted records. None to raise an error for the first one.
     """
 
     def __init__(self, document: Document, tap: Tap, stream: IO[bytes], encoding: str = "") -> None:
@@ -128,7 +128,7 @@ class Opened:
         return f", or add --encoding with its name, or --encoding {AUTO}"
 
     def leave_out(self, error: DataError) -> None:
-        """Note that a record is left out, or raise the error if no record may be left out."""
+        """Note that a record is omitted, or raise the error if none may be omitted."""
         if self.bad_records is None:
             raise error
         self.bad_records.add(str(error))
@@ -194,7 +194,7 @@ def digest_of(document: Document) -> str:
 
 @contextmanager
 def _file(document: Document) -> Iterator[IO[bytes]]:
-    """Open a document as it is stored; for a member of an archive, the limits apply here."""
+    """Open a document as it is stored. For a member of an archive, the limits apply already."""
     with document.path.open("rb", buffering=0) as file:
         if not document.member:
             yield file

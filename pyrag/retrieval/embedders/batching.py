@@ -1,9 +1,9 @@
-"""Micro-batches: keys requested at about the same time are computed together, and recent results are remembered.
+"""Micro-batches: keys requested at about the same time are computed together, and recent results are kept.
 
-The first key that arrives while nothing is computed waits `window` seconds for others. While the maximum number of
-batches is computed, further keys gather. A key that is being computed is not computed again. Several event loops may
-share a batcher: each has its own batches, and all share the memory of results. A failure reaches all that wait for the
-batch, and is not remembered.
+If nothing is being computed, the first key to arrive waits `window` seconds for others. While the maximum number of
+batches is being computed, new keys are collected. A key that is being computed is not computed again. Several event
+loops may share a batcher: each has its own batches, and all share the kept results. A failure is passed to all callers
+that wait for the batch, and is not kept.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ Compute = Callable[[Sequence[Key]], Awaitable[Iterable[Row]]]
 class Batcher(Generic[Key, Row]):
     """Batcher over `compute`, which takes at most `max_batch` distinct keys and returns a row for each.
 
-    The `cached` most recent rows are remembered. Up to `width` batches are computed at once, with the keys divided
-    among them.
+    The `cached` most recent rows are kept. Up to `width` batches are computed at once, with the keys divided among
+    them.
     """
 
     def __init__(

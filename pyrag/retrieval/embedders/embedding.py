@@ -1,14 +1,14 @@
-"""Embedder over several backends, and the spec strings that name them.
+"""Embedder with several backends, and the spec strings that name them.
 
     bundled                all-MiniLM-L6-v2 in int8, which comes with the package: nothing to download
     onnx:DIR               onnxruntime over a folder
     st:NAME                any sentence-transformers model of the hub, or a folder (extra `dense`)
     openai:MODEL@URL       an OpenAI-compatible /v1/embeddings
 
-`TextEmbedder` adds prefixes to texts, gathers concurrent queries into batches and remembers recent queries. A `Backend`
-turns a batch of texts into vectors. A `Fingerprint` names the model of a vector, so that an index can refuse queries of
-another model. It does not name the engine: an index that was embedded with torch on a GPU may be searched with ONNX on
-a laptop (cosine 0.994 for int8).
+`TextEmbedder` adds prefixes to texts, collects concurrent queries into batches and caches recent queries. A `Backend`
+turns a batch of texts into vectors. A `Fingerprint` names the model of a vector, so that an index can refuse queries
+embedded by another model. It does not name the engine: an index that was embedded with torch on a GPU may be searched
+with ONNX on a laptop (cosine 0.994 for int8).
 """
 
 from __future__ import annotations

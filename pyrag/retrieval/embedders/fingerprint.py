@@ -1,7 +1,8 @@
 """Fingerprints of embedding models, and the prefixes and pooling that each family of models needs.
 
-A model's name is matched against the table of families from the top. The prefixes are quoted from the models' cards. A
-model without a family is used as it declares itself (sentence-transformers), or with mean pooling and no prefix (ONNX).
+A model belongs to the first family in the table that matches its name. The prefixes are quoted from the models' cards.
+A model without a family is used as its configuration declares (sentence-transformers), or with mean pooling and no
+prefix (ONNX).
 """
 
 from __future__ import annotations
@@ -54,10 +55,11 @@ def family_of(model: str) -> Family | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprint:
-    """Everything that decides the vector of a text, except rounding.
+    """Everything that determines the vector of a text, except rounding.
 
     Attributes:
-        max_tokens: Maximum number of tokens of a text; 0 if unknown. Not compared: it only changes long texts.
+        max_tokens: Maximum number of tokens of a text; 0 if unknown. It is not compared, since it only affects long
+            texts.
     """
 
     model: str
@@ -86,7 +88,7 @@ def fingerprint_of(model: str, dimension: int, *, max_tokens: int = 0) -> Finger
     A model without a family gets mean pooling and no prefixes.
 
     Args:
-        model: Name or path of the model, which determines its family and which indexes store.
+        model: Name or path of the model, which determines its family and is stored in indexes.
         dimension: Length of the model's vectors.
         max_tokens: Maximum number of tokens of a text. 0 if unknown.
     """

@@ -1,4 +1,4 @@
-"""Embedding with onnxruntime: no torch, the first vector within half a second.
+"""Embedding with onnxruntime: without torch, and with the first vector within half a second.
 
 A folder holds `model.onnx` (or `onnx/model.onnx`, or `embedder.int8.onnx` as `make reader` writes it), `tokenizer.json`
 and, written by `export_onnx`, `pyrag-embedding.json`, which names the model and how to use it. Without this file, the
@@ -31,7 +31,7 @@ _NETWORKS = ("model.onnx", "onnx/model.onnx", "embedder.int8.onnx")
 
 
 class OnnxBackend:
-    """Backend over a folder, whose model is loaded at the first use."""
+    """Backend for a folder, whose model is loaded on first use."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder).expanduser()
@@ -88,8 +88,8 @@ class OnnxModel:
     def encode(self, texts: Sequence[str]) -> Matrix:
         """Return one row per text, each computed separately.
 
-        Int8 activations are scaled over the whole input, so in a batch a vector would depend on its neighbours. On a
-        CPU, batches are not faster.
+        Int8 activations are scaled over the whole input, so in a batch, a vector would depend on the other texts.
+        Batches are also no faster on a CPU.
         """
         import numpy as np
 
@@ -113,7 +113,7 @@ def pool(states: Any, how: str) -> Any:
 
     Args:
         states: Array [tokens, d].
-        how: `cls`, `last` or `mean`.
+        how: Way of pooling: `cls`, `last` or `mean`.
 
     Returns:
         Array [d].
@@ -128,16 +128,16 @@ def normalise(vectors: Matrix) -> Matrix:
 
 
 def clean(text: str) -> str:
-    """Replace lone surrogates, which cannot be passed to Rust."""
+    """Replace lone surrogates, which cannot be passed to Rust code."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def open_session(folder: Path, threads: int) -> Any:
-    """Open the network of a folder.
+    """Open the network in a folder.
 
     Args:
         folder: Folder with `model.onnx`.
-        threads: Number of threads for a run.
+        threads: Number of threads that a run may use.
 
     Raises:
         DataError: The network is missing or cannot be loaded.
@@ -157,7 +157,7 @@ def open_session(folder: Path, threads: int) -> Any:
 
 
 def open_tokenizer(folder: Path) -> Any:
-    """Open the tokenizer of a folder.
+    """Open the tokenizer in a folder.
 
     Raises:
         DataError: The tokenizer is missing or cannot be read.

@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(_EmbeddingsReply)
 
 
 class OpenAIBackend:
-    """Backend over a model of a server. `timeout` limits an attempt, in seconds."""
+    """Backend for a model on a server. `timeout` limits an attempt, in seconds."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class OpenAIBackend:
         )
 
     async def fingerprint(self) -> Fingerprint:
-        """Return the fingerprint; the first call requests a vector from the server, to learn its length."""
+        """Return the fingerprint. The first call requests a vector from the server to find out its length."""
         if not self._dimension:
             await self._request(["dimension"])
         return fingerprint_of(self._model, self._dimension)

@@ -1,4 +1,4 @@
-"""Protocols of embedding: the `Embedder` that retrievers call and the `Backend` behind it."""
+"""Protocols of embedding: the `Embedder` that retrievers use, and the `Backend` behind it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Embedder(Protocol):
-    """Embedding model as retrievers and index builds use it."""
+    """Embedding model, as used by retrievers and index builds."""
 
     @property
     def name(self) -> str:

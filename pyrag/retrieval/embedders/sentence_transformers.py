@@ -1,8 +1,8 @@
 """Embedding with sentence-transformers: any model of the hub or a folder, on CPU or GPU (extra `dense`).
 
 Prefixes and pooling come from the model's family (`fingerprint`). A model without a family is used as it declares
-itself, with the prompts in its configuration. Left out: several processes or devices at once (Ray does bulk embedding),
-late interaction.
+itself, with the prompts in its configuration. Several processes or devices (see Ray for bulk embedding) and late
+interaction are not supported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POOLINGS = {"mean": "mean", "cls": "cls", "lasttoken": "last", "last": "last"}
 
 
 class SentenceTransformersBackend:
-    """Backend over a model, which is loaded at the first use."""
+    """Backend for a model that is loaded on first use."""
 
     def __init__(self, model: str) -> None:
         self._name = model
@@ -91,7 +91,7 @@ class SentenceTransformersBackend:
 
 
 def _dimension(model: Any) -> int:
-    """Return the length of vectors; sentence-transformers 5 renamed the method."""
+    """Return the length of vectors. (sentence-transformers 5 renamed the method.)"""
     getter = getattr(model, "get_embedding_dimension", None) or model.get_sentence_embedding_dimension
     return int(getter())
 
@@ -111,7 +111,7 @@ def _old_mode(part: Any) -> str:
 
 
 def _set_pooling(model: Any, pooling: str) -> None:
-    """Set the pooling of a model: without a declaration, the library uses the mean, whatever the model needs."""
+    """Set the pooling of a model. Without a declaration, the library uses the mean, regardless of the model."""
     if _pooling(model) == pooling:
         return
     for at, part in enumerate(model):

@@ -25,11 +25,11 @@ class BoundRetriever(WrappingRetriever):
     Args:
         inner: The other retriever.
         where: The filter.
-        own: True if the filter is the caller's own, whose faults may be reported. A filter that is a permission is
-            never reported on, and reports on other filters use only passages that pass it.
+        own: True if the filter is the caller's own, whose faults may be reported. A filter that expresses permissions
+            is never reported, and reports about other filters use only passages that pass it.
 
     Raises:
-        FilterError: The other retriever takes no filter.
+        FilterError: The other retriever does not support filters.
     """
 
     def __init__(self, inner: Retriever, where: Filter, *, own: bool = False) -> None:
@@ -54,10 +54,10 @@ class BoundRetriever(WrappingRetriever):
         Args:
             query: Text to search for.
             topk: Maximum number of passages.
-            where: Further filter that passages must pass. None for no further filter.
+            where: Additional filter that passages must pass. None for no additional filter.
 
         Raises:
-            FilterError: The retriever takes no filter.
+            FilterError: The retriever does not support filters.
             ServiceError: The retriever failed.
         """
         return await passages_of(self._inner, query, topk, where=all_of(self._where, where))
@@ -67,7 +67,7 @@ class BoundRetriever(WrappingRetriever):
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         if self._own:
             return await filter_verdict(self._inner, where, within)

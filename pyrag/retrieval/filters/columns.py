@@ -1,8 +1,8 @@
-"""Metadata of an index by field, over which a filter is evaluated as operations on whole columns.
+"""Metadata of an index as columns, so that filters can be evaluated by operations on whole columns.
 
-Each distinct metadata of an index is a row. A column holds the values of a field in sorted order, with their rows. So a
-comparison is two binary searches and a slice, and `and` and `or` are operations on whole masks. The cost is about 25
-nanoseconds per passing row and comparison. The result is exactly the result of `Filter.matches`.
+Each distinct metadata of an index is a row. A column holds the values of a field in sorted order, with their rows. A
+comparison therefore takes two binary searches and a slice, and `and` and `or` operate on whole masks. The result is
+exactly the result of `Filter.matches`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class SortedValues:
         self.rows = array("q", [self.rows[place] for place in order])
 
     def rows_where(self, operator: str, value: Scalar) -> Sequence[Rows]:
-        """Return the rows whose value fulfils a comparison, as slices.
+        """Return the rows whose value satisfies a comparison, as slices.
 
         Args:
             operator: Operator of the comparison: `=`, `!=`, `<`, `<=`, `>` or `>=`.
@@ -89,7 +89,7 @@ class SortedValues:
 
 @dataclass(slots=True)
 class Column:
-    """Values of a field: single values by kind, and elements of lists by kind.
+    """Values of a field: single values by kind, and list elements by kind.
 
     Attributes:
         rows: Rows that have the field.
@@ -128,7 +128,7 @@ def _append(by_kind: dict[str, SortedValues], row: int, value: Any) -> None:
 
 
 class MetadataColumns:
-    """Columns of an open index, built when a filter first names them. Safe to use from several threads.
+    """Columns of an open index, each built when a filter first uses it. They are safe to use from several threads.
 
     Args:
         terms: Distinct metadata of the passages, as JSON.
@@ -154,7 +154,7 @@ class MetadataColumns:
         return self._mask(where, columns, stop)
 
     def columns(self, names: Iterable[str], stop: Stop = never) -> Mapping[str, Column]:
-        """Return the columns of those named fields that exist.
+        """Return the columns of the named fields that exist.
 
         Args:
             names: Names of fields.
@@ -221,7 +221,7 @@ class MetadataColumns:
 
 
 def _passing(where: Comparison | Membership | Containment, column: Column) -> Iterable[Rows]:
-    """Return arrays of the rows that pass; for `not contains`, of the rows that contain the value."""
+    """Return arrays of the rows that pass. For `not contains`, return the rows that contain the value."""
     if isinstance(where, Containment):
         kind = kind_of(where.value)
         matching_values = [some[kind] for some in (column.single, column.elements) if kind in some]

@@ -1,4 +1,4 @@
-"""Language of filters: texts, and mappings of Python or JSON.
+"""Language of filters: texts, and mappings in Python or JSON.
 
     year >= 2020 and team = "ops"
     access in ("public", "internal") and not (tags contains "draft" or exists expires)
@@ -11,7 +11,8 @@
                 | ["not"] "contains" value
 
 Values are texts in quotes, numbers, `true` and `false`; `field = null` means `not exists field`. The name of a field
-with characters other than letters, digits, `_`, `.` and `-` is written in backquotes. Errors name the character.
+with characters other than letters, digits, `_`, `.` and `-` is written in backquotes. Error messages give the position
+of the character.
 
 All keys of a mapping must hold. A key is a field, whose value is a value, a list of values (`in`) or a mapping of
 operators; or `and` or `or` with a list of mappings, or `not` with a mapping.
@@ -64,7 +65,7 @@ _EXAMPLE = 'such as year >= 2020 and team = "ops"'
 
 
 def filter_of(value: str | Mapping[str, Any] | Filter | None) -> Filter | None:
-    """Return a filter in any form as a tree; None for None.
+    """Return a filter in any form as a tree; None stays None.
 
     Raises:
         FilterError: The filter cannot be read, or is too large.
@@ -222,7 +223,7 @@ class _Parser:
         return token.text
 
     def _took(self, kind: str, text: str) -> bool:
-        """Take a token if it is the next one; return whether it was."""
+        """Take the next token if it has this kind and text; return whether it was taken."""
         if self._token.kind != kind or self._token.text.lower() != text:
             return False
         self._token = self._next()
@@ -251,7 +252,7 @@ class _Parser:
 
 
 class _Mapping:
-    """Reader of filters from mappings, within the same limits as for texts."""
+    """Reader of filters from mappings, with the same limits as for texts."""
 
     def __init__(self) -> None:
         self._comparisons = 0
@@ -335,7 +336,7 @@ def _fault_of_values(values: Sequence[Scalar | None]) -> str:
 
 def _scalar(field: str, value: object) -> Scalar | None:
     if isinstance(value, float) and not math.isfinite(value):
-        raise FilterError(f"the filter compares {field!r} with {value}, which is no number")
+        raise FilterError(f"the filter compares {field!r} with {value}, which is not a number")
     if isinstance(value, int) and abs(value) >= _MAX_INTEGER:
         raise FilterError(f"the filter compares {field!r} with a number that is too large")
     if isinstance(value, str):
@@ -358,7 +359,7 @@ def _number(text: str) -> Scalar | None:
 
 
 def _requoted(piece: str) -> str:
-    r"""Return a quote or an escaped character of a text in single quotes as JSON writes it in double quotes."""
+    r"""Convert a quote or an escaped character of a text in single quotes to JSON's form in double quotes."""
     return "'" if piece == "\\'" else '\\"' if piece == '"' else piece
 
 

@@ -1,8 +1,8 @@
-"""Metadata of a passage: the further fields of its record, in a bounded and comparable form.
+"""Metadata of a passage: the additional fields of its record, in a bounded and comparable form.
 
 A value is a text, a number, a boolean or a list of these. Nested fields get names such as `author.name`, values that
-cannot be compared become their JSON, and `null` is the same as no field. A value that is too large is left out, never
-cut, so that a filter sees no value that nobody wrote.
+cannot be compared become their JSON, and `null` is the same as no field. A value that is too large is dropped, never
+cut, so that filters only see original values.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 def metadata_of(fields: Mapping[str, object]) -> tuple[dict[str, Any], list[str]]:
-    """Return the metadata of some fields, in the order of their names, and the names of fields that are left out.
+    """Return the metadata of some fields, sorted by name, and the names of omitted fields.
 
     Args:
         fields: JSON values by name.
@@ -59,7 +59,7 @@ def value_of_text(text: str) -> Scalar | None:
 
 
 def encoded(metadata: Mapping[str, Any]) -> str:
-    """Return metadata as JSON, which is equal for equal metadata; empty without metadata."""
+    """Return metadata as JSON, which is the same for equal metadata; empty without metadata."""
     import msgspec
 
     return msgspec.json.encode(metadata, order="sorted").decode() if metadata else ""

@@ -113,7 +113,7 @@ class PassageSelector:
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of. None for all.
+            within: Filter for the passages that the caller may see. None for all.
         """
         return await in_stoppable_thread(lambda stop: judge(where, self.columns, within, stop))
 
@@ -144,7 +144,7 @@ class PassageSelector:
         return known
 
     def _clauses(self, passing: list[str], rest: list[str], total: int) -> list[tuple[tantivy.Occur, tantivy.Query]]:
-        """Return clauses that restrict a query to the passing terms, by the shorter list of the two."""
+        """Return clauses that restrict a query to the passing terms, using the shorter of the two lists."""
         import tantivy
 
         if len(passing) == total:
@@ -160,6 +160,6 @@ class PassageSelector:
 
 
 def key_of(passage_id: str) -> int:
-    """Return the key of a passage: a hash of its id as a signed 64-bit number, which is unsigned in `vectors.files`."""
+    """Return the key of a passage: a hash of its id as a signed 64-bit number. (It is unsigned in `vectors.files`.)"""
     digest = hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -1,8 +1,8 @@
 """Filters as trees: comparisons of a passage's fields, joined by `and` and `or`.
 
 A filter has no `not`: `negated` turns each comparison into its opposite, and both are false for a field that is missing
-or of another kind (number, text, boolean). So a missing field never makes a passage pass; only `not exists field` finds
-passages without a field. Only `contains` compares lists; it treats any other value as a list of one item.
+or of another kind (number, text, boolean). A missing field therefore never makes a passage pass; only `not exists
+field` finds passages without a field. Only `contains` compares lists; it treats any other value as a list of one item.
 `str(filter)` is its canonical text, which `pyrag.retrieval.filters.language` can parse. Two filters are the same if
 their texts are equal; `==` compares as Python does, for which `1` and `true` are equal.
 """
@@ -31,7 +31,7 @@ _OPPOSITE: dict[Operator, Operator] = {"=": "!=", "!=": "=", "<": ">=", "<=": ">
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Comparison such as `year >= 2020`. Texts are ordered by their characters, which suits ISO dates."""
+    """Comparison such as `year >= 2020`. Texts are compared character by character, which suits ISO dates."""
 
     field: str
     operator: Operator

@@ -1,6 +1,6 @@
-"""Reasons why a filter finds nothing: a field that no passage has, a value of another kind, a date as text.
+"""Reasons why a filter matches nothing: a field that no passage has, a value of another kind, a date as text.
 
-Only comparisons that no passage passes are explained. The sentences name only fields and values of passages that the
+Only comparisons that no passage passes are explained. The sentences only mention fields and values of passages that the
 caller may see.
 """
 
@@ -48,8 +48,8 @@ class FilterVerdict:
     """Verdict on a filter before a search.
 
     Attributes:
-        sentences: Reasons why the filter, or a part of it, finds nothing.
-        mismatched: Whether its fields or kinds of values exclude every passage.
+        sentences: Reasons why the filter, or a part of it, matches nothing.
+        mismatched: Whether the filter's fields or kinds of values exclude every passage.
     """
 
     sentences: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ def judge(where: Filter, columns: MetadataColumns, within: Filter | None = None,
     Args:
         where: The filter.
         columns: Metadata of the index.
-        within: Filter of the passages that the caller may know of. None for all.
+        within: Filter for the passages that the caller may see. None for all.
         stop: Signal that nobody waits for the verdict any more.
     """
     visible = None if within is None else columns.mask(within, stop)
@@ -97,7 +97,7 @@ def _is_mismatched(where: Filter, findings: dict[str, _Finding]) -> bool:
 
 @dataclass(frozen=True)
 class _Judging:
-    """Judgement of a filter, over the metadata and the rows that the caller may know of."""
+    """Judgement of a filter, over the metadata and the rows that the caller may see."""
 
     columns: MetadataColumns
     visible: Mask | None
@@ -108,7 +108,7 @@ class _Judging:
         return mask if self.visible is None else in_all(mask, self.visible)
 
     def finding(self, leaf: Filter) -> _Finding | None:
-        """Return why a comparison finds nothing or compares wrongly; None if nothing is wrong."""
+        """Return why a comparison matches nothing or compares wrongly; None if it has no fault."""
         assert not isinstance(leaf, Conjunction | Disjunction)
         passes = passes_any(self.passing(leaf))
         unknown = _Finding(partial(self._unknown, leaf.field), True)
@@ -143,7 +143,7 @@ class _Judging:
 
     @cached_property
     def _names(self) -> list[str]:
-        """Names of the fields that the caller may know of, most frequent first."""
+        """Names of the fields that the caller may see, most frequent first."""
         counts: dict[str, int] = {}
         for metadata in self.columns.rows(self.visible, self.stop):
             for name in metadata:
@@ -151,7 +151,7 @@ class _Judging:
         return sorted(counts, key=lambda name: (-counts[name], name))
 
     def _seen(self, rows: Rows) -> Sequence[int]:
-        """Return the places in an array of rows that the caller may know of."""
+        """Return the positions in an array of rows that the caller may see."""
         places = range(len(rows))
         return places if self.visible is None else list(compress(places, map(self.visible.__getitem__, rows)))
 
@@ -186,7 +186,7 @@ class _Judging:
         return f"go from {value_text(min(ends))} to {value_text(max(ends))}"
 
     def _unordered(self, leaf: Filter, column: Column, value: Scalar) -> _Finding | None:
-        """Return a finding on dates that are compared by their characters but not ordered by them."""
+        """Return a finding about dates that are compared as texts but are not in the order of their texts."""
         if not isinstance(leaf, Comparison) or leaf.operator in ("=", "!=") or not isinstance(value, str):
             return None
         texts = [example for example in self._some(column, "texts") if isinstance(example, str)]
@@ -204,7 +204,7 @@ def _by_characters(name: str, date: str) -> str:
 
 
 def _mismatch(leaf: Comparison | Membership | Containment, value: Scalar, examples: dict[str, Scalar]) -> str:
-    """Return the sentence on a value whose kind the field does not have."""
+    """Return a sentence about a value of a kind that the field does not have."""
     kinds = [f"{kind} such as {_value(example)}" for kind, example in examples.items()]
     compared = f"{ABOUT_FILTER}compares {_shown(leaf.field)} with {_an(value)} {_value(value)}"
     cure = _cure(leaf, value, examples)
@@ -252,7 +252,7 @@ def _value(value: Scalar) -> str:
 
 
 def _shown(name: str, *, quoted: bool = True) -> str:
-    """Return the name of a field on one line."""
+    """Return the name of a field as one line."""
     plain = _shortened("".join(character if character.isprintable() else " " for character in name))
     return repr(plain) if quoted else plain
 

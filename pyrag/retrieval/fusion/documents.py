@@ -1,4 +1,4 @@
-"""Documents of several sources as one catalogue: the documents of each source, one source after the other."""
+"""Catalogue over several sources, which lists the documents of one source after another."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pyrag.trace.model import Passage
 
 @dataclass(frozen=True, slots=True)
 class FusedSource:
-    """A source of a fused retriever.
+    """Source of a fused retriever.
 
     Attributes:
         name: Name in ids, filters and notes.
-        retriever: Its retriever.
-        weight: Share in the order of passages, relative to the other sources.
-        deadline: Seconds after which a search goes on without the source.
+        retriever: Retriever of the source.
+        weight: Weight in the ranking, relative to the other sources.
+        deadline: Seconds after which a search continues without the source.
     """
 
     name: str
@@ -39,7 +39,8 @@ class FusedSource:
 class FusedDocuments:
     """The three methods of `Catalogue`, and `fetch`, over several sources.
 
-    Every source that a filter can pass must have a catalogue: a list without the documents of one would be wrong.
+    Each source whose documents a filter may pass must have a catalogue; without one source's documents, the list would
+    be wrong.
     """
 
     _sources: Mapping[str, FusedSource]
@@ -52,7 +53,7 @@ class FusedDocuments:
         """Return the number of documents of all sources.
 
         Raises:
-            NoCatalogueError: A source that the filter can pass cannot list its documents.
+            NoCatalogueError: A source whose documents the filter may pass cannot list them.
         """
         return sum([await count_documents(source.retriever, rest) for source, rest in self._listed(where)])
 
@@ -65,7 +66,7 @@ class FusedDocuments:
             limit: Maximum number of documents.
 
         Raises:
-            NoCatalogueError: A source that the filter can pass cannot list its documents.
+            NoCatalogueError: A source whose documents the filter may pass cannot list them.
         """
         page: list[CatalogueDocument] = []
         for source, rest in self._listed(where):
@@ -86,7 +87,7 @@ class FusedDocuments:
         """Return the passages of a document.
 
         Args:
-            document: Id of the document, with the name of its source in front.
+            document: Id of the document, prefixed with the name of its source.
             where: Filter that passages must pass; None for all.
 
         Raises:
@@ -104,7 +105,7 @@ class FusedDocuments:
         """Return the passages that have these ids; None if no source can look up ids.
 
         Args:
-            ids: Ids of passages, each with the name of its source in front.
+            ids: Ids of passages, each prefixed with the name of its source.
         """
         passages: list[Passage] = []
         can_look_up = False
@@ -116,13 +117,13 @@ class FusedDocuments:
         return passages if can_look_up else None
 
     def _owner(self, key: str) -> tuple[str, str]:
-        """Return the name of an id's source and the id there; an empty name if no source has it."""
+        """Return the name of an id's source, and the id in that source; the name is empty if no source has the id."""
         longest = sorted(self._sources, key=len, reverse=True)
         name = next((name for name in longest if key.startswith(f"{name}:")), "")
         return name, key[len(name) + 1 :] if name else key
 
     def _listed(self, where: Filter | None) -> Iterator[tuple[FusedSource, Filter | None]]:
-        """Yield the sources that a filter can pass, each with the rest of the filter; all have a catalogue."""
+        """Yield the sources whose documents a filter may pass, each with the remaining filter; all have a catalogue."""
         listed = [
             (source, rest) for name, source in self._sources.items() if (rest := rest_for(where, name)) is not False
         ]
@@ -132,7 +133,7 @@ class FusedDocuments:
 
 
 def with_origin(passage: Passage, name: str) -> Passage:
-    """Return a passage of a source with the source's name in its id and its metadata.
+    """Return a source's passage with the source's name added to its id and its metadata.
 
     Args:
         passage: Passage of the source.

@@ -1,4 +1,4 @@
-"""The field of metadata that names the source of a passage, and filters on it."""
+"""Metadata field that names a passage's source, and filters on this field."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEFT_OUT = "is left out of this search"
 
 
 def rest_for(where: Filter | None, name: str) -> Filter | Literal[False] | None:
-    """Return what remains of a filter in one source, whose name is known.
+    """Return what remains of a filter within one source, where the field `origin` is known.
 
     Args:
         where: The filter; None for no filter.

@@ -1,8 +1,8 @@
-"""A retriever over several sources: all are asked at the same time, their lists fused by reciprocal rank.
+"""Retriever over several sources: all are searched at the same time, and their lists are fused by reciprocal rank.
 
-Ids begin with the source's name (`notes:4f1c…`), so that equal documents of two sources stay apart, and each passage
-has the source's name in its metadata, under `origin`. A source that fails or is late is left out with a note; only if
-no source answers does the search fail.
+Ids begin with the source's name (`notes:4f1c…`), so that equal documents in two sources remain distinct, and each
+passage has the source's name in its metadata, under `origin`. A source that fails or is too slow is skipped with a
+note; the search fails only if no source answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FusedRetriever(FusedDocuments):
     """A `Retriever` over several sources.
 
     Args:
-        sources: The sources, with distinct names; if scores are equal, earlier ones come first.
+        sources: The sources, with distinct names; if scores are equal, passages of earlier sources come first.
     """
 
     def __init__(self, sources: Sequence[FusedSource]) -> None:
@@ -54,13 +54,13 @@ class FusedRetriever(FusedDocuments):
         Args:
             query: Search text.
             topk: Maximum number of passages.
-            where: Filter of the passages; sources that cannot pass it are not asked.
+            where: Filter of the passages; sources whose passages cannot pass it are not searched.
 
         Returns:
-            Passages, best first; `notes` name the sources that are left out, and why.
+            Passages, best first; `notes` name skipped sources, with the reasons.
 
         Raises:
-            FilterError: No source takes the filter.
+            FilterError: No source supports the filter.
             ServiceError: No source answered.
         """
         asked = {name: rest for name in self._sources if (rest := rest_for(where, name)) is not False}
@@ -91,11 +91,11 @@ class FusedRetriever(FusedDocuments):
         return ServiceError(f"no source answered ({each})", service=self.name)
 
     async def judge_filter(self, where: Filter, within: Filter | None = None) -> FilterVerdict:
-        """Return what is known about a filter before a search: something only if no source can pass it.
+        """Judge a filter before a search; there is only a verdict if no source's passages can pass it.
 
         Args:
             where: The filter.
-            within: Filter of the passages that the caller may know of; None for all.
+            within: Filter for the passages that the caller may see; None for all.
         """
         known = {name: rest for name in self._sources if (rest := rest_for(within, name)) is not False}
         verdicts: dict[str, FilterVerdict] = {}
@@ -124,7 +124,7 @@ class FusedRetriever(FusedDocuments):
 
 
 async def _searched(source: FusedSource, query: str, topk: int, where: Filter | None) -> Passages | PyRAGError:
-    """Return the passages of a source, or the error that keeps it from answering."""
+    """Return the passages of a source, or the error that prevents it from answering."""
     try:
         async with asyncio.timeout(source.deadline):
             return await passages_of(source.retriever, query, topk, where=where)

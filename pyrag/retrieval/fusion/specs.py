@@ -18,13 +18,13 @@ _SCHEME = re.compile(r"\w+://|mcp\+")
 
 @dataclass(frozen=True, slots=True)
 class SourceSpec:
-    """A source among several.
+    """Spec of one of several sources.
 
     Attributes:
         name: Name in filters, ids and warnings.
         place: Index folder, URL or another spec of `open_retriever`.
-        weight: Share in the order of passages, relative to the other sources.
-        deadline: Seconds after which a search goes on without the source; None for the search's time limit.
+        weight: Weight in the ranking, relative to the other sources.
+        deadline: Seconds after which a search continues without the source; None for the search's time limit.
     """
 
     name: str
@@ -37,7 +37,7 @@ def read_sources(texts: Iterable[str]) -> tuple[SourceSpec, ...]:
     """Return the sources that some texts name.
 
     Args:
-        texts: Specs, each with an optional name in front and optional numbers behind.
+        texts: Specs, each with an optional name before it and optional numbers after it.
 
     Raises:
         ConfigError: Two sources have the same name, or a number is not above 0.
@@ -54,7 +54,7 @@ def read_sources(texts: Iterable[str]) -> tuple[SourceSpec, ...]:
 
 
 def read_source(text: str) -> SourceSpec:
-    """Return the source that a text names. Raises `ConfigError` for a number that is not above 0.
+    """Return the source that a text names. Raises `ConfigError` if a number is not above 0.
 
     Args:
         text: The spec.

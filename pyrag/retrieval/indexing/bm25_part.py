@@ -1,9 +1,9 @@
 """BM25 part of an index: tantivy's files, written in segments.
 
-Deleted documents count in tantivy's statistics until their segment is merged, and afterwards the lengths of the other
-documents are estimates. So scores would depend on the history of an index. `finish` therefore rewrites a part that had
-deletions if it is small, was built from scratch, or has a share of deleted documents above `MAX_GHOSTS`. The scores of
-large indexes may still differ by a few hundredths.
+Deleted documents count in tantivy's statistics until their segment is merged, and after that, the lengths of the other
+documents are estimates. Scores would therefore depend on the history of an index. To avoid this, `finish` rewrites a
+part that had deletions if it is small, was built from scratch, or has a share of deleted documents above `MAX_GHOSTS`.
+The scores of large indexes may still differ by a few hundredths.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ class _Meta(msgspec.Struct):
 
 
 class Bm25Part:
-    """Part that holds the passages and makes them searchable by words.
+    """Part that stores the passages and makes them searchable by words.
 
     Args:
-        words: False to only store the passages, for indexes that are searched by vectors only.
+        words: Whether words are searchable; False for indexes that are only searched by vectors.
         language: Language of the passages. Empty to detect it.
     """
 
@@ -101,7 +101,7 @@ class Bm25Part:
         Args:
             folder: Folder of the part.
             from_scratch: True if the part was built from scratch.
-            keep: Function that makes a checkpoint; not used here.
+            keep: Function that makes a checkpoint. It is not used here.
         """
         ghosts, documents = count_ghosts(folder)
         language = words_language(folder)
@@ -117,7 +117,7 @@ class Bm25Part:
 
 
 class Bm25Writer:
-    """Writer of the part. A new part without a set language uses the language of the first batch until it is finished.
+    """Writer of the part. A new part without a set language uses the first batch's language until it is finished.
 
     Args:
         folder: Folder of the part.
@@ -181,7 +181,7 @@ def _texts(passages: Iterable[Passage]) -> Iterator[str]:
 
 
 def words_language(folder: Path) -> str:
-    """Return the language in which a part is analysed; empty for a folder without a part.
+    """Return the language that was used to analyse a part; empty for a folder without a part.
 
     Args:
         folder: Folder of the part.
@@ -228,7 +228,7 @@ def _may_lock(folder: Path) -> bool:
 
 @contextmanager
 def _linked(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder for the lock, with links to the files. It is not needed once the files are open."""
+    """Yield a temporary folder for the lock, with links to the files. It can be deleted after the files are opened."""
     copy = Path(tempfile.mkdtemp(prefix="pyrag-index-", dir=_scratch()))
     try:
         for path in folder.iterdir():
@@ -243,7 +243,7 @@ def _linked(folder: Path) -> Iterator[Path]:
 
 
 def _scratch() -> str | None:
-    """Return a folder for temporary files: None for Python's default, which a read-only container may lack."""
+    """Return a folder for temporary files: None for Python's default, which may be missing in a read-only container."""
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
@@ -273,7 +273,7 @@ def _rewrite(folder: Path, *, words: bool, language: str) -> None:
 
 
 def _reason(folder: Path, error: ValueError) -> Exception:
-    """Return the likely error: tantivy reports a full disk only as the death of a thread."""
+    """Return the likely error. tantivy reports a full disk only as the death of a thread."""
     if shutil.disk_usage(folder).free < _FULL:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return error

@@ -52,7 +52,7 @@ class BuildOptions:
         return msgspec.json.encode({"reading": VERSION, "columns": columns, "parts": parts}, order="sorted")
 
     def fits(self, generation: Path) -> bool:
-        """Return whether a generation was built with these settings."""
+        """Return whether a generation was built with the same settings."""
         try:
             return (generation / SETTINGS).read_bytes() == self.settings()
         except OSError:
@@ -73,7 +73,7 @@ class _Columns(msgspec.Struct):
 
 @dataclass(slots=True)
 class BuildOutcome:
-    """Content of a generation that was built, which is published if `new`."""
+    """Content of a generation, which is only published if `new` is True."""
 
     changes: Changes
     passages: int
@@ -89,7 +89,7 @@ class BuildOutcome:
 
 
 class Build:
-    """Build of a generation in the staging folder."""
+    """Build of a generation in a staging folder."""
 
     def __init__(self, work: StagingDir, options: BuildOptions, progress: Callable[[IndexProgress], None]) -> None:
         self._work = work
@@ -239,7 +239,7 @@ def write_info(info: Any, path: Path, scratch: Path | None = None) -> None:
 
 
 def _open_to_readers(folder: Path) -> None:
-    """Set the permissions of all files by the user's umask, since tantivy creates some for the user only."""
+    """Set the permissions of all files by the user's umask, since tantivy makes some readable only by the user."""
     mode = stat.S_IMODE((folder / SETTINGS).stat().st_mode)
     for path in folder.rglob("*"):
         if path.is_file() and stat.S_IMODE(path.stat().st_mode) != mode:

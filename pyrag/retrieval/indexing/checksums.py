@@ -1,4 +1,4 @@
-"""Checksums of the files of a generation, by which `pyrag index verify` finds damage.
+"""Checksums of the files of a generation, which `pyrag index verify` uses to find damage.
 
 Files are never changed in place, so files that are shared with the previous generation keep their checksums.
 """
@@ -40,7 +40,7 @@ def content_fingerprint(folder: Path) -> str:
 
 
 def cut_files(folder: Path) -> Iterator[str]:
-    """Yield the names of files that are missing or have another size than when written.
+    """Yield the names of files that are missing or have a different size than when they were written.
 
     A truncated memory-mapped file may crash a reader.
     """

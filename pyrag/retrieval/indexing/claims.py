@@ -1,8 +1,8 @@
-"""Claims of passages to ids: a user's ids may not be unique, and several files may hold the same text.
+"""Assignment of ids to passages: a user's ids may not be unique, and several files may contain the same text.
 
-Equal passages with the same id are one passage, which belongs to the file whose name sorts first. Of different passages
-with the same id, the first keeps the id, and the others get it with their hash (`with_distinct_id`). The table `also`
-of the records names the other files as heirs of the id: they are read again when its holder loses it.
+Equal passages with the same id are merged, and belong to the file whose name sorts first. If different passages have
+the same id, the first one keeps it, and the others get the id with their hash (`with_distinct_id`). The table `also` of
+the records names the other files as heirs of the id: they are read again if its holder loses it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PassageBatch:
 
 @dataclass(slots=True)
 class _SharedIds:
-    """Numbers of passages of a file whose ids other passages have, too."""
+    """Numbers of a file's passages whose ids are shared with other passages."""
 
     equal: int = 0
     distinct: int = 0
@@ -47,7 +47,7 @@ class _SharedIds:
 
 
 class Claims:
-    """Assignment of ids to passages, by the records of an index."""
+    """Assignment of ids to passages, based on the records of an index."""
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -58,11 +58,11 @@ class Claims:
         self._shared = _SharedIds()
 
     def remarks(self) -> list[str]:
-        """Return remarks on passages of the file that have the id of another passage."""
+        """Return remarks on the file's passages that have the same id as another passage."""
         return self._shared.remarks()
 
     def sorted(self, file: File, passages: Sequence[Placed]) -> PassageBatch:
-        """Return the changes that a file's passages make in the index.
+        """Return the changes to the index that a file's passages make.
 
         Args:
             file: Record of the file.
@@ -75,7 +75,7 @@ class Claims:
         return batch
 
     def _sort(self, file: File, item: Placed, known: dict[str, Known], batch: PassageBatch) -> None:
-        """Add a passage to the batch, according to the records of its id."""
+        """Add a passage to the batch, as determined by the records of its id."""
         passage = item.passage
         content = hash64(passage.title, passage.text)
         facts = hash64(encoded(passage.metadata)) if passage.metadata else 0
@@ -106,7 +106,7 @@ class Claims:
             batch.moved.append(passage)
 
     def _comes_first(self, old: Known, file: File, batch: PassageBatch) -> bool:
-        """Return whether the holder of an id keeps it, and note the other file as heir."""
+        """Return whether an id's holder keeps it, and record the other file as heir."""
         if old.file == file.file:
             return True
         first = self._records.file_by_number(old.file).name < file.name
@@ -121,7 +121,7 @@ class Claims:
         return passage
 
     def _ask_holders(self, key: str, file: File) -> None:
-        """Have heirs of an id that sort before this file read again, since one of them may own the passage."""
+        """Have heirs of an id read again if they sort before this file, since one of them may own the passage."""
         for holder in self._records.holders(key):
             if self._records.file_by_number(holder).name < file.name:
                 self._records.invalidate(holder)

@@ -29,14 +29,14 @@ class Workers(Builder, Protocol):
     """Workers that embed passages and build vector indexes: in this process, on Ray, or by reading stored vectors.
 
     Attributes:
-        ahead: Number of batches that may be embedded ahead of the batch that is awaited.
+        ahead: Number of batches that may be embedded ahead of the awaited batch.
     """
 
     @property
     def ahead(self) -> int: ...
 
     def embed(self, passages: Sequence[Passage]) -> Callable[[], Any]:
-        """Start to embed passages.
+        """Start embedding passages.
 
         Returns:
             Function that waits for the matrix and returns it. It may raise `PyRAGError`.
@@ -62,7 +62,7 @@ class InProcess(BuildHere):
         return lambda: self._runner.run(self._embedder.embed_passages(texts))
 
     def close(self) -> None:
-        """Do nothing: the embedder belongs to the part."""
+        """Do nothing, since the embedder belongs to the part."""
 
 
 class DensePart:
@@ -108,7 +108,7 @@ class DensePart:
 
         Args:
             folder: Folder of the part.
-            from_scratch: True if the part was built from scratch; not used here.
+            from_scratch: Whether the part was built from scratch. It is not used here.
             keep: Function that makes a checkpoint, called before long work.
         """
         vectors = VectorFolder(folder)
@@ -128,7 +128,7 @@ class DensePart:
 
 
 class DenseWriter:
-    """Writer that embeds passages as they arrive, in order; with workers, some batches ahead."""
+    """Writer that embeds passages as they arrive, in order. With workers, it embeds some batches ahead."""
 
     def __init__(self, workers: Workers, folder: VectorFolder) -> None:
         self._workers = workers

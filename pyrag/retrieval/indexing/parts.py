@@ -1,11 +1,11 @@
-"""Protocols of the parts of an index, each of which searches passages in its own way and has its own folder.
+"""Protocols of the parts of an index. Each part searches passages in its own way, and has its own folder.
 
     DIR/gen-.../bm25/         a folder per part, named by its `kind`
     DIR/gen-.../records.db    passages by file
 
-Generations and checkpoints share files by hard links. So after `commit`, a part never changes a file in place: it
-writes a new file and renames it. Files whose names end with `.lock` are excepted, since they are not shared. Every
-index has a BM25 part, in which passages are looked up by id.
+Generations and checkpoints share files by hard links. Therefore, after `commit`, a part never changes a file in place:
+it writes a new file and renames it. This does not apply to files whose names end with `.lock`, since they are not
+shared. Every index has a BM25 part, which is used to look up passages by id.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PartWriter(Protocol):
         ...
 
     def commit(self) -> None:
-        """Write everything to the disk and end all background work. More may be written afterwards."""
+        """Write everything to the disk and end all background work. The writer can still be used after that."""
         ...
 
     def close(self) -> None:
@@ -52,7 +52,7 @@ class Part(Protocol):
 
     @property
     def keeps_places(self) -> bool:
-        """True if it stores source, start, end and metadata; if only these change, the passage is deleted and added."""
+        """True if the part stores source, start, end and metadata. If only these change, the passage is replaced."""
         ...
 
     def writer(self, folder: Path) -> PartWriter:
@@ -60,7 +60,7 @@ class Part(Protocol):
         ...
 
     def is_as_wanted(self, folder: Path) -> bool:
-        """Return whether an unchanged folder needs no `finish`."""
+        """Return whether a folder that has not changed needs no `finish`."""
         ...
 
     def finish(self, folder: Path, *, from_scratch: bool, keep: Callable[[], object]) -> None:

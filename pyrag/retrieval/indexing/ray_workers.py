@@ -1,4 +1,4 @@
-"""Embedding and index building on Ray workers, for corpora that would take a single machine days.
+"""Embedding and index building with Ray workers, for corpora that would take a single machine days.
 
 Each worker is an actor with its own embedder, opened from the same spec. Ray restarts a crashed worker and repeats its
 tasks. The builder takes results in the order of the passages, so the index does not depend on the distribution of work
@@ -63,7 +63,7 @@ class RayWorkers:
 
 
 class EmbeddingWorker:
-    """Ray actor that embeds passages and builds segments. Its first batch loads the model."""
+    """Ray actor that embeds passages and builds segments. The model is loaded with its first batch."""
 
     def __init__(self, embedder: str) -> None:
         from pyrag.retrieval.embedders.embedding import open_embedder

@@ -1,13 +1,13 @@
 # ruff: noqa: S608 (names of columns and question marks are all that is put into a statement)
-"""Records of the passages of each file, by which an update decides what to read again.
+"""Records of the passages of each file, which an update uses to decide what to read again.
 
 Each generation has a SQLite database. It has a single writer, in a folder that nobody else uses and that is deleted
-after any failure. So it is written without a journal, and `save` makes changes permanent.
+after any failure. It is therefore written without a journal, and `save` makes changes permanent.
 
 A passage's owner is the file that it was read from. Several files can hold the same text with the same id; the owner is
 the file whose name sorts first, and the table `also` names the others. A file that was read again is `unsorted` until
 the passages that it no longer has are removed, and `held` until it was read completely: if it cannot be read now, its
-earlier passages stay. `notes` holds remarks and the kinds of files that were not read.
+earlier passages are kept. `notes` holds remarks and the kinds of files that were not read.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class File:
     """Record of a file.
 
     Attributes:
-        mtime: Time of the file's last change in nanoseconds; 0 if it cannot be trusted, so that the digest decides.
+        mtime: Time of the file's last change in nanoseconds; 0 if it is unreliable, so that the digest is compared.
         version: Number of times that the file was read.
         done: Whether the last reading was completed.
         indexed: Number of passages indexed so far, if the last reading was not completed.
@@ -76,7 +76,7 @@ class File:
 class Known:
     """Record of a passage: its file and the file's version when it was read, and hashes of content, place and metadata.
 
-    `facts`, the hash of the metadata, is 0 without metadata, which SQLite stores without a byte.
+    `facts`, the hash of the metadata, is 0 without metadata, because SQLite stores 0 without using space.
     """
 
     id: str
@@ -129,7 +129,7 @@ class Records:
     def counted_files(self) -> Iterator[tuple[str, int]]:
         """Yield the files of the index by name, with their numbers of passages.
 
-        Files that were left out are not among them, unless their earlier passages stay.
+        Skipped files are not included, unless their earlier passages are kept.
         """
         rows: Iterator[tuple[str, int]] = self._db.execute(
             "SELECT name, count(id) FROM files LEFT JOIN passages USING (file) "
@@ -150,7 +150,7 @@ class Records:
 
         Args:
             document: The file.
-            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
+            mtime: Time of the file in nanoseconds. 0 if it is unreliable.
         """
         self.changed = True
         self._hold("name = ? AND done", document.name)
@@ -169,7 +169,7 @@ class Records:
         return file
 
     def invalidate(self, number: int) -> None:
-        """Have a file read again, now or by the next update."""
+        """Mark a file to be read again, now or by the next update."""
         self._hold("file = ?", number)
         self._db.execute(
             "UPDATE files SET done = 0, taken = 0, mtime = 0, digest = '', version = version + 1 WHERE file = ?",
@@ -191,8 +191,8 @@ class Records:
         Args:
             number: Number of the file.
             digest: Digest of its content.
-            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
-            problem: Reason for leaving the file out. Empty if it is not left out.
+            mtime: Time of the file in nanoseconds. 0 if it is unreliable.
+            problem: Reason for skipping the file. Empty if it was not skipped.
         """
         self._db.execute(
             "UPDATE files SET done = 1, digest = ?, mtime = ?, problem = ? WHERE file = ?",
@@ -202,7 +202,7 @@ class Records:
             self._db.execute("DELETE FROM held WHERE file = ?", (number,))
 
     def _hold(self, which: str, value: object) -> None:
-        """Record that the passages of a file stay if its next reading fails."""
+        """Record that the passages of a file are kept if its next reading fails."""
         self._db.execute(
             f"INSERT OR IGNORE INTO held SELECT file FROM files WHERE {which} "
             "AND EXISTS (SELECT 1 FROM passages WHERE passages.file = files.file)",
@@ -217,19 +217,19 @@ class Records:
 
         Args:
             number: Number of the file.
-            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
+            mtime: Time of the file in nanoseconds. 0 if it is unreliable.
         """
         self.changed = self.changed or mtime != 0
         self._db.execute("UPDATE files SET mtime = ? WHERE file = ?", (mtime, number))
 
     def leave_out(self, number: int, digest: str, mtime: int, problem: str) -> None:
-        """Record that a file is left out. Its passages become outdated, unless it was read successfully before.
+        """Record that a file is skipped. Its passages become outdated, unless it was read successfully before.
 
         Args:
             number: Number of the file.
             digest: Digest of its content. Empty to read the file again in the next update.
-            mtime: Time of the file in nanoseconds. 0 if it cannot be trusted.
-            problem: Reason for leaving the file out.
+            mtime: Time of the file in nanoseconds. 0 if it is unreliable.
+            problem: Reason for skipping the file.
         """
         self.done_reading(number, digest, mtime, problem)
         if self.is_held(number):
@@ -242,7 +242,7 @@ class Records:
         self._forget_reading(number)
 
     def unsorted(self) -> list[File]:
-        """Return some unsorted files; an empty list once all are sorted."""
+        """Return some unsorted files; an empty list if all are sorted."""
         rows = self._db.execute(
             f"SELECT {_FILE} FROM files WHERE file IN (SELECT file FROM unsorted LIMIT ?)", (_PAGE,)
         )
@@ -288,7 +288,7 @@ class Records:
         return [row[0] for row in self._db.execute("SELECT file FROM also WHERE id = ?", (key,))]
 
     def outdated(self, number: int, version: int) -> list[str]:
-        """Return some ids of a file's passages of other versions; an empty list once `remove` has deleted all.
+        """Return some ids of a file's passages of other versions; an empty list after `remove` has deleted them all.
 
         Args:
             number: Number of the file.
@@ -324,7 +324,7 @@ class Records:
             self._db.executemany("INSERT OR IGNORE INTO problems VALUES (?, ?)", problems)
 
     def problems(self, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return name and reason of each file, folder and archive that was left out."""
+        """Return name and reason of each skipped file, folder and archive."""
         both = "SELECT name, problem FROM files WHERE problem <> '' UNION SELECT name, problem FROM problems"
         return self._db.execute(f"{both} ORDER BY name LIMIT ?", (maximum,)).fetchall()
 
@@ -340,7 +340,7 @@ class Records:
         return number
 
     def faults(self) -> list[str]:
-        """Return a sentence on each damage of the records themselves."""
+        """Return a sentence about each damage of the records themselves."""
         sentences = [
             f"records.db is damaged: {row[0]}" for row in self._db.execute("PRAGMA quick_check(3)") if row[0] != "ok"
         ]

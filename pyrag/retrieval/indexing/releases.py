@@ -1,4 +1,4 @@
-"""Corpora that were released for research, by name: download, and needs of their indexes.
+"""Corpora released for research, by name: their downloads, and the needs of their indexes.
 
 `wiki-18` is the corpus of Search-R1 and of the PyRAG paper: Wikipedia of December 2018 in 21,015,324 passages of 100
 words, with vectors of E5 (768 numbers each) in a flat FAISS index of two files. `wiki-fixed` is a repaired copy (arXiv
@@ -20,10 +20,10 @@ VECTORS = "vectors.faiss"
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Released corpus, which may have vectors.
+    """Released corpus, with or without vectors.
 
     Attributes:
-        corpus: File of the corpus; without a name, the repository's only file of records.
+        corpus: File of the corpus; without a name, it is the repository's only file of records.
         vectors: Parts of a flat FAISS index; empty if no vectors were released.
         model: Model that embedded the passages, and embeds queries.
         passages: Number of passages; 0 if unknown.
@@ -58,7 +58,7 @@ def release_of(name: str, source: str = HUB) -> Release:
         source: URL of a hub, or a folder that mirrors it.
 
     Raises:
-        UsageError: There is no release of this name.
+        UsageError: No release has this name.
         DataError: The repository holds no file of records, or several.
     """
     if name not in RELEASES:
@@ -78,7 +78,7 @@ def release_of(name: str, source: str = HUB) -> Release:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Resources for fetching and indexing a release.
+    """Resources needed to fetch and index a release.
 
     Attributes:
         downloads: Size of each file in bytes; None if the source does not report it.
@@ -115,9 +115,9 @@ def needs_of(release: Release, source: str, *, vectors: bool, exact: bool, words
     Args:
         release: The release.
         source: URL of a hub, or a folder that mirrors it.
-        vectors: True if its vectors are indexed.
-        exact: True for exact vectors, with 4 bytes per number; otherwise about one byte per number.
-        words: True if words are indexed.
+        vectors: Whether its vectors are indexed.
+        exact: Whether vectors are exact, with 4 bytes per number, rather than about one byte per number.
+        words: Whether words are indexed.
     """
     remotes = (release.corpus, *(release.vectors if vectors else ()))
     downloads = {remote.file: size_of(remote, source) for remote in remotes}
@@ -148,11 +148,11 @@ def fetch_corpus(release: Release, folder: Path, source: str = HUB, say: Callabl
 
 
 def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callable[[str], object] = print) -> Path:
-    """Download the parts of the vectors into one file, or resume an interrupted download.
+    """Download the parts of the vectors into one file, resuming an interrupted download.
 
     Args:
         release: The release.
-        folder: Folder to write; each part is deleted from it once it is appended.
+        folder: Folder to write. Each part is deleted from it after it is appended.
         source: Hub, or a folder that mirrors it.
         say: Called with a sentence before each download.
 
@@ -174,7 +174,7 @@ def fetch_vectors(release: Release, folder: Path, source: str = HUB, say: Callab
 
 
 def _counts(partial: Path) -> tuple[int, int]:
-    """Return the numbers of complete parts and bytes; an interrupted download may have written more bytes."""
+    """Return the numbers of complete parts and bytes. An interrupted download may have written more bytes."""
     parts, _, size = partial.suffix[1:].partition("-")
     return int(parts), int(size)
 

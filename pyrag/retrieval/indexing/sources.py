@@ -1,6 +1,6 @@
 """Sources of an index: the paths that the user named, in any spelling.
 
-A source keeps the spelling of its first build, which names its files, and its real path at the last build. Paths are
+A source stores the spelling from its first build, which names its files, and its real path at the last build. Paths are
 the same source if their real paths are equal. A relative path is also the same source if its former real path is gone,
 for example after a folder was moved together with the index.
 """
@@ -33,12 +33,12 @@ class IndexSource:
 
     @property
     def path(self) -> Path:
-        """Path to read, in its first spelling if that still leads there, so that messages stay the same."""
+        """Path to read, in its first spelling if this still leads there, so that messages do not change."""
         written_path = Path(self.name)
         return written_path if place_of(written_path) == self.place else Path(self.place)
 
     def located(self, name: str) -> str | None:
-        """Return the real path of a file by its name in the index; None if it is a file of another source."""
+        """Return the real path of a file by its name in the index; None if the file belongs to another source."""
         root, place = (str(fixed_root(Path(text))) for text in (self.name, self.place))
         if root == os.curdir:
             return os.path.join(place, name)  # noqa: PTH118 (a name may hold the mark of an archive)
@@ -49,7 +49,7 @@ class IndexSource:
 
 @dataclass(frozen=True, slots=True)
 class WantedSources:
-    """Sources for an update to index.
+    """Sources that an update should index.
 
     Attributes:
         sources: Files, folders and patterns.
@@ -98,7 +98,7 @@ def place_of(path: Path) -> str:
 
 
 def named_sources(paths: Iterable[Path], known: Sequence[IndexSource]) -> list[IndexSource]:
-    """Return the sources that a user names, each once, under the spelling of the index.
+    """Return the sources that a user names, each once, in the index's spelling.
 
     Args:
         paths: Paths that the user named.
@@ -121,17 +121,17 @@ def wanted_sources(
     add: bool,
     may_be_empty: bool,
 ) -> WantedSources:
-    """Return the sources for an update to index.
+    """Return the sources that an update should index.
 
     Args:
         named: Sources that the user named. If one of them was removed from the index, it is indexed again.
         known: Sources of the index.
         excluded: Real paths that were removed from the index.
-        add: True to keep the known sources.
+        add: Whether to keep the known sources.
         may_be_empty: Whether the result may be empty.
 
     Raises:
-        DataError: A known source is to be kept and does not exist.
+        DataError: A known source that should be kept does not exist.
     """
     selection = list(named)
     if add:
@@ -169,7 +169,7 @@ def check_dropped(named: Sequence[IndexSource], known: Sequence[IndexSource], ou
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path is a folder or lies in it.
+    """Return whether a path is a folder or is inside it.
 
     Args:
         path: Path without symbolic links.
@@ -179,7 +179,7 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def located(name: str, sources: Iterable[IndexSource]) -> tuple[Path, str]:
-    """Return the path of a file of an index, and its name in an archive, which is empty for other files.
+    """Return the path of a file in an index, and its name in an archive (empty for other files).
 
     Args:
         name: Name of the file in the index.

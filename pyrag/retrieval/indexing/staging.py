@@ -1,4 +1,4 @@
-"""Staging folder of a build, beside the index or in it.
+"""Staging folder of a build, next to the index or inside it.
 
     lock          lock of the builder, which ends with its process
     live/         generation that is being written, lost with its builder
@@ -35,7 +35,7 @@ class StagingDir:
         self.live, self.ready = folder / _LIVE, folder / _READY
 
     def checkpoints(self) -> list[Path]:
-        """Return the checkpoints, newest first, without checkpoints that are being made or removed."""
+        """Return the checkpoints, newest first, excluding those that are being made or removed."""
         return sorted(self.folder.glob(f"{_DONE}[0-9]*"), key=lambda path: -int(path.name.removeprefix(_DONE)))
 
     def begin(self, source: Path | None) -> None:
@@ -48,7 +48,7 @@ class StagingDir:
             _fork(source, self.live)
 
     def checkpoint(self) -> None:
-        """Make a checkpoint of `live` that replaces earlier checkpoints. All of `live` must be on the disk."""
+        """Make a checkpoint of `live` that replaces earlier checkpoints. All of `live` must be synced to the disk."""
         before = self.checkpoints()
         number = int(before[0].name.removeprefix(_DONE)) + 1 if before else 1
         making = self.folder / "tmp-new"
@@ -60,7 +60,7 @@ class StagingDir:
         self._drop(self.checkpoints())
 
     def clear(self, *, keep_checkpoints: bool) -> None:
-        """Remove everything, except for checkpoints if they are to be kept."""
+        """Remove everything, except for checkpoints if `keep_checkpoints` is set."""
         if keep_checkpoints and self.checkpoints():
             _remove(self.live)
             _remove(self.ready)
@@ -111,7 +111,7 @@ def staging_lock(target: Path, on_wait: Callable[[], None]) -> Iterator[StagingD
 
 
 def _fork(source: Path, target: Path) -> None:
-    """Make a folder of the same files: the records are copied, since they change in place, all others are linked."""
+    """Make a folder with the same files: records are copied, since they change in place, and others are linked."""
     target.mkdir()
     for entry in os.scandir(source):
         if entry.is_dir():
@@ -161,7 +161,7 @@ def _is(path: Path, descriptor: int) -> bool:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder with its lock last, since no other builder starts while the lock exists."""
+    """Remove a folder, its lock last, since no other builder starts as long as the lock exists."""
     with contextlib.suppress(FileNotFoundError):
         for entry in list(os.scandir(folder)):
             if entry.name != "lock":
@@ -172,7 +172,7 @@ def _remove(folder: Path) -> None:
 
 
 def _remove_tree(folder: Path) -> None:
-    """Remove a folder into which a thread of tantivy may still write, without raising an error of its own."""
+    """Remove a folder that a thread of tantivy may still be writing to. This raises no error of its own."""
     for _ in range(_TRIES):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():

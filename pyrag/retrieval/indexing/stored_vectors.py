@@ -1,4 +1,4 @@
-"""Vectors that were released with a corpus, read from a flat FAISS index instead of being computed.
+"""Vectors released with a corpus, read from a flat FAISS index instead of being computed.
 
 The index is memory-mapped. Row N belongs to the passage whose id is N, as in Search-R1's and FlashRAG's corpora.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def stored_part(path: Path, model: str, layout: Layout | None = None) -> DensePart:
-    """Return a dense part that reads its vectors from a file. Its queries need sentence-transformers and the model.
+    """Return a dense part that reads its vectors from a file. Queries need sentence-transformers and the model.
 
     Args:
         path: Flat FAISS index, whose row N belongs to the passage N.
@@ -48,7 +48,7 @@ class StoredVectors(BuildHere):
             index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         except RuntimeError as error:
             reason = str(error).rpartition("Error: ")[2].partition("\n")[0][:200]
-            raise DataError(f"{path} is no whole FAISS index ({reason}): fetch it again") from error
+            raise DataError(f"{path} is not a complete FAISS index ({reason}): fetch it again") from error
         if not isinstance(index, faiss.IndexFlat):
             raise DataError(f"{path} is a {type(index).__name__}: its vectors can only be taken from a flat index")
         self._path = path
@@ -70,11 +70,11 @@ class StoredVectors(BuildHere):
         return self._index.reconstruct_batch(np.array(ids, np.int64))
 
     def close(self) -> None:
-        """Do nothing: the file is unmapped with the object."""
+        """Do nothing, since the file is unmapped when the object is deleted."""
 
 
 class _Declared:
-    """Backend that declares a model without loading it, since all vectors exist already."""
+    """Backend that declares a model without loading it, since all vectors already exist."""
 
     def __init__(self, model: str, dimension: int) -> None:
         assert family_of(model) is not None, "a released corpus names a model of the table"

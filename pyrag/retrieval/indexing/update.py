@@ -1,8 +1,8 @@
 """Update of an index: unchanged files are skipped, and passages of changed files replace the earlier ones.
 
 The result depends only on the files, not on the order of changes or on interruptions of earlier updates. A record that
-cannot be read is left out and reported. So is a file in a folder without a readable record; if the user named the file
-itself, the update ends with a `DataError`. The caller publishes the result.
+cannot be read is skipped and reported. The same applies to a file in a folder if it has no readable record; if the user
+named the file itself, a `DataError` is raised. The caller publishes the result.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class IndexProgress:
 
 @dataclass(slots=True)
 class Changes:
-    """Numbers of passages added, changed (also in their places) and removed, and of files read."""
+    """Numbers of passages that were added, changed (in content or place) and removed, and of files that were read."""
 
     added: int = 0
     changed: int = 0
@@ -59,7 +59,7 @@ class Changes:
 
 
 class IndexUpdate:
-    """Update of an index. `tick` is called between batches, when writers and records are consistent."""
+    """Update of an index. `tick` is called between batches, when writers and records are in a consistent state."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class IndexUpdate:
         self.removed_files: list[tuple[str, int]] = []  # files that are gone, with their passages
 
     def run(self, wanted: WantedSources) -> None:
-        """Read the files and update parts and records. Errors of the parts are passed on.
+        """Read the files and update parts and records. Errors of the parts are raised unchanged.
 
         Raises:
             DataError: A named file cannot be read, or there is nothing to index.
@@ -103,10 +103,10 @@ class IndexUpdate:
             raise self._nothing(wanted.paths)
 
     def remove(self, is_removed: Callable[[str], bool], located: Callable[[str], tuple[Path, str]]) -> None:
-        """Remove files from the index, without any other change.
+        """Remove files from the index, and change nothing else.
 
         Args:
-            is_removed: Function that returns whether the file of a name is removed.
+            is_removed: Function that returns whether to remove the file with a name.
             located: Function that returns the path of a file by its name, and its name in an archive.
 
         Raises:
@@ -119,7 +119,7 @@ class IndexUpdate:
         self._settle(UNFINISHED)
 
     def _settle(self, which: str) -> None:
-        """Read documents, then remove passages that are gone, until no file needs to be read."""
+        """Read documents, then remove passages that no longer exist, until no file needs to be read."""
         self._records.walk.retire_gone()
         self._visit_all(which)
         self._remove_gone()
@@ -207,7 +207,7 @@ class IndexUpdate:
         return same
 
     def _read(self, document: Document, file: File) -> None:
-        """Read a file from the place where an earlier update stopped; see `File.indexed`."""
+        """Read a file from the point where an earlier update stopped; see `File.indexed`."""
         count = file.indexed
         self._claims.begin()
         batches = self._batches(document, count)
@@ -232,7 +232,7 @@ class IndexUpdate:
         self._records.notes.put("remark", ((document.name, note) for note in self._source.remarks), document.name)
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
-        """Yield batches of passages. Indexing is separate, so that its errors are not taken for errors of reading."""
+        """Yield batches of passages. Indexing is separate, so that its errors are not mistaken for reading errors."""
         self._bad = BadRecords()
         with opened(document, self._columns.encoding) as self._source:
             self._source.bad_records = self._bad
@@ -260,12 +260,12 @@ class IndexUpdate:
             self._remark(document.name, [*self._source.remarks, *read_as])
 
     def _remark(self, name: str, remarks: Sequence[str]) -> None:
-        """Keep remarks on a file, up to a total maximum."""
+        """Store remarks on a file, up to a total maximum."""
         if len(self.remarks) < _MAX_REMARKS:
             self.remarks += [(name, remark) for remark in remarks]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
-        """Leave a file out. If the fault is in its content, it is read again when that changes, otherwise next time."""
+        """Skip a file. If its content is at fault, it is read again when the content changes, otherwise next time."""
         try:
             digest = digest_of(document)
         except DataError:
@@ -304,14 +304,14 @@ class IndexUpdate:
                 self._records.forget(number)
 
     def _remove_outdated(self) -> None:
-        """Remove outdated passages. This follows the reading of all files, since a passage may move between files."""
+        """Remove outdated passages. This is done after all files were read, since a passage may move between files."""
         while files := self._records.unsorted():
             for file in files:
                 self._drop(file.file, file.version)
                 self._records.sorted(file.file)
 
     def _drop(self, number: int, version: int = -1) -> None:
-        """Delete the passages that a file no longer has, and have other files that hold them read again."""
+        """Delete the passages that a file no longer has, and have other files that contain them read again."""
         while ids := self._records.outdated(number, version):
             for writer, _ in self._writers:
                 writer.delete(ids)
@@ -326,7 +326,7 @@ class IndexUpdate:
 
 
 def _recorded(file: File, path: Path, member: str) -> Document:
-    """Return the document of a recorded file."""
+    """Return the document for a recorded file."""
     return Document(path, file.key, Stamp(file.size, file.mtime), member, shown=_outer(file.name, member))
 
 

@@ -1,7 +1,7 @@
-"""Verification of an index: checksums of its files, and whether each part holds exactly the recorded passages.
+"""Verification of an index: checksums of its files, and whether each part contains exactly the recorded passages.
 
-Ids are compared by their number and the sum of their hashes, which needs no memory. Only if these differ, ids are
-compared one by one, to name some.
+Ids are compared by their number and the sum of their hashes, which needs no memory. Only if these differ are ids
+compared one by one, in order to name some of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMED = 3  # ids in a message
 
 
 class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Report on an index. `problems` are sentences; it is empty if the index is intact."""
+    """Report on an index. `problems` holds a sentence per problem, and is empty if the index is intact."""
 
     index: str
     generation: str
@@ -33,7 +33,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_index(path: str | Path) -> VerifyReport:
-    """Check an index; start again if the generation is replaced meanwhile.
+    """Check an index; start again if the generation is replaced in the meantime.
 
     Raises:
         DataError: The folder is not an index.

@@ -46,12 +46,12 @@ class Walk:
         return _document(row) if row else None
 
     def retire_gone(self) -> None:
-        """Mark the passages of files that were not visited as outdated, so that other files may take them over."""
+        """Mark the passages of unvisited files as outdated, so that other files may take them over."""
         self._db.execute(f"UPDATE files SET version = version + 1, done = 0, taken = 0 WHERE {_GONE}")
         self._db.execute(f"DELETE FROM also WHERE file IN (SELECT file FROM files WHERE {_GONE})")
 
     def gone(self) -> list[int]:
-        """Return some recorded files that were not visited; an empty list once all are forgotten."""
+        """Return some recorded files that were not visited; an empty list if all are forgotten."""
         rows = self._db.execute(f"SELECT file FROM files WHERE {_GONE} LIMIT ?", (_PAGE,))
         return [row[0] for row in rows]
 
@@ -75,7 +75,7 @@ class Walk:
 
 
 class Notes:
-    """Notes on files, and records that were left out. `changed` is True if they need to be written."""
+    """Notes on files, and skipped records. `changed` is True if they need to be written."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -109,19 +109,19 @@ class Notes:
         return rows.fetchall()
 
     def put_bad_records(self, number: int, count: int, reasons: Sequence[str]) -> None:
-        """Store the records of a file that were left out.
+        """Store the skipped records of a file.
 
         Args:
             number: Number of the file.
-            count: Number of records that were left out.
-            reasons: Faults of the first of them.
+            count: Number of skipped records.
+            reasons: Faults of the first few.
         """
         self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
         if count:
             self._db.execute("INSERT INTO bad_records VALUES (?, ?, ?)", (number, count, json.dumps(list(reasons))))
 
     def bad_records(self, maximum: int = -1) -> list[tuple[str, str]]:
-        """Return file and reason of records that were left out, for the first records of each file."""
+        """Return file and reason of skipped records, for the first few records of each file."""
         rows = self._db.execute(
             "SELECT name, reason.value FROM bad_records JOIN files USING (file), json_each(reasons) AS reason "
             "ORDER BY name, reason.key LIMIT ?",

@@ -1,1 +1,1 @@
-"""Retrievers over searches of other systems: MCP servers, web search engines and frameworks."""
+"""Retrievers that use searches of other systems: MCP servers, web search engines and frameworks."""

@@ -1,10 +1,10 @@
-"""Retrievers of LangChain, LlamaIndex and Haystack, recognised by their methods without importing these packages.
+"""Retrievers for LangChain, LlamaIndex and Haystack, recognised by their methods without importing these packages.
 
 PyRAG(retriever=vector_store.as_retriever())          # LangChain: ainvoke(query) -> documents with page_content
 PyRAG(retriever=index.as_retriever())                 # LlamaIndex: aretrieve(query) -> nodes with scores
 PyRAG(retriever=InMemoryBM25Retriever(store))         # Haystack: run(query=…, top_k=…) -> {"documents": […]}
 
-LangChain's and LlamaIndex's retrievers have their own number of results, which pyrag can reduce but not increase.
+LangChain's and LlamaIndex's retrievers have a fixed number of results, which pyrag can reduce but not increase.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pyrag.retrieval.remote.hits import fields_of_hit, ranked
 
 
 class FrameworkRetriever:
-    """Retriever over an object of another framework. Its caller checks the results.
+    """Retriever that wraps an object of another framework. The caller checks the results.
 
     Args:
         inner: Object of the framework.
@@ -52,7 +52,7 @@ def adapted(retriever: Any) -> Any:
     """Wrap a retriever of another framework; return any other object unchanged.
 
     Raises:
-        ConfigError: The object is a retriever of Haystack that takes embeddings instead of text.
+        ConfigError: The object is a retriever of Haystack that expects embeddings instead of text.
     """
     if _is_ours(retriever):
         return retriever
@@ -106,7 +106,7 @@ def _of_llama_index(result: Any) -> dict[str, Any] | None:
 
 
 def _mapped(document: Any, text: Any, metadata: Any) -> dict[str, Any] | None:
-    """Return a document's fields, completed by its metadata; None if it has no text."""
+    """Return a document's fields, filled in from its metadata; None if it has no text."""
     if not isinstance(text, str):
         return None
     known = metadata if isinstance(metadata, dict) else {}

@@ -16,7 +16,7 @@ MAX_DEPTH = 3  # of nested mappings
 
 
 def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
-    """Return the hits of a reply: the reply itself if it is a list, or a list that it holds.
+    """Return the hits of a reply: the reply itself if it is a list, or a list inside it.
 
     Args:
         value: JSON value.
@@ -34,9 +34,9 @@ def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
 
 
 def fields_of_hit(hit: Any) -> Any:
-    """Return a hit with the field names `id`, `title`, `text`, `source` and `score`; a plain text becomes `text`.
+    """Return a hit with the field names `id`, `title`, `text`, `source` and `score`. A plain text becomes `text`.
 
-    Any other value is returned unchanged, for `checked` to leave out.
+    Any other value is returned unchanged, so that `checked` drops it.
     """
     if isinstance(hit, str):
         return {"text": hit}

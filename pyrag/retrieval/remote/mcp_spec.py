@@ -24,12 +24,12 @@ _LIMITS = ("topk", "top_k", "k", "limit", "n", "n_results", "num_results", "max_
 
 @dataclass(frozen=True, slots=True)
 class McpTarget:
-    """Server with its tool. `command` is empty for a server behind a URL.
+    """Server and its tool. `command` is empty for a server with a URL.
 
     Attributes:
         name: Name for traces and messages, without arguments and secrets.
-        tool: Name of the tool; empty to select it among the server's tools.
-        environment: Variables that a command gets in addition to PATH, HOME and the like.
+        tool: Name of the tool; empty to choose one of the server's tools.
+        environment: Environment variables for the command, in addition to PATH, HOME and similar ones.
     """
 
     name: str
@@ -41,7 +41,7 @@ class McpTarget:
 
 @dataclass(frozen=True, slots=True)
 class SearchTool:
-    """Tool with the names of its arguments. `limit` is empty if the tool takes no number of passages."""
+    """Tool with the names of its arguments. `limit` is empty if the tool has no argument for the number of passages."""
 
     name: str
     query: str
@@ -98,14 +98,14 @@ def read_spec(spec: str) -> McpTarget:
 
 
 def choose_tool(tools: Mapping[str, Mapping[str, Any]], target: McpTarget) -> SearchTool:
-    """Select the search tool: the tool that the user named, the only tool, or the tool that is named like a search.
+    """Select the search tool: the one that the user named, the only one, or the one whose name suggests a search.
 
     Args:
         tools: Input schemas by name.
         target: The server, with the name of the tool if the user named it.
 
     Raises:
-        PermanentServiceError: There is no such tool, several tools qualify, or the tool takes no text.
+        PermanentServiceError: The tool does not exist, several tools qualify, or the tool has no text argument.
     """
     names = list(tools)
     if target.tool:
@@ -123,7 +123,7 @@ def choose_tool(tools: Mapping[str, Mapping[str, Any]], target: McpTarget) -> Se
 
 
 def _searches(names: Sequence[str]) -> list[str]:
-    """Return the tools that are named like a search, exactly or by a word of their name."""
+    """Return the tools whose name is, or contains, a word for searching."""
     for word in _SEARCHES:
         if word in names:
             return [word]

@@ -1,7 +1,7 @@
-"""Retriever over the search tool of an MCP server. It needs the package `mcp`, version 2.
+"""Retriever that uses the search tool of an MCP server. It needs the package `mcp`, version 2.
 
-Each event loop keeps a connection, and with it a process; after a crash, the next search starts another. A command runs
-with the user's rights: it comes from the user, never from a program or a passage.
+Each event loop keeps a connection with a process; after a crash, the next search starts a new process. A command runs
+with the user's rights, so it must come from the user, never from a program or a passage.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _SILENT = logging.NullHandler()
 
 
 class McpRetriever:
-    """Retriever over the search tool of an MCP server.
+    """Retriever that uses the search tool of an MCP server.
 
     Args:
         spec: `mcp+stdio:COMMAND` or `mcp+http:URL`; see `pyrag.retrieval.remote.mcp_spec.read_spec`.
@@ -66,7 +66,7 @@ class McpRetriever:
         return self._target.name
 
     async def retrieve(self, query: str, topk: int) -> Passages:
-        """Call the tool. A blank query is not sent. A server that has ended is started again, once.
+        """Call the tool. A blank query is not sent. A server that has ended is restarted once.
 
         Args:
             query: Text to search for.
@@ -97,7 +97,7 @@ class McpRetriever:
 
 
 class _ConnectionLostError(Exception):
-    """Loss of the server of a connection, whose task is `owner`."""
+    """Error for a connection whose server ended. `owner` is the connection's task."""
 
     def __init__(self, owner: asyncio.Task[None]) -> None:
         super().__init__()
@@ -150,8 +150,8 @@ class _Connection:
         """Close the client and end its process.
 
         Args:
-            lost: Owner of the lost client, so that a client which another search has started meanwhile stays. None to
-                close any client.
+            lost: Owner of the lost client; a client that another search has started since is kept. None to close any
+                client.
         """
         owner = self._owner
         if owner is None or (lost is not None and lost is not owner):
@@ -241,7 +241,7 @@ def _last_words(log: IO[str]) -> str:
 
 
 async def _schemas(client: Client) -> dict[str, dict[str, Any]]:
-    """Return the input schemas of the server's tools by name."""
+    """Return the input schemas of the server's tools, by name."""
     schemas: dict[str, dict[str, Any]] = {}
     cursor = None
     for _ in range(MAX_PAGES):
@@ -254,7 +254,7 @@ async def _schemas(client: Client) -> dict[str, dict[str, Any]]:
 
 
 def _passages(reply: Any, topk: int, name: str) -> Passages:
-    """Return the passages in the structured content of a tool's result, or else in its texts."""
+    """Return the passages in a tool result's structured content, or else in its texts."""
     structured = hits_in(reply.structured_content) if reply.structured_content is not None else []
     passages = _checked(structured, topk, name)
     if passages:
@@ -274,7 +274,7 @@ def _checked(hits: list[Any], topk: int, name: str) -> Passages:
 
 
 def _hits_of_block(block: Any) -> list[Any]:
-    """Return the hits in the JSON of a block of content, or else its text as a hit."""
+    """Return the hits in the JSON of a content block, or else its text as a hit."""
     text = getattr(block, "text", None)
     if isinstance(text, str):
         with contextlib.suppress(ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Retrievers over web search engines: `searxng:URL`, `tavily:` and `brave:`. Their snippets are the passages.
+"""Retrievers for web search engines: `searxng:URL`, `tavily:` and `brave:`. Their snippets are the passages.
 
 Keys are read from the environment (`TAVILY_API_KEY`, `BRAVE_SEARCH_API_KEY`). Another address, such as a proxy's, may
-follow the colon. The pages behind the snippets are not read.
+follow the colon. The pages themselves are not read.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ class SearchEngine:
         key: Environment variable with the API key; empty if no key is needed.
         header: Name of the key's header, and its value with a placeholder for the key.
         path: Path of a search.
-        body: Function that makes the body of a POST from query and number; None to send a GET.
-        parameters: Function that makes the query parameters of a GET.
+        body: Function that makes the body of a POST request from the query and the number of results; None to send a
+            GET request.
+        parameters: Function that makes the query parameters of a GET request.
         results: Names under which a reply holds its results, outermost first.
         max_results: Maximum number of results.
         max_query: Maximum numbers of characters and words of a query.
@@ -71,12 +72,12 @@ ENGINES: Mapping[str, SearchEngine] = {
 
 
 class WebSearchRetriever:
-    """Retriever over a search engine.
+    """Retriever that uses a web search engine.
 
     Args:
-        spec: `searxng:URL`, `tavily:` or `brave:`; for the last two, another address may follow the colon.
+        spec: `searxng:URL`, `tavily:` or `brave:`; the last two may be followed by another address.
         timeout: Seconds for one request.
-        limit: Maximum size of a reply.
+        limit: Maximum size of a reply in megabytes, with the setting that changes it.
         transport: Proxy and certificates.
 
     Raises:
@@ -145,11 +146,11 @@ def _passages(content: bytes, names: Sequence[str], topk: int) -> Passages:
     """Return the snippets of a reply.
 
     Raises:
-        ValueError: The reply is malformed, which the client reports.
+        ValueError: The reply is malformed, and the client reports this.
     """
     value = msgspec.json.decode(content)
     if not isinstance(value, dict):
-        raise ReplyFormError("it is no object")
+        raise ReplyFormError("it is not an object")
     for name in names:  # Brave leaves out `web` if it finds nothing
         value = value.get(name) or {} if isinstance(value, dict) else {}
     hits = [_snippet(item, place) for place, item in enumerate(value[:topk], 1)] if isinstance(value, list) else []
@@ -157,7 +158,7 @@ def _passages(content: bytes, names: Sequence[str], topk: int) -> Passages:
 
 
 def _snippet(result: Any, place: int) -> dict[str, Any] | None:
-    """Return a result as the mapping that `checked` reads; None if it has no text."""
+    """Convert a result to the mapping that `checked` reads; return None if it has no text."""
     if not isinstance(result, dict):
         return None
     parts = [result.get("content") or result.get("description"), *(result.get("extra_snippets") or ())]
@@ -171,5 +172,5 @@ def _snippet(result: Any, place: int) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> str:
-    """Return a text without the tags with which engines highlight words."""
+    """Return a text without the tags that engines use to highlight words."""
     return html.unescape(_TAG.sub("", value)).strip() if isinstance(value, str) else ""

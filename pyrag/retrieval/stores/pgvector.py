@@ -2,12 +2,11 @@
 
     pgvector:TABLE@postgresql://USER@HOST:5432/DATABASE    (extra `pgvector`)
 
-A passage is a row with the passage as JSON, the facts that filters test (`pgvector_filters`), a vector, and BM25's
-terms with their weights (`sparse`), whose inverse document frequencies are computed per query. A hybrid query fuses
-both lists by reciprocal rank, like an index folder. The table `pyrag_fingerprints` stores the embedder's fingerprint,
-so that queries of another embedder are refused. Vectors are compared one by one until `optimise` builds a graph
-(HNSW). Values are parameters of statements; names of tables are checked and quoted. The database manages partitions,
-replicas and roles.
+A row holds a passage as JSON, the facts that filters test (`pgvector_filters`), a vector, and BM25's terms with their
+weights (`sparse`). Inverse document frequencies are computed per query. A hybrid query fuses both lists by reciprocal
+rank, like an index folder. The table `pyrag_fingerprints` stores the embedder's fingerprint, so that queries embedded
+by a different model are refused. Vectors are compared one by one until `optimise` builds a graph (HNSW). Values are
+passed as parameters; names of tables are checked and quoted. The database manages partitions, replicas and roles.
 """
 
 from __future__ import annotations
@@ -62,7 +61,7 @@ class PgvectorStore(Store):
         self._table = tuple(table.split("."))
         if len(self._table) > 2 or not all(map(_NAME.fullmatch, self._table)):
             raise ConfigError(
-                f"{table!r} is no name of a table: write TABLE or SCHEMA.TABLE, each of at most 48 lower-case "
+                f"{table!r} cannot be the name of a table: write TABLE or SCHEMA.TABLE, each of at most 48 lower-case "
                 "letters, digits and underscores"
             )
         self._timeout = timeout
@@ -132,9 +131,9 @@ class PgvectorStore(Store):
             dense_weight: Weight of the vectors, from 0 to 1.
         """
         with self._connection("searched") as connection:
-            return [self._found(connection, query, dense_weight) for query in asked]
+            return [self._search(connection, query, dense_weight) for query in asked]
 
-    def _found(self, connection: Any, asked: DenseQuery, dense_weight: float) -> list[Passage]:
+    def _search(self, connection: Any, asked: DenseQuery, dense_weight: float) -> list[Passage]:
         terms = query_terms(asked.query) if dense_weight < 1 and asked.query else {}
         near = asked.vector is not None and (dense_weight > 0 or not terms)
         if not (near and terms):
@@ -148,7 +147,7 @@ class PgvectorStore(Store):
         return sorted(passages, key=best_first)[: asked.topk]
 
     def _near(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
-        """Return the nearest passages. If a graph finds too few under a filter, vectors are compared one by one."""
+        """Return the nearest passages. If a graph finds too few that pass a filter, all vectors are compared."""
         condition = condition_of(asked.filter)
         statement = self._composed(statements.NEAREST, condition=condition.text)
         vector = _vector(asked.vector.tolist())
@@ -162,7 +161,7 @@ class PgvectorStore(Store):
         return [passage_of(payload, score, PART) for payload, score in rows]
 
     def _worded(self, connection: Any, asked: DenseQuery, limit: int) -> list[Passage]:
-        """Return the best passages by BM25. Frequencies count all passages, whatever the filter."""
+        """Return the best passages by BM25. Frequencies are counted over all passages, regardless of the filter."""
         terms, condition = query_terms(asked.query), condition_of(asked.filter)
         statement = self._composed(statements.WORDED, condition=condition.text)
         values = (list(terms), list(terms.values()), list(terms), *condition.values, limit)
@@ -170,14 +169,14 @@ class PgvectorStore(Store):
         return [passage_of(payload, score, _SPARSE) for payload, score in rows]
 
     def scan(self, where: Filter | None) -> Iterator[Passage]:
-        """Yield all passages that a filter passes, from a cursor of the server's."""
+        """Yield all passages that a filter passes, using a server-side cursor."""
         return self._scan(statements.SCAN, (), where)
 
     def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
         """Yield the passages of documents, by an index.
 
         Args:
-            keys: Keys of documents, each a file or the id of a passage.
+            keys: Keys of documents. Each is a file or the id of a passage.
             where: Filter of passages. None for no filter.
         """
         values = ([_key(passage_id) for file, passage_id in keys if not file], [_key(file) for file, _ in keys if file])
@@ -195,7 +194,7 @@ class PgvectorStore(Store):
                     yield passage_of(payload, 0.0, PART)
 
     def optimise(self) -> None:
-        """Build the graph of vectors, which later searches use. Passages that are added later join it."""
+        """Build the graph of vectors for later searches. Passages that are added later are added to the graph."""
         with self._connection("optimised") as connection, connection.transaction():
             connection.execute(statements.WITHOUT_LIMIT)
             connection.execute(self._composed(statements.GRAPH))
@@ -213,7 +212,7 @@ class PgvectorStore(Store):
 
     @contextmanager
     def _connection(self, doing: str) -> Iterator[Any]:
-        """Yield a connection for this call, and keep it for later calls if it still works."""
+        """Yield a connection for this call, and keep it for later calls if it is still usable."""
         with store_errors(self._spec, doing):
             connection = self._connected()
             try:
@@ -292,7 +291,7 @@ def _row(passage: Passage, vector: list[float]) -> tuple[Any, ...]:
 
 
 def _key(passage_id: str) -> bytes:
-    """Return a hash of an id, since an id may hold characters that PostgreSQL does not allow in texts."""
+    """Return a hash of an id, since an id may contain characters that PostgreSQL does not allow in texts."""
     return hashlib.blake2b(passage_id.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 

@@ -1,8 +1,8 @@
-"""Filters as SQL over the facts of a passage: its metadata as a `jsonb` object, which distinguishes kinds.
+"""Filters as SQL over the facts of a passage: its metadata as a `jsonb` object, which distinguishes value kinds.
 
 Names and values are parameters, never parts of a statement. All comparisons are exact: numbers are written as exact
-decimal fractions, texts compare by their characters (`COLLATE "C"`), and NUL, which PostgreSQL does not allow in texts,
-is escaped in a way that preserves their order.
+decimal fractions, texts are compared character by character (`COLLATE "C"`), and NUL, which PostgreSQL does not allow
+in texts, is escaped in a way that preserves their order.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def condition_of(where: Filter | None) -> Condition:
 
 
 def _compared(name: str, where: Comparison) -> Condition:
-    """Return the condition that compares a value of the same kind. Only the operator `!=` differs in SQL."""
+    """Return the condition that compares a value with one of the same kind. Only `!=` is spelled differently in SQL."""
     sign = "<>" if where.operator == "!=" else where.operator
     if isinstance(where.value, str) and where.operator not in ("=", "!="):
         return Condition(f'(facts ->> %s::text) COLLATE "C" {sign} %s', (name, _escaped(where.value)))
@@ -80,7 +80,7 @@ def encoded_facts(metadata: Mapping[str, Any]) -> str:
 
 
 def encoded_value(value: Scalar | Iterable[Scalar]) -> str:
-    """Return a value as exact JSON: a float becomes the decimal fraction that is equal to it."""
+    """Return a value as exact JSON: a float becomes the decimal fraction that it is equal to."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, bool):

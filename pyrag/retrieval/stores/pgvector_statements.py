@@ -1,4 +1,4 @@
-"""Statements of the pgvector store. Braces are placeholders of quoted names and checked constants, `%s` of values.
+"""Statements of the pgvector store. Braces mark quoted names and checked constants, and `%s` marks values.
 
 `condition` is a condition of `pgvector_filters` over the columns of the store's table.
 """

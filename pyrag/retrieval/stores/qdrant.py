@@ -1,14 +1,14 @@
 """Store of passages and their vectors in Qdrant: in a cluster, in the embedded engine over a folder, or in memory.
 
     qdrant:COLLECTION@http://host:6333    a server or cluster (extra `cluster`)
-    qdrant:COLLECTION@:memory:            the client's own emulation in Python: exact, for tests
+    qdrant:COLLECTION@:memory:            the client's own emulation in Python, which is exact; for tests
     qdrant:COLLECTION@DIR                 the server's engine in this process (the package qdrant-edge-py)
 
-`QdrantStore` decides what is stored and searched; `qdrant_engines` translates it for the libraries. A passage is a
-point with the passage as payload. The point's id is a hash of the passage's id, since Qdrant requires numbers or
-UUIDs. It has a dense vector and BM25's sparse vector (`sparse`); the engine fuses both by reciprocal rank for a hybrid
-query. A separate point stores the embedder's fingerprint, so that queries of another embedder are refused. Left out:
-sharding and replication factors (set them when the collection is created).
+`QdrantStore` decides what is stored and searched; `qdrant_engines` translates it for the libraries. Each passage is the
+payload of a point. The point's id is a hash of the passage's id, since Qdrant requires numbers or UUIDs. It has a dense
+vector and BM25's sparse vector (`sparse`); the engine fuses both by reciprocal rank for a hybrid query. A separate
+point stores the embedder's fingerprint, so that queries embedded by a different model are refused. Sharding and
+replication factors are not supported; set them when you create the collection.
 """
 
 from __future__ import annotations
@@ -128,24 +128,24 @@ class QdrantStore(Store):
         return passages
 
     def _deeper(self, asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:
-        """Search deeper while too few hits pass, since the engine's form of a filter may pass too much."""
+        """Search deeper while too few hits pass the filter: the engine's own filter may be less strict."""
         while len(hits_of_query) >= query.limit and len(_passages(asked, query, hits_of_query)) < asked.topk:
             query = replace(query, limit=4 * query.limit)
             (hits_of_query,) = self._engine.search([query])
         return _passages(asked, query, hits_of_query)
 
     def scan(self, where: Filter | None) -> Iterator[Passage]:
-        """Yield all passages that the engine's idea of a filter passes, which may be too many."""
+        """Yield all passages that pass the engine's own filter, which may be less strict than `where`."""
         with store_errors(self._spec, "read"):
             for payload in self._engine.scan(where):
                 if _MARK not in payload:
                     yield passage_of(payload, 0.0, PART)
 
     def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
-        """Yield the passages of documents: of files by an index on the payload, and others by their ids.
+        """Yield the passages of documents. Files are found by an index on the payload, other documents by their ids.
 
         Args:
-            keys: Keys of documents, each a file or the id of a passage.
+            keys: Keys of documents. Each is a file or the id of a passage.
             where: Filter of passages. None for no filter.
         """
         with store_errors(self._spec, "read"):
@@ -157,7 +157,7 @@ class QdrantStore(Store):
             yield passage_of(payload, 0.0, PART)
 
     def optimise(self) -> None:
-        """Build the graph now; a server does so by itself."""
+        """Build the graph now, if it is in this process; a server builds its graph by itself."""
         self._engine.optimise()
 
     def __len__(self) -> int:

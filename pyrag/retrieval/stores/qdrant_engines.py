@@ -29,7 +29,7 @@ Found = list[tuple[Payload, float]]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Passage with its vectors; without vectors, only its key finds it."""
+    """Passage with its vectors. Without vectors, it can only be found by its key."""
 
     key: str
     payload: Payload
@@ -39,7 +39,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Search near a vector, by the terms of a query, or both; None leaves a half out."""
+    """Search near a vector, by a query's terms, or both. None omits one half."""
 
     dense: list[float] | None
     sparse: Sparse | None
@@ -57,7 +57,7 @@ class QdrantEngine(Protocol):
 
         Args:
             dimension: Length of dense vectors.
-            normalised: True if all vectors have length 1.
+            normalised: Whether all vectors have length 1.
         """
         ...
 
@@ -69,7 +69,7 @@ class QdrantEngine(Protocol):
 
         Args:
             where: Filter of passages. None for no filter.
-            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+            files: Files whose points to yield, in addition to points whose file is unknown. Empty for all files.
         """
         ...
 
@@ -100,7 +100,7 @@ class RemoteEngine:
 
         Args:
             dimension: Length of dense vectors.
-            normalised: True if all vectors have length 1.
+            normalised: Whether all vectors have length 1.
         """
         from qdrant_client import models
 
@@ -153,7 +153,7 @@ class RemoteEngine:
 
         Args:
             where: Filter of passages. None for no filter.
-            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+            files: Files whose points to yield, in addition to points whose file is unknown. Empty for all files.
         """
         from qdrant_client import models
 
@@ -177,14 +177,14 @@ class RemoteEngine:
         return int(self._client.count(self._name, exact=True).count)
 
     def optimise(self) -> None:
-        """Do nothing: the server optimises by itself."""
+        """Do nothing, since a server optimises by itself."""
 
     def close(self) -> None:
         self._client.close()
 
 
 class LocalEngine:
-    """Server's engine in this process, over its own folder. Vectors are stored as float16, as in index folders.
+    """The server's engine in this process, over its own folder. Vectors are stored as float16, as in index folders.
 
     It optimises only on request. Until then, points are searched one by one.
     """
@@ -204,7 +204,7 @@ class LocalEngine:
 
         Args:
             dimension: Length of dense vectors.
-            normalised: True if all vectors have length 1.
+            normalised: Whether all vectors have length 1.
         """
         if self._shard is not None:
             return
@@ -254,7 +254,7 @@ class LocalEngine:
 
         Args:
             where: Filter of passages. None for no filter.
-            files: Files whose points are wanted, with the points of which the file is unknown. Empty for all.
+            files: Files whose points to yield, in addition to points whose file is unknown. Empty for all files.
         """
         passing = _scanned(QdrantWords(self._edge, self._edge.RangeFloat), where, files)
         offset: Any = None
@@ -292,7 +292,7 @@ def _scanned(words: QdrantWords, where: Filter | None, files: Sequence[str]) -> 
 
 
 def _vectors(library: Any, item: Point | Query) -> dict[str, Any]:
-    """Return the vectors by name, as objects of a library."""
+    """Return the vectors by name, as objects of a client library."""
     made: dict[str, Any] = {} if item.dense is None else {_DENSE: item.dense}
     if item.sparse is not None:
         made[_SPARSE] = library.SparseVector(indices=list(item.sparse), values=list(item.sparse.values()))

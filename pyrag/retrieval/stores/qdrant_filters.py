@@ -1,14 +1,14 @@
-"""Filters as Qdrant's conditions, over a form of the metadata that distinguishes kinds.
+"""Filters as Qdrant's conditions, over a form of the metadata that distinguishes value kinds.
 
-    payload.facts.fX    X is a hash of the field's name, which may hold any character
+    payload.facts.fX    X is a hash of the field's name, which may contain any character
         there           "yes"
         kind            text, number, truth or list
         value           a number
         text, c0 … c3   a text, and its first 24 bytes as four numbers of the same order
-        items           the values of a list, or the only value, each as a text with its kind
+        items           the values of a list, or the single value, each as a text with its kind
 
 All comparisons are exact except for the order of texts that are equal in their first 24 bytes, and for whole numbers
-beyond 2^53. For these, the query finds too much, and the caller drops the rest.
+beyond 2^53. In these cases, the query returns too much, and the caller drops the surplus.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _BOUNDS: dict[Operator, str] = {"<": "lt", "<=": "lte", ">": "gt", ">=": "gte"}
 
 @dataclass(frozen=True, slots=True)
 class QdrantWords:
-    """Classes of a client library: `qdrant_client.models` and `qdrant_edge` name one of them differently."""
+    """Classes of a client library. `qdrant_client.models` and `qdrant_edge` use a different name for one of them."""
 
     library: Any
     range_type: Any
@@ -98,7 +98,7 @@ class QdrantWords:
         return self.library.FieldCondition(key=f"{key}.value", range=bounds)
 
     def _ordered(self, key: str, operator: Operator, chunks: Sequence[int], at: int) -> Any:
-        """Return the condition that compares texts by their chunks of six bytes, from the first on."""
+        """Return the condition that compares texts by their chunks of six bytes, from the first chunk on."""
         strict: Operator = "<" if operator in ("<", "<=") else ">"
         here = self._range(f"{key}.c{at}", strict, chunks[at])
         same = self.library.FieldCondition(
@@ -123,12 +123,12 @@ class QdrantWords:
 
 
 def _is_rounded(value: Scalar) -> bool:
-    """Return True for a whole number that the engines' floats may not hold exactly."""
+    """Return True for a whole number that the engines' floats may not represent exactly."""
     return isinstance(value, int) and abs(value) >= _MAX_EXACT
 
 
 def facts_of(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of the payload that filters test."""
+    """Return the part of the payload that filters use."""
     return {_hashed(name): _fact(value) for name, value in metadata.items()}
 
 

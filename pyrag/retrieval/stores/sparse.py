@@ -1,8 +1,8 @@
 """BM25 as sparse vectors, for engines that store sparse and dense vectors. The hash of a term is its dimension.
 
 The inner product of a query's and a passage's vector is BM25's score if the engine weighs each dimension by its inverse
-document frequency. The average length of passages is assumed to be `USUAL`, so that adding passages does not change the
-others. Two terms with the same hash (one pair in 65,000 terms) count as one term.
+document frequency. The average length of passages is assumed to be `USUAL`, so that adding passages does not affect
+other passages. Two terms with the same hash (one pair in 65,000 terms) count as one term.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Base of stores of passages: their protocol, retriever, form of a passage, and errors."""
+"""Base of passage stores: their protocol, retriever, payload format, and errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Store(ABC):
 
     @abstractmethod
     def check(self, fingerprint: Fingerprint) -> None:
-        """Raise `ConfigError` unless this is the fingerprint of the embedder of the store's vectors."""
+        """Raise `ConfigError` if the store's vectors were computed by an embedder with another fingerprint."""
 
     @abstractmethod
     def add(self, passages: Sequence[Passage], vectors: Matrix) -> None:
@@ -62,15 +62,15 @@ class Store(ABC):
 
     @abstractmethod
     def scan(self, where: Filter | None) -> Iterator[Passage]:
-        """Yield all passages that a filter passes, and perhaps more, in any order."""
+        """Yield all passages that a filter passes, and possibly others, in any order."""
 
     def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
-        """Yield the passages of documents that a filter passes, and perhaps more, in any order.
+        """Yield the passages of documents that a filter passes, and possibly others, in any order.
 
-        A store that can look up documents overrides this: without it, each `open_document` reads all passages.
+        Stores that can look up documents override this method, because it makes each `open_document` read all passages.
 
         Args:
-            keys: Keys of documents, each a file or the id of a passage.
+            keys: Keys of documents. Each is a file or the id of a passage.
             where: Filter of passages. None for no filter.
         """
         return self.scan(where)
@@ -103,7 +103,7 @@ class Store(ABC):
 
 
 class StoreRetriever:
-    """Retriever over a store, whose first query checks the embedder. `dense_weight` is the vectors' weight, 0 to 1."""
+    """Retriever over a store. Its first query checks the embedder. `dense_weight` is the vectors' weight, 0 to 1."""
 
     def __init__(self, store: Store, embedder: Embedder, *, dense_weight: float = 0.5) -> None:
         self.store = store
@@ -120,7 +120,7 @@ class StoreRetriever:
 
     @property
     def searched(self) -> SearchedIndex:
-        """Index that a trace names."""
+        """Description of the index for traces."""
         return SearchedIndex(self.name, self.store.kind)
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
@@ -132,7 +132,7 @@ class StoreRetriever:
             where: Filter that passages must pass. None for no filter.
 
         Raises:
-            ConfigError: The embedder is not the embedder of the store's vectors.
+            ConfigError: The store's vectors were computed by a different embedder.
             ServiceError: The store cannot be searched.
         """
         if not query.strip() or topk < 1:
@@ -144,7 +144,7 @@ class StoreRetriever:
         return await self._searches.get(DenseQuery.filtered(query, topk, vector, where))
 
     async def count_documents(self, where: Filter | None) -> int:
-        """Return the number of documents. Every passage that the filter passes is read."""
+        """Return the number of documents. This reads all passages that the filter passes."""
         return await in_thread(self._catalogue.count, where)
 
     async def list_documents(self, where: Filter | None, offset: int, limit: int) -> list[CatalogueDocument]:
@@ -221,9 +221,9 @@ def passage_of(payload: Mapping[str, Any], score: float, part: str) -> Passage:
     """Return the passage of a payload.
 
     Args:
-        payload: Plain values, as `payload_of` makes them.
+        payload: Plain values, as returned by `payload_of`.
         score: Score of the passage.
-        part: Name of the part of the search that the score comes from.
+        part: Name of the part of the search that computed the score.
     """
     key, title, text, source = (str(payload.get(name, "")) for name in ("id", "title", "text", "source"))
     start, end = payload.get("start"), payload.get("end")

@@ -8,9 +8,10 @@
     index = open_vectors(folder)                              # a snapshot, memory-mapped
     index.search(queries, topk)                               # [[(id, score), ...], ...]
 
-Segments are searched one after the other and their hits merged, which is exact, since scores do not depend on the
-segment. Scores are inner products, or negative squared distances for the metric `l2`: larger is better. A reader keeps
-the state that it opened. Left out: passages (only ids are stored here), embedding (see `embedders`).
+Segments are searched one after another, and their hits are merged. This is exact, since scores do not depend on the
+segment. Scores are inner products, or negative squared distances for the metric `l2`; higher is better. A reader keeps
+the state that it opened. Passages are stored elsewhere (only ids are stored here), and `embedders` computes the
+vectors.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Hit = tuple[str, float]
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """Segment of vectors. `live` names the file of remaining rows, if some are deleted. For `recall` see `types`."""
+    """Segment of vectors. `live` names the file of remaining rows, if some are deleted. `types` explains `recall`."""
 
     name: str
     rows: int
@@ -96,7 +97,7 @@ class VectorInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class OpenedSegment:
-    """Open segment. `live` is an array with a boolean per row, or None without deletions."""
+    """Open segment. `live` is an array with one boolean per row, or None if no row is deleted."""
 
     segment: Segment
     index: Any
@@ -136,7 +137,7 @@ class VectorIndex:
         Args:
             queries: Array of float32 [queries, d].
             topk: Maximum number of hits per query.
-            selection: Passages that may be found. None for all.
+            selection: Passages to search. None for all.
         """
         _one_thread()
         if topk < 1:
@@ -168,7 +169,7 @@ class VectorIndex:
     def _hits_among(
         self, opened: OpenedSegment, queries: Matrix, topk: int, selection: SelectedPassages
     ) -> list[list[Hit]]:
-        """Search the selected rows of a segment.
+        """Search a segment. If rows are deleted, more rows are requested, since deleted rows are removed afterwards.
 
         The smaller the selection, the more rows are requested from the index. If few rows are selected, or the index
         returns too few of them, all selected vectors are compared as they are stored.
@@ -210,7 +211,7 @@ def _named_hits(opened: OpenedSegment, pairs: list[tuple[int, float]], topk: int
 
 
 def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
-    """Replace rows by ids. Rows of -1 at the end mean that FAISS has found no more."""
+    """Replace rows with ids. Rows of -1 at the end mean that FAISS found no more."""
     live = opened.live
     if live is not None or rows[-1] < 0:
         pairs = zip(rows, scores, strict=True)
@@ -295,7 +296,7 @@ def read_vector_info(folder: str | Path) -> VectorInfo:
 
 
 def _nearest_rows(vectors: Any, rows: Any, query: Any, topk: int, metric: Metric) -> list[tuple[int, float]]:
-    """Search selected rows exactly; return the nearest rows and rows that tie with the last of them, in any order."""
+    """Search selected rows exactly; return the nearest rows and all rows that tie with the last one, in any order."""
     import numpy as np
 
     parts = [_scores(copy_rows(vectors, rows[at : at + _BLOCK]), query, metric) for at in range(0, len(rows), _BLOCK)]
@@ -307,7 +308,7 @@ def _nearest_rows(vectors: Any, rows: Any, query: Any, topk: int, metric: Metric
 
 
 def _is_member(some: Any, rows: Any) -> Any:
-    """Return for each row number (-1 for a missing row) whether it is among `rows`, which ascend and are not empty."""
+    """Return for each row number (-1 for a missing row) whether it is in `rows`, which is ascending and not empty."""
     import numpy as np
 
     places = np.minimum(rows.searchsorted(some), len(rows) - 1)

@@ -1,11 +1,11 @@
-"""Files of a segment of a vector index: ids by row, rows by id, and vectors while they are gathered.
+"""Files of a segment of a vector index: ids by row, rows by id, and vectors while they are being collected.
 
     seg-X.vec        vectors as float16, row by row, from which a compaction builds new segments
-    seg-X.ids        ids as UTF-8, one after the other; .off holds the start of each
+    seg-X.ids        ids as UTF-8, one after another; .off holds the start of each
     seg-X.key        hashes of the ids in ascending order, and .row the row of each, to find ids by bisection
 
-All files are memory-mapped and never change once written. Writing appends and survives a kill: complete rows are kept,
-the rest is cut off.
+All files are memory-mapped, and never change after they are written. Writing only appends, and survives a kill:
+complete rows are kept, and the rest is cut off.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Gathering:
         self.ids.extend(ids)
 
     def finish(self, prefix: Path) -> None:
-        """Turn the gathered files into the files of a segment."""
+        """Turn the collected files into the files of a segment."""
         self.close()
         _write_ids(self.ids, prefix)
         sync(self.path)
@@ -96,7 +96,7 @@ class RowIds:
 
     Raises:
         OSError: A file is missing or cannot be read.
-        ValueError: The files do not belong together.
+        ValueError: The files do not match each other.
     """
 
     def __init__(self, prefix: Path) -> None:
@@ -117,7 +117,7 @@ class RowIds:
         return self.names([row])[0]
 
     def names(self, rows: Iterable[int]) -> list[str]:
-        """Return the ids of rows, in 0.15 µs each, since a search itself may take only 50 µs."""
+        """Return the ids of rows. This takes 0.15 µs per row, since a search itself may take only 50 µs."""
         data, starts = self._bytes, self._starts
         return [data[starts[row] : starts[row + 1]].decode("utf-8", "surrogatepass") for row in rows]
 
@@ -146,7 +146,7 @@ class RowIds:
         return np.sort(self._rows[keys[places] == self._keys])
 
     def rows(self, ids: Iterable[str]) -> Iterator[int]:
-        """Yield the rows of these ids that exist; several rows if an id was written repeatedly."""
+        """Yield the rows of those ids that exist; several rows if an id was written more than once."""
         for passage_id in ids:
             key = _key(passage_id)
             at = int(self._keys.searchsorted(key))
@@ -207,7 +207,7 @@ def map_vectors(path: Path, count: int, dimension: int) -> Any:
 
 
 def copy_rows(vectors: Any, rows: Any) -> Matrix:
-    """Copy rows as float32, and release the pages of a mapped file, which count as memory of the process.
+    """Copy rows as float32, and release the pages of a mapped file, which count towards the process's memory.
 
     Args:
         vectors: Array [rows, d].
@@ -234,7 +234,7 @@ def save(path: Path, array: Any) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder inside the block; wait while another process holds it."""
+    """Hold the lock of a folder inside the block, after waiting if another process holds it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         lock(descriptor)

@@ -1,4 +1,4 @@
-"""Writing to a folder of vectors: adding, deleting and compacting into shards, while others read.
+"""Writing to a folder of vectors: adding, deleting and compacting into shards, while others read it.
 
     vectors = VectorFolder.create(folder, fingerprint)        # or VectorFolder(folder)
     with vectors.writer() as writer:                          # one at a time; continues an interrupted writer
@@ -6,7 +6,7 @@
         writer.commit(delete=gone)                            # existing ids are replaced
 
 A segment never changes: adding writes another segment, deleting writes a list of rows, and `compact` builds new
-segments from all. There is one writer at a time; a second writer waits.
+segments from all vectors. There is one writer at a time; a second writer waits.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _INTERIM = "SQ8"
 
 
 class SegmentJob(msgspec.Struct, frozen=True, kw_only=True):
-    """Task to build a segment: from the file of its `rows` vectors to the file of its FAISS index."""
+    """Task to build a segment, from the file of its `rows` vectors to the file of its FAISS index."""
 
     vectors: str
     rows: int
@@ -68,7 +68,7 @@ class Builder(Protocol):
 
 
 class BuildHere:
-    """Builder in this process, one segment after the other on all cores."""
+    """Builder that builds segments in this process, one after another, on all cores."""
 
     width = 1
 
@@ -77,7 +77,7 @@ class BuildHere:
 
 
 def build_segment(job: SegmentJob) -> Segment:
-    """Build the index of a segment beside its other files.
+    """Build the index of a segment next to its other files.
 
     Raises:
         ConfigError: FAISS cannot build the type of index.
@@ -112,7 +112,7 @@ class VectorFolder:
         shards: int = 1,
         metric: Metric = "ip",
     ) -> VectorFolder:
-        """Create a folder of vectors, or open an existing folder of the same embedder.
+        """Create a folder of vectors, or open an existing folder made with the same embedder.
 
         Args:
             folder: Folder to create.
@@ -123,7 +123,7 @@ class VectorFolder:
             metric: Metric of the index: `ip` or `l2`.
 
         Raises:
-            ConfigError: The folder has another embedder, or FAISS does not know the type.
+            ConfigError: The folder was made with a different embedder, or FAISS does not know the type.
         """
         require_packages("an index of vectors", VECTORS)
         folder = Path(folder)
@@ -145,7 +145,7 @@ class VectorFolder:
 
     @contextmanager
     def writer(self) -> Iterator[VectorWriter]:
-        """Open the only writer of the folder. Rows that it does not commit are kept for the next writer."""
+        """Open the only writer of the folder. Rows that it does not commit are left for the next writer."""
         with locked(self.folder):
             gathering = Gathering(self.folder / _PENDING, self.info.fingerprint.dimension)
             try:
@@ -163,14 +163,14 @@ class VectorFolder:
 
     @property
     def needs_compaction(self) -> bool:
-        """True if many segments are small, many rows are deleted, or shards are yet to be built."""
+        """True if many segments are small, many rows are deleted, or shards still have to be built."""
         info = self.info
         rows, deleted = (sum(getattr(item, name) for item in info.segments) for name in ("rows", "deleted"))
         many = len(info.segments) >= MAX_SEGMENTS + info.shards
         return bool(info.unbuilt) or many or deleted > MAX_DELETED * max(rows, 1)
 
     def reshape(self, layout: Layout) -> None:
-        """Set the layout of the next compaction, which is then due.
+        """Set the layout for the next compaction, which then becomes necessary.
 
         Raises:
             ConfigError: FAISS does not know the type of index.
@@ -183,7 +183,7 @@ class VectorFolder:
     def compact(self, builder: Builder | None = None, keep: Callable[[], object] = _nothing) -> None:
         """Rebuild the shards from all rows that are not deleted.
 
-        A passage's id determines its shard, and the time when it was added its place in the shard.
+        A passage's shard is determined by its id, and its place in the shard by the time when it was added.
 
         Args:
             builder: Builder of segments. None for this process.
@@ -221,7 +221,7 @@ class VectorFolder:
         self._replace(msgspec.structs.replace(info, segments=segments, unbuilt=todo))
 
     def _segments(self, gatherings: Sequence[Gathering], builder: Builder, info: VectorInfo) -> list[Segment]:
-        """Build the indexes of gathered vectors, and turn them into segments of this folder."""
+        """Build the indexes of collected vectors, and turn them into segments of this folder."""
         made = f"{time.time_ns():x}"
         paths = [self.folder / (f"seg-{made}" + (f"-{at}" if at else "")) for at in range(len(gatherings))]
         jobs = [
@@ -243,7 +243,7 @@ class VectorFolder:
         )
 
     def _thinned(self, segment: Segment, ids: Collection[str], keep_last: bool = False) -> Segment:
-        """Return the segment without some ids; with `keep_last`, the last row of each id stays."""
+        """Return the segment without some ids; with `keep_last`, the last row of each id is kept."""
         names = RowIds(self.folder / segment.name)
         rows = [row for key in ids for row in (sorted(names.rows([key]))[:-1] if keep_last else names.rows([key]))]
         return self._without_rows(segment, rows)
@@ -262,7 +262,7 @@ class VectorFolder:
         return msgspec.structs.replace(segment, live=name, deleted=deleted)
 
     def _replace(self, info: VectorInfo) -> None:
-        """Write a new state and remove files that it does not name. Open readers still have them mapped."""
+        """Write a new state and remove files that it does not name. Open readers still have these files mapped."""
         _write_info(self.folder, info)
         names = {name for segment in info.segments for name in (*_files(segment), segment.live)}
         for path in (*self.folder.glob("seg-*"), *self.folder.glob("compacting-*")):
@@ -279,11 +279,11 @@ class VectorWriter:
 
     @property
     def pending(self) -> Sequence[str]:
-        """Ids whose vectors are on the disk, including vectors of a killed process, which need no new embedding."""
+        """Ids whose vectors are already on the disk (even from a killed process) and need no new embedding."""
         return self._gathering.ids
 
     def add(self, ids: Sequence[str], vectors: Matrix) -> None:
-        """Write vectors to the disk, to be searchable after `commit`.
+        """Write vectors to the disk. They become searchable after `commit`.
 
         Args:
             ids: Ids of the rows.
@@ -308,7 +308,7 @@ class VectorWriter:
         self._gathering.append(ids, stored)
 
     def commit(self, delete: Collection[str] = ()) -> VectorInfo:
-        """Add the written rows and delete others, in one step. The writer cannot be used afterwards."""
+        """Add the written rows and delete others, in one step. After this, the writer cannot be used any more."""
         ids = self._gathering.ids
         gone = set(delete)
         info = self._folder._without(self._folder.info, gone | set(ids))

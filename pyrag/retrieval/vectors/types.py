@@ -1,9 +1,8 @@
 """Selection of a FAISS index type by the number of vectors.
 
-Types are FAISS factory strings. `auto` takes the first type of a list, by size, that reaches the target recall on a
-sample of the corpus. `calibration` finds the search parameters, which are stored with the index together with the
-measured recall. On 200,000 x 384 vectors, SQ8 takes 10 ms per query and RaBitQ with refinement 1.3 ms, with recall 0.99
-and 0.987, and both are built in a second; HNSW takes 80 s to build.
+Types are FAISS factory strings. `auto` uses the first type in a list, which depends on the number of vectors, that
+reaches the target recall on a sample of the corpus. `calibration` finds the search parameters, which are stored with
+the index, as is the measured recall.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def build(vectors: Any, metric: Metric, index_type: str = AUTO, target: float = 
     used.
 
     Args:
-        vectors: Array [rows, d], which may be memory-mapped and of another float type.
+        vectors: Array [rows, d], which may be memory-mapped and have another float type.
         metric: Metric of the index: `ip` or `l2`.
         index_type: FAISS factory string or `auto`.
         target: Recall to reach.
@@ -154,7 +153,7 @@ def _empty(factory: str, dimension: int, metric: Metric) -> Any:
 
 
 def _reserve(index: Any, count: int) -> None:
-    """Reserve memory for all codes, since a growing vector temporarily needs twice as much."""
+    """Reserve memory for all codes, since a growing array temporarily needs twice as much."""
     import faiss
 
     core = faiss.downcast_index(index)
@@ -165,7 +164,7 @@ def _reserve(index: Any, count: int) -> None:
 
 
 def _reason(error: RuntimeError) -> str:
-    """Return FAISS's message without the place in its source code."""
+    """Return FAISS's message without the position in its source code."""
     return re.split(r"Error: |\.(?:cpp|h):\d+: ", str(error))[-1].partition("\n")[0]
 
 

@@ -1,1 +1,1 @@
-"""Terms of texts and queries, further forms of words, and languages."""
+"""Terms of texts and queries, additional forms of words, and languages."""

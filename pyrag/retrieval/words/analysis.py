@@ -1,10 +1,8 @@
-"""Analysis of text into terms for BM25, in the index and in queries alike. Changing it needs a new `VERSION`.
+"""Analysis of text into terms for BM25, for both index and queries. Changing it requires a new `VERSION`.
 
-A text is folded and split (`forms`), put in lower case, and stemmed in the index's language. Further forms of words
-are indexed after the text, so that its words stay next to each other: order matters in codes, around numbers and in
-quotation marks. The index holds all words; a query leaves out common words, unless it has no others ("The Who").
-Measured on training questions (recall@5, mean of four sets): stemming +1.2 points, leaving out common words of the
-query +0.8, cutting off possessives +0.1 (not done).
+A text is folded and split (`forms`), put in lower case, and stemmed in the index's language. Additional forms of words
+are indexed after the text, so that the words of the text remain adjacent: order matters in codes, around numbers and in
+quotation marks. The index contains all words; queries drop common words, unless they have no others ("The Who").
 """
 
 from __future__ import annotations
@@ -45,14 +43,14 @@ _QUOTED = re.compile('"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]
 
 
 class QueryTerms(NamedTuple):
-    """Query as the index searches for it.
+    """Query in the form that the index searches for.
 
     Attributes:
         terms: Distinct terms, in order.
         parts: Terms of the parts of words in camel case, by the word's term.
-        codes: Terms of each code with figures, and pairs of them, whose order matters.
+        codes: Terms of each code with digits, and pairs of these terms, whose order matters.
         quotations: Terms of each quotation and of other codes, such as domain names, whose order matters.
-        pairs: Pairs of neighbours of which at least one is a number.
+        pairs: Pairs of adjacent terms, at least one of which is a number.
         sequence: Terms of the query's words in order, without common words.
     """
 
@@ -84,7 +82,7 @@ class Analysis:
         return self.query(query).terms
 
     def passage_terms(self, text: str) -> list[str]:
-        """Return the terms of a passage, including further forms."""
+        """Return the terms of a passage, including additional forms."""
         main, forms = analysed(text)
         return self.stemming.analyze(main) + self.stemming.analyze(forms)
 
@@ -158,7 +156,7 @@ class Analysis:
 
 
 def _with_pairs(phrases: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return phrases, and pairs of neighbours in longer phrases, since a text may hold only a part of a code."""
+    """Return phrases, plus pairs of adjacent terms in longer phrases, since a text may contain only part of a code."""
     pairs = [pair for phrase in phrases if len(phrase) > 2 for pair in itertools.pairwise(phrase)]
     return list(dict.fromkeys([*phrases, *pairs]))[:MAX_PHRASES]
 

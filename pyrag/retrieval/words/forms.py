@@ -1,6 +1,6 @@
-"""Text as the index analyses it, and further forms that find its words.
+"""Text in the form that the index analyses, and additional forms that make its words easier to find.
 
-Passages and queries are treated in the same way, so that either may use any form: codes whole and in parts (`1.9.4`,
+Passages and queries are treated in the same way, so that each may use any form: codes as a whole and in parts (`1.9.4`,
 `10.4.8.2`), numbers with and without thousands separators, parts of `camelCase`, characters and pairs of characters in
 scripts without spaces, and words of Korean, Hebrew and Arabic without the particles attached to them.
 """
@@ -68,13 +68,13 @@ def folded(text: str) -> str:
     """Return a text without accents, compatibility forms and invisible characters (except `_BOUNDARY`).
 
     Args:
-        text: Any text, which may hold lone surrogates.
+        text: Any text, which may contain lone surrogates.
     """
     return _folded_and_special(text)[0]
 
 
 def plain(text: str) -> str:
-    """Return a text as the analyzer needs it: folded, scripts without spaces as single characters.
+    """Return a text in the analyzer's form: folded, and with single characters in scripts without spaces.
 
     Args:
         text: Any text, folded or not.
@@ -84,7 +84,7 @@ def plain(text: str) -> str:
 
 
 def analysed(text: str) -> tuple[str, str]:
-    """Return a text as the analyzer needs it, and the further forms of its words.
+    """Return a text in the analyzer's form, and the additional forms of its words.
 
     Args:
         text: Any text.
@@ -97,7 +97,7 @@ def analysed(text: str) -> tuple[str, str]:
 
 
 def _folded_and_special(text: str) -> tuple[str, bool]:
-    """Return a folded text, and whether it has a script that glues or joins words, or figures outside of ASCII."""
+    """Return a folded text, and whether it has a script that glues or joins words, or digits outside ASCII."""
     if text.isascii():
         return text, False
     parts: list[str] = []
@@ -119,7 +119,7 @@ def _split(text: str, special: bool) -> str:
 
 
 def _has_long_words(kinds: bytes) -> bool:
-    """Return whether a text may hold a word of more than `MAX_LENGTH` characters."""
+    """Return whether a text may contain a word of more than `MAX_LENGTH` characters."""
     return len(kinds) > MAX_LENGTH and _LONG_WORD in kinds.translate(_LIKE_LETTERS)
 
 
@@ -128,11 +128,11 @@ def digest_of_word(word: str) -> str:
 
 
 def further_forms(text: str, *, camel_case: bool = True) -> str:
-    """Return the further forms of a text's words, as a text for the analyzer; empty if there are none.
+    """Return the additional forms of a text's words, as a text for the analyzer; empty if there are none.
 
     Args:
         text: Folded text in its original case.
-        camel_case: True to add the parts of words in camel case.
+        camel_case: Whether to add the parts of words in camel case.
     """
     special = _folded_and_special(text)[1]
     kinds = _kinds(text)
@@ -140,14 +140,14 @@ def further_forms(text: str, *, camel_case: bool = True) -> str:
 
 
 def _forms(text: str, kinds: bytes, special: bool, everywhere: bool, *, camel_case: bool = True) -> str:
-    """Return the further forms of a text's words.
+    """Return the additional forms of a text's words.
 
     Args:
         text: Folded text.
         kinds: Kinds of its characters.
-        special: True if the text has a script that glues or joins words, or figures outside of ASCII.
-        everywhere: True to look for codes in the whole text, not only where `kinds` shows figures next to marks.
-        camel_case: True to add the parts of words in camel case.
+        special: Whether the text has a script that glues or joins words, or digits outside ASCII.
+        everywhere: Whether to look for codes in the whole text, not only where `kinds` shows digits next to marks.
+        camel_case: Whether to add the parts of words in camel case.
     """
     parts: list[str] = []
     may_be_group = _AFTER_FIGURE_OR_GROUP.search(kinds)
@@ -169,7 +169,7 @@ def _kinds(text: str) -> bytes:
 
 
 def codes(text: str) -> Iterator[str]:
-    """Yield codes, whose parts have a meaning only in their order: versions, dates, addresses, numbers.
+    """Yield codes, whose parts are only meaningful in their order: versions, dates, addresses, numbers.
 
     Args:
         text: Folded text.
@@ -193,18 +193,18 @@ def _start_of_word(text: str, at: int) -> int:
 
 
 def has_figure(code: str) -> bool:
-    """Return whether a code contains a figure."""
+    """Return whether a code contains a digit."""
     return any(map(str.isdigit, code))
 
 
 def _whole(code: str) -> str:
-    """Return a code as a single word, whatever the marks between its parts."""
+    """Return a code as a single word, regardless of the marks between its parts."""
     word = _JOINER.join(_WORD.findall(code))
     return digest_of_word(word) if len(word) > MAX_LENGTH else word
 
 
 def without_separators(text: str) -> str:
-    """Remove thousands separators from the numbers of a text, except for spaces, which may separate numbers.
+    """Remove thousands separators from the numbers in a text, except for spaces, which may separate numbers.
 
     Args:
         text: Folded text.
@@ -226,7 +226,7 @@ def _numbers(text: str, kinds: bytes) -> Iterator[str]:
 
 
 def _digits(number: re.Match[str]) -> list[str]:
-    """Return the digits of a number without separators, and the digits of its fraction if it has one."""
+    """Return the digits of a number without separators, and the digits of its fraction, if any."""
     integer = "".join(filter(str.isdigit, number.string[number.start() : number.end(2)]))
     return [integer, number[3]] if number[3] else [integer]
 

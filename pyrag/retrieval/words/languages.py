@@ -1,8 +1,8 @@
 """Languages of indexes, and their detection.
 
 tantivy stems words and knows common words of most languages with an alphabet. Chinese, Hebrew, Japanese, Korean and
-Thai need no stemmer (`forms`). `other` is any language whose words are searched as written. Detection compares letters
-and common words; libraries for it have megabytes of models for single sentences.
+Thai need no stemmer (`forms`). `other` stands for any language whose words are searched as written. Detection compares
+letters and common words; libraries for it have megabytes of models for single sentences.
 """
 
 from __future__ import annotations
@@ -73,10 +73,10 @@ def checked_language(name: str) -> str:
 
 
 def detected_language(texts: Iterable[str]) -> str:
-    """Detect the main language of some texts; English if it is not clear.
+    """Detect the main language of some texts; English if it is unclear.
 
     Args:
-        texts: Texts of passages, of which the first 60,000 characters count.
+        texts: Texts of passages, of which the first 60,000 characters are used.
     """
     text = _beginning(texts)
     characters = Counter(text)
@@ -112,7 +112,7 @@ def _beginning(texts: Iterable[str]) -> str:
 
 
 def _total(characters: Counter[str], kind: re.Pattern[str]) -> int:
-    """Return how many characters are of a kind."""
+    """Return how many characters have a kind."""
     return sum(count for character, count in characters.items() if kind.match(character))
 
 

@@ -1,4 +1,4 @@
-"""Lines of a program that answers decide on: whether they are reached, and how often."""
+"""Control flow of a program: which lines depend on answers, and how often they are reached."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call of a primitive in a program.
+    """Call of a primitive in a program.
 
     Attributes:
-        sure: False if an answer decides whether the call is made.
-        repeats: True if an answer decides how often it is made.
-        typed: True if a reply that is not of the requested type is asked for again.
+        sure: False if it depends on an answer whether the call is made.
+        repeats: True if it depends on an answer how often the call is made.
+        typed: True if the request is repeated after a reply without the requested type.
     """
 
     line: int
@@ -33,8 +33,8 @@ def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]
     """Return the calls of primitives in a program, in order of their lines.
 
     Args:
-        source: Source code of the program; without calls if it does not parse.
-        primitives: Names of all functions that are served outside of the sandbox.
+        source: Source code of the program. If it does not parse, there are no calls.
+        primitives: Names of all functions that are served outside the sandbox.
         tools: Names of the tools among them, whose results are not known before they run.
     """
     try:
@@ -48,7 +48,7 @@ def call_sites(source: str, primitives: Iterable[str], tools: Mapping[str, bool]
 
 
 def _tainted(tree: ast.AST, sources: frozenset[str]) -> frozenset[str]:
-    """Return the names that may depend on a source's result, and the sources."""
+    """Return the names that may depend on the result of a source, including the sources."""
     targets_of: dict[str, list[list[str]]] = defaultdict(list)  # by each name in the value that is bound
     for node in ast.walk(tree):
         for targets, value in _bindings(node):
@@ -106,7 +106,7 @@ class _CourseWalk:
             todo += reversed([*self._visited(*todo.pop())])
 
     def _visited(self, node: ast.AST, sure: bool, repeats: bool) -> Iterator[tuple[ast.AST, bool, bool]]:
-        """Add a node if it is a call, and yield its parts, each with whether it is reached for sure, and repeated."""
+        """Add a node if it is a call. Yield its parts, each with whether it is certainly reached, and repeated."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._primitives:
             self.sites.append(CallSite(node.lineno, node.func.id, sure, repeats, _is_typed(node)))
         test = getattr(node, "test", None) if isinstance(node, _TESTED) else None

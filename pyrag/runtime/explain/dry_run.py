@@ -1,4 +1,4 @@
-"""A run of a program without models: real sandbox, documents and prompts, and placeholders for answers and passages."""
+"""Run of a program without models: real sandbox, documents and prompts, but placeholder answers and passages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _prompts: ContextVar[list[int] | None] = ContextVar("_prompts", default=None)
 
 
 class _MeasuringChat:
-    """Model that only measures prompts, in tokens."""
+    """Model that only measures prompts in tokens."""
 
     name = "measuring"
 
@@ -57,7 +57,7 @@ class _MeasuringChat:
 
 @dataclass(frozen=True, slots=True)
 class _DryAnswerer:
-    """Answer agent whose answers are placeholders. Without `answerer` its calls cost nothing."""
+    """Answer agent whose answers are placeholders. Without `answerer`, its calls cost nothing."""
 
     placeholders: Placeholders
     reply_tokens: int
@@ -65,7 +65,7 @@ class _DryAnswerer:
     returns: Returns | None = None
 
     def returning(self, returns: Returns) -> _DryAnswerer:
-        """Return the agent of a type."""
+        """Return the agent for answers of a type."""
         typed = None if self.answerer is None else typed_answerer(self.answerer, returns)
         return replace(self, answerer=typed, returns=returns)
 
@@ -114,7 +114,7 @@ class _DryEpisode(Episode):
         keep: bool = True,
         cleared: bool = False,
     ) -> tuple[list[Passage], bool]:
-        """Return sample passages under ids of their own. Args: as in `Episode.search`."""
+        """Return sample passages with ids of their own; see `Episode.search`."""
         key = (query, topk, str(where))
         if key in self.searches:
             return self.searches[key], True
@@ -134,8 +134,8 @@ class DryRun:
         steps: Steps in program order, with the usage of their prompts.
         items: Exact number of documents or items that each step enumerated, by its id.
         sections: Largest number of sections of the documents that a step reads, by its id.
-        problem: Reason why the program did not come to its end with placeholders; empty if it did.
-        is_slow: Whether the run was ended since it took too long.
+        problem: Reason why the program did not finish with placeholders; empty if it did.
+        is_slow: Whether the run was stopped because it took too long.
     """
 
     steps: tuple[Step, ...] = ()
@@ -146,7 +146,7 @@ class DryRun:
 
     @property
     def fault(self) -> str:
-        """The problem of a program that fails before its first call, so that no placeholder is the reason."""
+        """Problem of a program that fails before its first call, so that placeholders cannot be the cause."""
         return "" if self.steps or self.is_slow else self.problem
 
 
@@ -154,10 +154,10 @@ async def dry_run(episode: Episode, program: Program, samples: Sequence[Passage]
     """Run a program without models and tools.
 
     Args:
-        episode: The question under way, which is left as it is.
+        episode: Episode of the question, which does not change.
         program: The program.
-        samples: Passages of the corpus, which searches return.
-        reply_tokens: Tokens of an answer's reply.
+        samples: Passages of the corpus for searches to return.
+        reply_tokens: Assumed number of tokens in an answer's reply.
     """
     aside = _aside(episode, samples, reply_tokens)
     problem, is_slow = "", False
@@ -178,7 +178,7 @@ async def dry_run(episode: Episode, program: Program, samples: Sequence[Passage]
 
 
 def _items(steps: Iterable[Step]) -> dict[int, int]:
-    """Return the number of items of each step that enumerates."""
+    """Return the number of items of each enumerating step."""
     counts: dict[int, int] = {}
     for step in steps:
         number = step.output.partition(" ")[0].replace(",", "")
@@ -217,14 +217,14 @@ def _without_models(agents: Agents, reply_tokens: int) -> Agents:
 
 
 async def _tool(name: str, program_run: ProgramRun, call: Call) -> str:
-    """Serve a call of a tool with a placeholder: tools are not called."""
+    """Serve a call of a tool with a placeholder, since tools are not called."""
     step = program_run.start(call, name)
     program_run.finish(step, mode="data", usage=Usage(tool_calls=1))
     return "placeholder"
 
 
 async def _each(program_run: ProgramRun, call: Call) -> list[Record]:
-    """Serve `each` with placeholders; the prompts of some items stand for all."""
+    """Serve `each` with placeholders. The prompts of some items represent all items."""
     values = bind(call, ("items", "question", "returns"), {"returns": None})
     returns, template = returns_of(values["returns"]), Template.of(values["question"])
     items = items_of(program_run, values["items"])

@@ -1,4 +1,4 @@
-"""Estimate of a program from its dry run: amounts of each line, and the time of its critical path."""
+"""Estimate for a program from its dry run: amounts for each line, and the duration of its critical path."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTHING = Range()
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Cost of calls, and rates of further calls.
+    """Cost of calls, and rates of additional calls.
 
     Attributes:
         call: Seconds of a model call.
@@ -41,11 +41,11 @@ class Rates:
         repair: Expected repairs of the program.
         may_repair: Whether a planner repairs the program.
         plan_usage: Tokens of a repair's call.
-        tokens_ratio: Server's tokens per token of our count.
+        tokens_ratio: Number of tokens that the server counts per token that we count.
         measured_sizes: Whether passages of the corpus were measured.
         calls_model: Whether answers are model calls.
         cached: Whether replies may come from the cache.
-        in_flight: Maximum number of calls under way.
+        in_flight: Maximum number of simultaneous calls.
         parallel: Whether independent calls run in parallel.
     """
 
@@ -85,7 +85,7 @@ class _Amounts:
 
 @dataclass(frozen=True, slots=True)
 class ProgramEstimate:
-    """Amounts of a program, and of each of its lines."""
+    """Amounts for a program, and for each of its lines."""
 
     lines: tuple[LineEstimate, ...]
     answers: Range
@@ -133,7 +133,7 @@ class Estimator:
         return sum(map(self._of_site, unreached), amounts)
 
     def _of_steps(self, steps: Sequence[Step]) -> _Amounts:
-        """Return the amounts of steps of one primitive on one line."""
+        """Return the amounts for the steps of one primitive on one line."""
         site = self._site(steps[0])
         usage = sum((step.usage for step in steps), Usage())
         searches = usage.retrievals + sum(step.primitive in _SEARCHING for step in steps)
@@ -149,7 +149,7 @@ class Estimator:
         return base + self._recoveries(answers, usage, times, _replies(site)) if recovers else base
 
     def _site(self, step: Step) -> CallSite:
-        """Return the call in the source that made a step."""
+        """Return the call in the source that led to a step."""
         place = (step.line, step.primitive)
         return next((site for site in self.sites if (site.line, site.name) == place), CallSite(*place))
 
@@ -168,7 +168,7 @@ class Estimator:
         return _Amounts(calls, searches, calls.times(prompt), calls.times(reply))
 
     def _of_site(self, site: CallSite) -> _Amounts:
-        """Return the amounts of a call that the dry run did not reach."""
+        """Return the amounts for a call that the dry run did not reach."""
         if site.sure and not self.run.problem:
             return _Amounts()  # a loop over nothing
         expected = 1.0 if site.sure else 0.0
@@ -182,7 +182,7 @@ class Estimator:
         return _Amounts(calls, Range(0.0, 0.0, self.rates.max_searches * times.high), prompt, reply)
 
     def _usual(self) -> Usage:
-        """Return the mean tokens of the answers that the dry run reached."""
+        """Return the mean tokens of the answers in the dry run."""
         answers = [step.usage for step in self.run.steps if step.primitive == "answer" and not step.memo]
         if not answers:
             return Usage(1, 0, 1000, 40)
@@ -191,7 +191,7 @@ class Estimator:
         return Usage(1, 0, total.prompt_tokens // count, total.completion_tokens // count)
 
     def _repairs(self, total: _Amounts) -> _Amounts:
-        """Return what repairs of the program add: the planner's call, and calls of the next program."""
+        """Return the amounts that repairs add: the planner's call, and the next program's calls."""
         rates = self.rates
         if not rates.may_repair:
             return _Amounts()
@@ -246,7 +246,7 @@ class Estimator:
         return Range(0.0, amount.expected, amount.high) if self.rates.cached else amount
 
     def _time_of(self, amounts: _Amounts) -> Range:
-        """Return the seconds of some calls that only wait for each other's places."""
+        """Return the seconds of calls that only wait for a free place in the limit of simultaneous calls."""
         rates = self.rates
         return _each(
             lambda calls, searches, call, search: math.ceil(calls / rates.in_flight) * call + min(searches, 1) * search,
@@ -254,7 +254,7 @@ class Estimator:
         )  # fmt: skip
 
     def _seconds(self, amounts: Mapping[int, _Amounts]) -> Range:
-        """Return the seconds of the critical path, with the program's start and its calls beyond the dry run."""
+        """Return the seconds of the critical path, plus the program's start and its calls beyond the dry run."""
         rates = self.rates
         low, expected, high = (self._path(side) for side in ("low", "expected", "high"))
         reached = {step.line for step in self.run.steps}
@@ -269,7 +269,7 @@ class Estimator:
         return path + Range(0.0, again, rates.plan.expected + path.expected)
 
     def _path(self, side: str) -> float:
-        """Return the seconds of the longest chain of steps, or of all calls if their places are the limit."""
+        """Return the seconds of the longest chain of steps, or of all calls if these are the bottleneck."""
         rates = self.rates
         ends: dict[int, float] = {}
         busy = 0.0
@@ -281,7 +281,7 @@ class Estimator:
         return max(max(ends.values(), default=0.0), busy / rates.in_flight)
 
     def _duration(self, step: Step, side: str) -> tuple[float, float]:
-        """Return the seconds of a step, and the seconds that its calls occupy places."""
+        """Return the seconds of a step, and the total seconds of its calls."""
         rates = self.rates
         call, search = getattr(rates.call, side), getattr(rates.search, side)
         if step.memo or step.primitive not in ("retrieve", "answer", "each"):
@@ -320,6 +320,6 @@ def _product(first: Range, second: Range) -> Range:
 
 
 def _each(compute: object, *ranges: Range) -> Range:
-    """Return a function's result on the low, the expected and the high amounts."""
+    """Apply a function to the low, the expected and the high amounts."""
     assert callable(compute)
     return Range(*(compute(*(getattr(item, side) for item in ranges)) for side in ("low", "expected", "high")))

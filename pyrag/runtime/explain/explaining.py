@@ -25,7 +25,7 @@ _SETS_RESULT = re.compile(rf"\s*{RESULT}\s*=[^=]")
 
 
 def is_program(text: str) -> bool:
-    """Return True for Python that sets `final_answer`, right or wrong, and False for a question."""
+    """Return True for Python code that sets `final_answer`, correct or not, and False for a question."""
     if RESULT not in text:
         return False
     try:

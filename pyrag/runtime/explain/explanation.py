@@ -1,4 +1,4 @@
-"""Estimate of a program as plain data: calls, tokens, money and seconds of each line, and of the whole."""
+"""Estimate for a program as plain data: calls, tokens, money and seconds, per line and in total."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyrag.trace.model import Usage
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """An amount: at least `low`, probably `expected`, at most `high`."""
+    """Amount with bounds: at least `low`, probably `expected`, at most `high`."""
 
     low: float = 0.0
     expected: float = 0.0
@@ -25,7 +25,7 @@ class Range:
         return self.low <= amount <= self.high
 
     def times(self, factor: float) -> Range:
-        """Return the amount, multiplied."""
+        """Return the amount multiplied by a factor."""
         return Range(self.low * factor, self.expected * factor, self.high * factor)
 
 
@@ -37,10 +37,10 @@ class LineEstimate:
         line: Number of the line, from 1.
         primitives: Names of the functions that the line calls.
         items: Exact number of documents or items that the line enumerates; None if it enumerates nothing.
-        seconds: Time of the line's calls, if nothing else ran.
+        seconds: Duration of the line's calls if nothing else runs.
         cost: Money; None without prices.
         depends_on: Lines whose results the line's calls need.
-        sure: False if answers decide whether, or how often, the line is reached.
+        sure: False if it depends on answers whether, or how often, the line is reached.
     """
 
     line: int
@@ -71,19 +71,19 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Program with its estimate. Only planning has called a model.
+    """Program with its estimate. Only planning called a model.
 
     Attributes:
         title: The question, or the title of a caller's own program.
         lines: Lines that call functions, in order.
         calls: Model calls of the whole program, with expected recoveries and repairs.
-        seconds: Time of the critical path.
-        answers: Answers that the program asks for. An engine without a model gives them without model calls.
+        seconds: Duration of the critical path.
+        answers: Number of answers that the program requests. An engine without a model needs no model calls for them.
         cost: Money; None without prices.
-        basis: Sentences on what the estimate rests on: what was measured, and what is a default.
-        planning: Cost of planning the program, which has been spent.
-        estimated_in: Seconds that the estimate took.
-        happened: What running the program cost; None if it was not run.
+        basis: Sentences about the basis of the estimate: measured values and defaults.
+        planning: Cost of planning the program, already spent.
+        estimated_in: Seconds taken by the estimate.
+        happened: Actual cost of running the program; None if it was not run.
         error: Reason why there is no program; empty if there is one.
     """
 
@@ -105,7 +105,7 @@ class Explanation:
     exit_code: int = 0
 
     def as_object(self) -> dict[str, Any]:
-        """Return the explanation as plain data, as JSON has it."""
+        """Return the explanation as plain JSON data."""
         import msgspec
 
         plain: dict[str, Any] = msgspec.to_builtins(self)
@@ -116,7 +116,7 @@ class Explanation:
 
 
 def _text_of(explanation: Explanation) -> str:
-    """Return the program with its estimates, the totals, and what they rest on."""
+    """Return the program with its estimates, the totals, and their basis."""
     if explanation.error:
         return f"{explanation.title}\n✗ {explanation.error}"
     by_line = {line.line: line for line in explanation.lines}

@@ -1,4 +1,4 @@
-"""The gate between planning and a program's first call: explains the program, and refuses one that costs too much."""
+"""Gate between planning and a program's first call, which explains the program and refuses one that costs too much."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _PLAN_USAGE = Usage(1, 0, 2_000, 200)
 
 
 class ExplainedError(PyRAGError):
-    """End of a question whose program is only explained."""
+    """End of a question whose program should only be explained."""
 
 
 @dataclass(slots=True)
 class CostGate:
-    """CostGate of one question.
+    """Cost gate of one question.
 
     Attributes:
-        refuses: Whether a program is refused whose low estimate exceeds a limit of the settings.
+        refuses: Whether to refuse a program whose low estimate exceeds a limit in the settings.
         stops: Whether the question ends before the program runs.
         explanation: Explanation of the first program; None before it is known.
     """
@@ -58,7 +58,7 @@ class CostGate:
     _warm: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def begin(self, episode: Episode) -> None:
-        """Begin to take samples of the corpus while the program is planned, if sizes matter."""
+        """Start sampling the corpus while the program is being planned, if sizes matter."""
         if self.refuses and self.settings.max_cost is None:
             self._samples = asyncio.create_task(asyncio.sleep(0, Samples()))
         else:
@@ -67,14 +67,14 @@ class CostGate:
         self._warm = asyncio.create_task(_warmed(episode))
 
     async def end(self) -> None:
-        """End what was begun for a program that never came."""
+        """Stop sampling if no program was written."""
         tasks = [task for task in (self._samples, self._warm) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def pass_through(self, episode: Episode, program: Program) -> None:
-        """Set the explanation of a question by its first program.
+        """Set the explanation of a question from its first program.
 
         Args:
             episode: The question; its usage so far is the cost of planning.
@@ -82,7 +82,7 @@ class CostGate:
 
         Raises:
             BudgetExceededError: The program would cost more than a limit, even by its low estimate.
-            ExplainedError: The program is only explained.
+            ExplainedError: The program should only be explained.
         """
         if self.explanation is not None:
             return
@@ -138,7 +138,7 @@ class CostGate:
         )
 
     def _refuse(self, episode: Episode, explanation: Explanation) -> None:
-        """Raise `BudgetExceededError` if the low estimate exceeds what the settings' limits leave."""
+        """Raise `BudgetExceededError` if the low estimate exceeds what remains of the settings' limits."""
         used, settings = episode.ledger.usage, self.settings
         need = 0 if settings.cache else round(explanation.answers.low)
         if settings.max_calls is not None and used.model_calls + need > settings.max_calls:
@@ -155,7 +155,7 @@ class CostGate:
 
 
 async def _warmed(episode: Episode) -> None:
-    """Start a process of the sandbox, so that the dry run need not wait for it."""
+    """Start a sandbox process, so that the dry run need not wait for it."""
     with contextlib.suppress(SandboxError):
         await episode.sandbox.run("final_answer = 1", {}, helpers=MODULE)
 
@@ -166,7 +166,7 @@ def _answer_model(episode: Episode) -> str:
 
 
 def _usage_of_plan(measured: list[CallSample]) -> Usage:
-    """Return the tokens of a planner's call: of the longest reply so far."""
+    """Return the tokens of a planner's call, taken from the longest reply so far."""
     longest = max(measured, key=lambda sample: sample.completion_tokens, default=None)
     if longest is None:
         return _PLAN_USAGE
@@ -183,7 +183,7 @@ def _search_seconds(samples: Samples, history: History) -> Range:
 def _basis(
     rates: Rates, samples: Samples, measured: list[CallSample], history: History, run: DryRun
 ) -> tuple[str, ...]:
-    """Return sentences on what an estimate rests on."""
+    """Return sentences about the basis of an estimate."""
     sentences = []
     if rates.calls_model:
         pace = f"measured on {len(measured)} calls" if measured else "a default, since no call has been measured"

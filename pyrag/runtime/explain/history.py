@@ -1,4 +1,4 @@
-"""Rates of recoveries and repairs in earlier questions of the same engines."""
+"""Rates of recoveries and repairs in earlier questions with the same engines."""
 
 from __future__ import annotations
 

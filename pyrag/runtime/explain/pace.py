@@ -1,4 +1,4 @@
-"""Seconds of a model's call, from the calls that it has answered."""
+"""Duration of a model's call, estimated from its earlier calls."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LOW, _HIGH = 0.6, 1.6  # range of a call's time around the expected one
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """Time and token count of calls.
+    """Timing and token count of calls.
 
     Attributes:
         calls: Number of measured calls.
-        base: Seconds of a call without its reply.
-        per_token: Seconds of a token of the reply.
-        tokens_ratio: Prompt tokens as the server counts them, per token of our own count.
+        base: Seconds of a call, excluding the writing of its reply.
+        per_token: Seconds per token of the reply.
+        tokens_ratio: Number of prompt tokens that the server counts per token that we count.
     """
 
     calls: int = 0
@@ -42,7 +42,7 @@ class Pace:
         return cls(len(samples), base, per_token, reported / counted if counted and reported else 1.0)
 
     def seconds(self, reply: float) -> Range:
-        """Return the seconds of a call whose reply has so many tokens."""
+        """Return the seconds of a call with this number of reply tokens."""
         if not self.calls:
             return DEFAULT_SECONDS
         expected = self.base + self.per_token * reply
@@ -50,7 +50,7 @@ class Pace:
 
 
 def _line(points: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Return base and slope of the times of replies by their length, neither of them negative."""
+    """Return intercept and slope of reply times over reply lengths; neither is negative."""
     mean_x, mean_y = fmean(x for x, _ in points), fmean(y for _, y in points)
     spread = sum((x - mean_x) ** 2 for x, _ in points)
     slope = sum((x - mean_x) * (y - mean_y) for x, y in points) / spread if spread else 0.0

@@ -1,4 +1,4 @@
-"""Answers that stand for the real ones while a program is only estimated."""
+"""Answers that replace the real ones while a program is only estimated."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARK = re.compile(rf"\b(?:{'|'.join(_FIRST)}) Xn\d+\b|\b\d+ May 19\d\d\b")
 
 
 class Placeholders:
-    """Placeholders of one program, each different from the others."""
+    """Placeholders of one program. All are different."""
 
     def __init__(self) -> None:
         self._numbers: Iterator[int] = itertools.count(1)
@@ -42,7 +42,7 @@ class Placeholders:
 
         Args:
             returns: The type.
-            query: Query that asks for it.
+            query: Query that requests the value.
         """
         if returns.name == "date":
             return f"19{next(self._numbers) % 90 + 10}-05-01"
@@ -64,5 +64,5 @@ class Placeholders:
 
 
 def shape_of(query: str) -> str:
-    """Return a query with all placeholders alike; queries of one shape may turn out to be equal."""
+    """Return a query with all placeholders made equal. Queries with the same shape may turn out to be equal."""
     return MARK.sub("…", query)

@@ -1,4 +1,4 @@
-"""Sample passages of the corpus, whose sizes stand for the passages that a program will read."""
+"""Sample passages of the corpus. Their sizes represent the passages that a program will read."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Samples:
 
 
 async def sample_passages(retriever: Retriever, where: Filter | None, query: str, topk: int) -> Samples:
-    """Return passages from all parts of a corpus, or of one search if the retriever cannot list documents.
+    """Return passages from all parts of a corpus, or from one search if the retriever cannot list documents.
 
     Args:
         retriever: The retriever.
         where: Filter of the question.
         query: The question.
-        topk: Number of passages of a search.
+        topk: Number of passages per search.
     """
     try:
         if has_catalogue(retriever):

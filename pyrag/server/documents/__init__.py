@@ -1,1 +1,1 @@
-"""Documents sent over HTTP to served index folders."""
+"""Documents sent to served index folders over HTTP."""

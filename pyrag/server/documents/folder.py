@@ -1,6 +1,6 @@
-"""Documents that belong to an index folder: one file each in a folder inside it, which the index is updated from.
+"""Documents that belong to an index folder, each a file in a folder inside it, from which the index is updated.
 
-Each is named by its id and the digest of it, and holds a record: id, title, text and metadata.
+Each file is named by the document's id and the id's digest, and holds a record with id, title, text and metadata.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_NAME = 100  # characters of an id in its file's name
 
 
 class DocumentFolder:
-    """The documents of an index. Its methods read and write files: call them in a thread, one at a time.
+    """Documents of an index. The methods read and write files: call them in a thread, one at a time.
 
     Args:
         index: Folder of the index.
@@ -45,19 +45,19 @@ class DocumentFolder:
             documents: Documents by their ids, as objects with the fields of a record.
 
         Raises:
-            PyRAGError: The index cannot be updated; documents and index are what they were before.
+            PyRAGError: The index cannot be updated; documents and index are unchanged.
         """
         self._folder.mkdir(exist_ok=True)
         return self._changed({self._path(key): msgspec.json.encode(value) for key, value in documents.items()})
 
     def delete(self, key: str) -> Built | None:
-        """Delete a document and update the index; None if there is no such document.
+        """Delete a document and update the index; return None if the document does not exist.
 
         Args:
             key: Id of the document.
 
         Raises:
-            PyRAGError: The index cannot be updated; documents and index are what they were before.
+            PyRAGError: The index cannot be updated; documents and index are unchanged.
         """
         return self._changed({self._path(key): None}) if self._path(key).exists() else None
 

@@ -29,7 +29,7 @@ _Name = Annotated[str, Meta(max_length=MAX_NAME)]
 
 
 class DocumentBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A document. One with the same id is replaced."""
+    """Document to add. If one with the same id exists, it is replaced."""
 
     id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f]+$", examples=["mill-1"])]
     text: Annotated[str, Meta(min_length=1, examples=["The otter mill was built in 1872."])]
@@ -106,7 +106,7 @@ def _check_right(access: Access) -> None:
 
 
 def _folder(service: QuestionService, index: str | None, access: Access) -> tuple[str, DocumentFolder]:
-    """Return the name and the documents of an index that a caller may use. Raises `ApiError` if it is no folder."""
+    """Return the name and the documents of an index that a caller may use. Raises `ApiError` if it is not a folder."""
     name = service.named(index, access)
     place = service.indexes[name].settings.index
     if place is None:

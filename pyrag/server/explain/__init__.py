@@ -1,1 +1,1 @@
-"""The route of estimates."""
+"""Route for estimates."""

@@ -1,4 +1,4 @@
-"""Route `/v1/explain`: what a question or program will cost, before it runs."""
+"""Route `/v1/explain`, which estimates what a question or program will cost before it runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Addresses of resources: `pyrag://INDEX` and `pyrag://INDEX/passages/ID`, percent-encoded.
 
-`REFERENCE` is the reference of programs; its slash cannot stand in the name of an index.
+`REFERENCE` is the address of the reference of programs; index names cannot contain its slash.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def passage_uri(index: str, key: str) -> str:
 
 
 def read_uri(uri: str) -> tuple[str, str | None]:
-    """Return the index and the passage that an address names; no passage if it is the address of an index.
+    """Return the index and the passage that an address names; the passage is empty for the address of an index.
 
     Raises:
         ApiError: The address is not one of pyrag's.

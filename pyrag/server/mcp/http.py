@@ -1,4 +1,4 @@
-"""MCP over streamable HTTP, as an application of its own or a route of `pyrag serve`, behind the same checks."""
+"""MCP over streamable HTTP, as its own application or as a route of `pyrag serve`, with the same checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PATH = "/mcp"
 
 
 def create_mcp_app(service: QuestionService) -> Starlette:
-    """Return an application that only serves MCP, at `/mcp`. Its lifespan starts and closes the service."""
+    """Return an application that serves only MCP, at `/mcp`. Its lifespan starts and closes the service."""
     from starlette.applications import Starlette
 
     @asynccontextmanager
@@ -37,7 +37,7 @@ def create_mcp_app(service: QuestionService) -> Starlette:
 
 @asynccontextmanager
 async def mounted(app: Starlette, service: QuestionService) -> AsyncIterator[None]:
-    """Serve MCP at `/mcp` of an application while the block runs. Without the package `mcp`, do nothing.
+    """Serve MCP at an application's `/mcp` inside the block. Without the package `mcp`, do nothing.
 
     Args:
         app: The application, behind a `Guard`, which checks hosts, origins, keys and sizes.

@@ -1,6 +1,7 @@
-"""Arguments and results of the tools, with the descriptions by which an assistant chooses a tool.
+"""Arguments and results of the tools, with the descriptions that assistants use to choose a tool.
 
-Does not import the package `mcp`: the structs yield the JSON schemas, and arguments are checked against the structs.
+The package `mcp` is not imported: JSON schemas are generated from the structs, and arguments are checked against the
+structs.
 """
 
 from __future__ import annotations

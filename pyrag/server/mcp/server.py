@@ -38,9 +38,9 @@ class ProtocolServer:
 
     Args:
         config: Configuration that names the indexes.
-        opening: Function that returns the `Tools` once the service is open. Listing does not wait for it, so that a
-            client gets its reply while indexes and models are still loading.
-        settings: Settings, whose tools decide whether programs only read.
+        opening: Function that waits until the service is open and returns the `Tools`. Listing does not wait for it, so
+            that a client gets its reply while indexes and models are still loading.
+        settings: Settings, whose tools determine whether programs are read-only.
     """
 
     def __init__(self, config: ServerConfig, opening: Opening, settings: Settings) -> None:
@@ -49,7 +49,7 @@ class ProtocolServer:
         self._opening = opening
 
     def build(self) -> Server[Any]:
-        """Return the server of the package `mcp`, for any transport."""
+        """Return a server of the package `mcp`, for any transport."""
         from pyrag import __version__
 
         return Server(
@@ -71,7 +71,7 @@ class ProtocolServer:
         return types.ListToolsResult(tools=[_listed(tool, names, self._only_reads) for tool in TOOLS])
 
     async def _call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """Answer `tools/call`. A failure is a result with `isError` and one sentence for the model to read."""
+        """Answer `tools/call`. A failure becomes a result with `isError` and one sentence for the model to read."""
         tool = next((candidate for candidate in TOOLS if candidate.name == params.name), None)
         try:
             if tool is None:

@@ -1,4 +1,4 @@
-"""Tools over a `QuestionService`. They take checked arguments and return structs, whatever the transport."""
+"""Tools over a `QuestionService`. They accept validated arguments and return structs, for any transport."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Tools:
     """Implementation of the tools and resources.
 
     Args:
-        service: Service that answers the questions; its queue, limits and traces apply to every call.
+        service: Service that answers the questions. Its queue, limits and traces apply to each call.
     """
 
     def __init__(self, service: QuestionService) -> None:
@@ -55,7 +55,7 @@ class Tools:
             report: Called with the number of an event and a line about it.
 
         Raises:
-            ApiError: The question is refused, or could not be answered.
+            ApiError: The question was refused, or could not be answered.
             PyRAGError: A part of pyrag failed.
         """
         index = self._index(arguments.index, access)
@@ -66,15 +66,15 @@ class Tools:
         return _result(done)
 
     async def run_program(self, arguments: ProgramArguments, access: Access, report: Report) -> ProgramResult:
-        """Run a program. A caller that is cancelled cancels its program.
+        """Run a program. If the caller is cancelled, cancel the program.
 
         Args:
             arguments: The program with its inputs.
-            access: What the caller may use.
-            report: Called with the number of an event and a line on it.
+            access: Rights of the caller.
+            report: Called with the number of an event and a line about it.
 
         Raises:
-            ApiError: The program is refused or failed; the message names its line and what to write instead.
+            ApiError: The program was refused or failed; the message names its line and how to correct it.
             PyRAGError: A part of pyrag failed.
         """
         index = self._index(arguments.index, access, arguments.where)
@@ -112,7 +112,7 @@ class Tools:
             access: Rights of the caller.
 
         Raises:
-            ApiError: There is no such passage, or the index does not exist, or the caller may not use it.
+            ApiError: The passage or the index does not exist, or the caller may not use it.
             ServiceError: The index cannot be read.
         """
         index = self._index(arguments.index, access)
@@ -153,7 +153,7 @@ class Tools:
         return described | {"kind": "remote"}
 
     def _index(self, name: str | None, access: Access, where: Where | None = None) -> ServedIndex:
-        """Return an index for a call whose reply the assistant reads: what it asks later may hold passages."""
+        """Return an index for a call whose reply the assistant reads; its next requests may therefore hold passages."""
         index = self.service.index(name, access, where)
         if access.owner in self._readers:
             return replace(index, engines=replace(index.engines, caller_reads=True))
@@ -170,7 +170,7 @@ class Tools:
 
 
 async def _finished(accepted: AcceptedQuestion, report: Report) -> FinishedQuestion:
-    """Report the events of a question or program until it has ended, and return its result. Raises its error."""
+    """Report the events of a question or program until it ends, and return its result or raise its error."""
     try:
         number = 0
         while (event := await accepted.events.get()) is not None:
@@ -192,7 +192,7 @@ def _fields_of(passage: Passage, index: str) -> dict[str, Any]:
 
 
 def answer_text(result: AskResult) -> str:
-    """Return an answer as text, for clients that only show text: the answer, then its numbered sources."""
+    """Return an answer as text, for clients that only show text: the answer, followed by its numbered sources."""
     marks = "".join(f" [{citation.number}]" for citation in result.citations)
     parts = [f"{result.answer}{marks}" if result.known else "The documents do not hold the answer."]
     parts += [f"Note: {result.remark}"] if result.remark else []
@@ -202,7 +202,7 @@ def answer_text(result: AskResult) -> str:
 
 
 def value_text(result: ProgramResult) -> str:
-    """Return a program's value for clients that show only text: output, value as JSON, then its numbered sources."""
+    """Return a program's value for clients that only show text: output, value as JSON, and numbered sources."""
     parts = [f"Output:\n{result.output.rstrip()}"] if result.output else []
     parts.append(msgspec.json.format(msgspec.json.encode(result.value), indent=2).decode())
     parts += [f"Coverage: {sentence}" for sentence in result.coverage]

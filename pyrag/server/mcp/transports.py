@@ -1,4 +1,4 @@
-"""Process of `pyrag mcp`: the protocol on stdin and stdout, or over HTTP."""
+"""Process of `pyrag mcp`: the protocol over stdin and stdout, or over HTTP."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def serve_http(settings: Settings, config: ServerConfig, started: Callable
     Args:
         settings: Settings of all questions.
         config: Address, indexes, limits and keys.
-        started: Called with the URL once the port is bound and the indexes answer.
+        started: Called with the URL after the port is bound and the indexes answer.
 
     Raises:
         UsageError: The package `mcp` is not installed.
@@ -85,7 +85,7 @@ def _protocol() -> Any:
 
 
 async def _open(settings: Settings, config: ServerConfig, greeted: asyncio.Event) -> Tools:
-    """Open the service after the first reply to the client, because the imports already take half a second."""
+    """Open the service after the first reply to the client, because the imports alone take half a second."""
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(greeted.wait(), PATIENCE)
 
@@ -111,7 +111,7 @@ async def _speak(server: Any, greeted: asyncio.Event) -> None:
 
 @contextlib.contextmanager
 def _own_stdin() -> Iterator[int]:
-    """Yield a descriptor of stdin that no other part of the process and no child process can read from."""
+    """Yield a descriptor of stdin that no other part of this process and no child process can read from."""
     private = os.dup(0)
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -126,7 +126,7 @@ def _own_stdin() -> Iterator[int]:
 async def _lines(descriptor: int) -> Any:
     """Return the lines of stdin as an asynchronous iterator.
 
-    The event loop reads from a pipe, so that a signal or a failure can end the process: a thread that waits for a line
+    The event loop reads from a pipe, so that a signal or a failure can end the process; a thread that waits for a line
     cannot be interrupted. Files and terminals are read in a thread.
     """
     mode = os.fstat(descriptor).st_mode

@@ -1,1 +1,1 @@
-"""The routes that clients of OpenAI's API ask: models, chat completions and responses."""
+"""Routes for clients of OpenAI's API: models, chat completions and responses."""

@@ -1,6 +1,6 @@
 """Routes `/v1/models` and `/v1/chat/completions` of OpenAI's API.
 
-A model is `pyrag`, the default index, or `pyrag/INDEX`. Progress is sent as `reasoning_content`, as vLLM does.
+The model is `pyrag` for the default index, or `pyrag/INDEX`. Progress is sent as `reasoning_content`, as vLLM does.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ class StreamOptions(msgspec.Struct):
 
 
 class ChatRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools` and system messages are ignored. Values that change the form of the
-    reply are refused: `n` above 1, `logprobs`, `modalities` other than text, and a `tool_choice` that forces a call.
+    """Request in OpenAI's format. Sampling options, `tools` and system messages are ignored. Values that change the
+    form of the reply are refused: `n` above 1, `logprobs`, `modalities` other than text, and a `tool_choice` that
+    forces a call.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -82,8 +83,8 @@ class ChatRequest(msgspec.Struct, kw_only=True):
 
 
 class ChatCompletionReply(BaseModel):
-    """OpenAI's reply. Each message has `annotations` of the type `url_citation`, and a field `pyrag` with `known`,
-    `confidence`, `weak` and `remark`.
+    """Reply in OpenAI's format. Each message has `annotations` of the type `url_citation`, and a field `pyrag` with
+    `known`, `confidence`, `weak` and `remark`.
     """
 
     id: str
@@ -155,7 +156,7 @@ def _completion(done: FinishedQuestion, model: str, base: str) -> dict[str, Any]
 
 
 def _content(trace: Trace, base: str) -> dict[str, Any]:
-    """Return the fields of a message that hold the answer, or the reason why there is no value."""
+    """Return the fields of a message that contain the answer, or the reason why there is no value."""
     if refusal := refusal_of(trace):
         return {"content": None, "refusal": refusal, "annotations": []}
     text, cited = cited_text(trace)

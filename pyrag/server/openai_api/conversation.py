@@ -1,7 +1,7 @@
-"""Messages of OpenAI's requests, and how their options are treated.
+"""Messages in OpenAI's requests, and the handling of their options.
 
-The last user message is the question; the messages before it make it a follow-up. System messages, sampling options
-and tools that need not be called are ignored. Options that would change the form of the reply are refused.
+The last user message is the question; if there are earlier messages, it is a follow-up. System messages, sampling
+options and optional tools are ignored. Options that would change the form of the reply are refused.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _Word = Annotated[str, Meta(max_length=MAX_NAME)]
 
 
 class ContentPart(msgspec.Struct):
-    """A part of a message. Only parts with text are read."""
+    """Part of a message. Only parts with text are read."""
 
     type: Annotated[_Word, Meta(examples=["text"])]
     text: str | None = ""
 
 
 class ChatMessage(msgspec.Struct, kw_only=True):
-    """A message of a conversation, or an item of a response's input."""
+    """Message of a conversation, or item of a response's input."""
 
     type: _Word | None = "message"
     role: _Word | None = ""
@@ -46,7 +46,7 @@ class ChatMessage(msgspec.Struct, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The texts of the content."""
+        """The texts in the content."""
         if isinstance(self.content, list):
             return "\n".join(part.text for part in self.content if part.type in _TEXTS and part.text)
         return self.content or ""
@@ -94,7 +94,7 @@ def refuse(param: str, value: object, *usual: object) -> None:
     Args:
         param: Name of the option.
         value: Value in the request.
-        usual: Values that change nothing. So do null, and fields of an object that are null.
+        usual: Values that change nothing, in addition to null and objects with only null fields.
     """
     if isinstance(value, dict):
         value = {name: item for name, item in value.items() if item is not None}
@@ -111,7 +111,7 @@ def index_of_model(service: QuestionService, model: str, access: Access) -> Serv
         access: Rights of the caller.
 
     Raises:
-        ApiError: There is no such model, or the caller may not use it.
+        ApiError: The model does not exist, or the caller may not use it.
     """
     if model not in models_of(service, access):
         message = f"there is no model {model[:80]!r}: GET /v1/models lists them"

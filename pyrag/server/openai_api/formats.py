@@ -1,4 +1,4 @@
-"""Formats of replies in OpenAI's requests: text, any JSON object, or the values of a JSON schema."""
+"""Formats of replies that OpenAI's requests may ask for: text, any JSON object, or values of a JSON schema."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _NO_VALUE = "The documents do not hold the answer."
 
 
 def contract_of_format(value: Any, param: str) -> Contract | None:
-    """Return the type of the value that a request's format names; None for text.
+    """Return the type of value that a request's format specifies; None for text.
 
     Args:
-        value: `response_format`, whose schema is in `json_schema`, or `text.format`, which holds it itself.
+        value: `response_format`, which has the schema in `json_schema`, or `text.format`, which contains it directly.
         param: Field of the request.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Outcomes of questions in the form of OpenAI's API: answers with citations, and failures."""
+"""Outcomes of questions in OpenAI's format: answers with citations, and failures."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STATUS = {"service": 502, "sandbox": 502, "deadline": 504}
 
 @dataclass(frozen=True, slots=True)
 class CitedPassage:
-    """A cited passage and the position of its number in the text, in characters. `url` is empty without an address."""
+    """Cited passage, and the position of its number in the text, in characters. `url` is empty without an address."""
 
     number: int
     passage: str
@@ -32,7 +32,7 @@ class CitedPassage:
 def cited_text(trace: Trace) -> tuple[str, list[CitedPassage]]:
     """Return the answer followed by the numbers of its citations, and the passage of each number.
 
-    A value of a requested type is JSON, which has no place for numbers: each citation is of the whole text.
+    A value of a requested type is JSON, which has no room for numbers, so each citation refers to the whole text.
     """
     typed = trace.returns is not None
     text = value_text(trace) if typed else trace.answer.text
@@ -48,11 +48,11 @@ def cited_text(trace: Trace) -> tuple[str, list[CitedPassage]]:
 
 
 def url_citation(cited: CitedPassage, base: str) -> dict[str, Any]:
-    """Return a citation as a URL, the only form that chat completions have.
+    """Return a citation as a URL, which is the only form in chat completions.
 
     Args:
         cited: The passage.
-        base: Address of the kept trace, for passages without an address; empty if the trace is not kept.
+        base: Address of the stored trace, for passages without an address; empty if the trace is not stored.
     """
     own = f"{base}#passage-{cited.number}" if base else f"urn:pyrag:passage:{quote(cited.passage, safe='')}"
     place = {"start_index": cited.start, "end_index": cited.end}
@@ -60,20 +60,20 @@ def url_citation(cited: CitedPassage, base: str) -> dict[str, Any]:
 
 
 def file_citation(cited: CitedPassage) -> dict[str, Any]:
-    """Return a citation of a file of the index. Its position in the text is an addition to OpenAI's fields."""
+    """Return a citation of a file in the index. Its position in the text is an addition to OpenAI's fields."""
     place = {"start_index": cited.start, "end_index": cited.end}
     file = {"file_id": cited.passage, "filename": cited.name, "index": cited.number - 1}
     return {"type": "file_citation", **file, **place}
 
 
 def verdict_of(trace: Trace) -> dict[str, Any]:
-    """Return the verdict on an answer, which replies carry in the additional field `pyrag`."""
+    """Return the verdict on an answer, which replies contain in the additional field `pyrag`."""
     answer = trace.answer
     return {"known": answer.known, "confidence": answer.confidence, "weak": trace.weak, "remark": trace.remark}
 
 
 def failure_of(error: TraceError | None) -> ApiError | None:
-    """Return an error that leaves no answer to show, as a refusal. The answer to a failed program is `unknown`."""
+    """Convert an error without an answer to a refusal. (A failed program does have an answer, `unknown`.)"""
     return ApiError(_STATUS[error.kind], error.kind, error.message) if error and error.kind in _STATUS else None
 
 

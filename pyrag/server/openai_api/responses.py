@@ -1,7 +1,7 @@
 """Route `/v1/responses` of OpenAI's API: the answer as a message, progress as a reasoning summary.
 
-Responses can be read, deleted and continued (`previous_response_id`) as long as their traces are kept. Input items of a
-response and conversations as separate objects are not supported.
+Responses can be read, deleted and continued (`previous_response_id`) as long as their traces are stored. Input items of
+a response and conversations as separate objects are not supported.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ class TextOptions(msgspec.Struct):
 
 
 class ResponsesRequest(msgspec.Struct, kw_only=True):
-    """OpenAI's request. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored; `background`,
-    `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
+    """Request in OpenAI's format. Sampling options, `tools`, `reasoning`, `include` and `instructions` are ignored;
+    `background`, `conversation`, `prompt` and a `tool_choice` that forces a call are refused.
     """
 
     model: Annotated[str, Meta(max_length=MAX_NAME, examples=[MODEL])]
@@ -131,7 +131,7 @@ class DeletedResponse(BaseModel):
 
 
 def add_responses_routes(app: FastAPI, service: QuestionService) -> None:
-    """Add the routes of responses.
+    """Add the routes for responses.
 
     Args:
         app: Application made by `create_app`.
@@ -220,7 +220,7 @@ async def _turns(service: QuestionService, previous: str, owner: str) -> list[Me
 
 @dataclass(slots=True)
 class _Response:
-    """A response in progress."""
+    """Response in progress."""
 
     id: str
     request: ResponsesRequest
@@ -274,7 +274,7 @@ class _Response:
         return {**head, "status": status, "content": content}
 
     def part(self, done: FinishedQuestion) -> dict[str, Any]:
-        """Return the part of the message: the text, or the reason why there is no value of the requested type."""
+        """Return the message part: the text, or the reason why there is no value of the requested type."""
         if refusal := refusal_of(done.trace):
             return {"type": "refusal", "refusal": refusal}
         text, cited = cited_text(done.trace)

@@ -1,4 +1,4 @@
-"""The options of `pyrag train`. Its work is imported when a command runs."""
+"""Options of `pyrag train`. The code that does the work is imported when a command runs."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def gate(
     """Draw the questions of a curriculum's gates.
 
     They come from the training questions of sets and are written to DATA/SET/gate_questions.jsonl. pyrag train data
-    leaves them out.
+    excludes them.
     """
     from pyrag.cli.bench.app import names
     from pyrag_rl.data.gate import write_gate

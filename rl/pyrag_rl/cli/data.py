@@ -134,7 +134,7 @@ def data(
     index_dir: Annotated[Path, typer.Option(help="Folder for the indexes of corpora.")] = Path("runs/indexes"),
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
-    """Write a training set of the prompts that the agents send."""
+    """Write a training set from the prompts that the agents send."""
     from pyrag.evaluation.datasets.suite import Given
     from pyrag_rl.data.answer_readings import ReadingMix
     from pyrag_rl.data.build import Request, build
@@ -170,7 +170,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _progress(line: Callable[[Any], str]) -> Iterator[Callable[[Any], None]]:
-    """Show a line about the progress on stderr, on a terminal only."""
+    """Show a line about the progress on stderr, but only on a terminal."""
     from pyrag.cli.views.live import SafeConsole
 
     console = SafeConsole(stderr=True)

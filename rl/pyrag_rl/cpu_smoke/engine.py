@@ -52,7 +52,7 @@ def compile_layers(module: Any) -> None:
 
 @contextmanager
 def _unpinned() -> Iterator[None]:
-    """Run a block without `pin_memory`, which verl sets for every reference model and which needs an accelerator."""
+    """Run a block without `pin_memory`, which verl sets for every reference model but which needs an accelerator."""
 
     def policy(pin_memory: bool = True) -> Any:
         return original(pin_memory=False)

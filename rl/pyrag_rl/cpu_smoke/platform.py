@@ -26,7 +26,7 @@ def _zero(*args: object, **kwargs: object) -> int:
 
 
 class _CpuDevice(types.ModuleType):
-    """`torch.cpu` with the further functions that verl calls on its device module."""
+    """`torch.cpu`, with the additional functions that verl calls on its device module."""
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith(("memory_allocated", "memory_reserved")):

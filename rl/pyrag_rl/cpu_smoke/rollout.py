@@ -136,7 +136,7 @@ class HFReplica(RolloutReplica):  # type: ignore[misc,unused-ignore]
 
 
 class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
-    """Worker's side of the rollout, which sends the trained weights to the server."""
+    """Worker's side of the rollout, which sends trained weights to the server."""
 
     async def resume(self, tags: object) -> None:
         return None
@@ -152,7 +152,7 @@ class HFRollout(rollouts.BaseRollout):  # type: ignore[misc,unused-ignore]
         Args:
             weights: Pairs of name and tensor, iterable or asynchronously iterable.
             global_steps: Number of the training step.
-            peft_config: Must be None, because the server only takes merged weights.
+            peft_config: Must be None, because the server only accepts merged weights.
         """
         if peft_config is not None:
             raise NotImplementedError("hf_cpu serves merged weights: set actor_rollout_ref.model.lora.merge=True")

@@ -17,7 +17,7 @@ def _plain_linear(layer: Any, remove_weight: bool) -> None:
     layer.cpu_linear = lambda x, weight, bias: torch.nn.functional.linear(x, weight, bias)
 
 
-def _copied(self: Any, on_bucket_received: Any) -> Any:
+def _receive_copies(self: Any, on_bucket_received: Any) -> Any:
     """Copy received weights. On a CPU, `to(device)` returns a view that keeps the shared memory open."""
 
     def on_bucket(weights: list[tuple[str, torch.Tensor]], is_last: bool) -> Any:
@@ -27,7 +27,7 @@ def _copied(self: Any, on_bucket_received: Any) -> Any:
 
 
 replaced(layers, "dispatch_cpu_unquantized_gemm", _plain_linear)
-_receive = replaced(transfer.BucketedWeightReceiver, "receive_weights", _copied)
+_receive = replaced(transfer.BucketedWeightReceiver, "receive_weights", _receive_copies)
 
 
 class CPUWorkerExtension(vLLMColocateWorkerExtension):  # type: ignore[misc,unused-ignore]

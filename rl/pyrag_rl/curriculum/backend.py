@@ -1,6 +1,6 @@
-"""Backend of a curriculum: verl, vLLM's server, `pyrag bench` and the data builders, run as their commands are.
+"""Backend of a curriculum: verl, vLLM's server, `pyrag bench` and the data builders, run like their commands.
 
-Servers and benchmarks are separate processes, so that the memory of a model is free again after its turn.
+Servers and benchmarks are separate processes, so that a model's memory is freed after its turn.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def settings_of(base: str, adapters: Adapters, ports: Mapping[str, int]) -> dict
 
 
 def _name(adapter: str) -> str:
-    """Return the name under which a server offers an adapter: the name of the run's folder."""
+    """Return the name that a server uses for an adapter: the name of the run's folder."""
     return Path(adapter).resolve().parent.name
 
 
@@ -127,7 +127,7 @@ def serving_line(serving: Serving, model: str, adapters: Mapping[str, str], port
     """Return the arguments of `pyrag serve-model` for one of the models that share the GPUs.
 
     Args:
-        serving: GPUs, memory and further arguments.
+        serving: GPUs, memory and additional arguments.
         model: Model to serve.
         adapters: Folders of adapters, by name.
         port: Port of the server.
@@ -155,14 +155,14 @@ def _server(curriculum: Curriculum, model: str, line: Sequence[str], port: int) 
             preexec_fn=die_with_parent,
         )
     try:
-        _await(process, port, model, log)
+        _wait_until_ready(process, port, model, log)
         yield
     finally:
         end(process, signal.SIGTERM, signal.SIGKILL, patience=_PATIENCE)
 
 
 def _await_port(port: int) -> None:
-    """Wait until a port is free, so that no other server replies. Raises `ConfigError` if it stays in use."""
+    """Wait until a port is free, so that no other server can reply. Raises `ConfigError` if it stays in use."""
     until = time.monotonic() + FREE_SECONDS
     while True:
         if is_free(port):
@@ -172,7 +172,7 @@ def _await_port(port: int) -> None:
         time.sleep(_POLL)
 
 
-def _await(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -> None:
+def _wait_until_ready(process: subprocess.Popen[bytes], port: int, model: str, log: Path) -> None:
     until = time.monotonic() + _READY
     while process.poll() is None and time.monotonic() < until:
         if is_ready(f"http://127.0.0.1:{port}/health"):

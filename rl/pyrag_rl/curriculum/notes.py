@@ -44,10 +44,10 @@ class _Notes:
 
 
 def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> None:
-    """Check that a stage can continue with the adapter of the stage before.
+    """Check that a stage can continue with the previous stage's adapter.
 
     Args:
-        before: Configuration of the stage before; None for the first stage.
+        before: Configuration of the previous stage; None for the first stage.
         config: Configuration of the stage.
         name: Name of the stage.
 
@@ -66,11 +66,11 @@ def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> N
 
 
 def chance_loss(share: float, questions: int) -> float:
-    """Return the loss that chance exceeds in 5 % of pairs of measurements of an unchanged model.
+    """Return the loss that occurs by chance in only 5 % of pairs of measurements of an unchanged model.
 
     Args:
-        share: Share of right answers before, from 0 to 1.
-        questions: Number of questions of each measurement; 0 if unknown, which tolerates no loss.
+        share: Share of right answers in the first measurement, from 0 to 1.
+        questions: Number of questions of each measurement; 0 if unknown, for which the loss is 0.
     """
     if not questions:
         return 0.0

@@ -1,14 +1,13 @@
-"""Stages of training in a row (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
+"""Training stages in a row (PyRAG: Answer, Plan, Decompose; OPERA: Plan, Analysis-Answer, Rewrite).
 
     start ── evaluate ── stage 1: train, export, evaluate ── stage 2: … ── report
 
-Each stage works with the agents of the stages before it: they are served while it trains, and its rows may be built
-from questions that they run (`build`). If a stage answers fewer gate questions correctly than before, by more than
-chance explains, the curriculum ends; the stage's adapter is kept but not used. Progress is recorded in
-OUT/curriculum.json, so that the same command continues after a kill, including an unfinished run of training or of
-`pyrag bench`.
+Each stage uses the agents of earlier stages: they are served while it trains, and its rows may be built from questions
+that they answer (`build`). If a stage answers fewer gate questions correctly than before, by more than chance explains,
+the curriculum ends; the stage's adapter is kept but not used. Progress is recorded in OUT/curriculum.json, so that the
+same command continues after a kill, including an unfinished run of training or of `pyrag bench`.
 
-A `CurriculumBackend` trains, serves and asks; `pyrag_rl.curriculum.backend` has the real one.
+A `CurriculumBackend` trains, serves and evaluates; `pyrag_rl.curriculum.backend` has the real one.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ class WorseError(PyRAGError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A stage. `data` is a Parquet file; `build` is a task whose rows are built from a run of the agents so far."""
+    """Stage of training. `data` is a Parquet file; `build` is a task with rows from a run of the agents so far."""
 
     name: str
     agent: Agent
@@ -81,7 +80,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
-    """Servers of the frozen agents. Further models get the ports that follow."""
+    """Servers for the frozen agents. Additional models get the ports that follow."""
 
     port: int = 8000
     gpus: str = ""  # CUDA_VISIBLE_DEVICES of the servers
@@ -95,8 +94,8 @@ class Curriculum:
     """Stages with their evaluation.
 
     If `shared`, every stage trains the same model; otherwise, each agent has its own. `runtime` has settings of pyrag
-    for all training, runs and measurements. `tolerance` is the exact match that a stage may lose, from 0 to 1; None
-    means what chance explains for the number of questions.
+    for all training, runs and measurements. `tolerance` is the exact match that a stage may lose, from 0 to 1; None for
+    a loss that chance explains, given the number of questions.
     """
 
     model: str
@@ -120,7 +119,10 @@ class Curriculum:
             if bool(stage.data) == bool(stage.build):
                 raise ConfigError(f"stage {stage.name} needs either data, a Parquet file, or build, a task")
             if stage.build and stage.algorithm == "sft":
-                raise ConfigError(f"stage {stage.name} builds rows for rewards: name a set of --sft under data instead")
+                raise ConfigError(
+                    f"stage {stage.name} trains with sft, but build writes rows for rewards: "
+                    "name rows of --sft under data instead"
+                )
             if stage.build and self.practice is None:
                 raise ConfigError(f"stage {stage.name} builds its rows from a run: say under practice what is asked")
 
@@ -136,8 +138,8 @@ class CurriculumBackend:
     """Operations that a curriculum starts.
 
     Args:
-        check: Refuses a configuration that cannot be trained here; without data, everything but the rows is checked.
-        train: Trains a configuration to its end. Returns the exported adapter, or the model if all weights were
+        check: Refuses a configuration that cannot be trained here. Without data, everything except the rows is checked.
+        train: Trains a configuration to the end. Returns the exported adapter, or the model if all weights were
             trained.
         serve: Serves models with their adapters.
         ask: Runs `pyrag bench` in a folder with settings. Returns the exact match.
@@ -164,7 +166,7 @@ def load_curriculum(
         file: A YAML file.
         out: Folder of all stages.
         model: Model of the curriculum, instead of the file's.
-        rows: Folder of the training sets and candidates, instead of the places in the file.
+        rows: Folder of the training sets and candidates, instead of the paths in the file.
         prompts: Prompts for all training, runs and measurements, instead of the file's.
 
     Raises:
@@ -253,7 +255,7 @@ class _Run:
         return self.done
 
     def _check(self) -> None:
-        """Refuse configurations of later stages now, rather than when their turn comes."""
+        """Refuse invalid configurations of later stages now, rather than when their turn comes."""
         finished = {stage.name for stage in self.done if stage.after is not None}
         if not self.curriculum.evaluation.split:
             sets = ", ".join(self.curriculum.evaluation.sets)
@@ -284,7 +286,7 @@ class _Run:
         return self.backend.ask(questions, {**self.curriculum.runtime, **self._agents()}, self.out / name)
 
     def _of(self, stage: Stage) -> StageProgress:
-        """Return the progress of a stage. Its `before` is the `after` of the stage before."""
+        """Return the progress of a stage. Its `before` is the previous stage's `after`."""
         progress = next((entry for entry in self.done if entry.name == stage.name), None)
         if progress is None:
             last = self.done[-1].after if self.done else None
@@ -369,7 +371,7 @@ class _Run:
 
 
 def identity(curriculum: Curriculum) -> Any:
-    """Return what must stay the same between sessions: evaluation, model, and the order of the stages."""
+    """Return everything that must stay the same between sessions: evaluation, model, and the order of the stages."""
     import msgspec
 
     evaluation = {key: value for key, value in asdict(curriculum.evaluation).items() if key != "concurrency"}

@@ -2,7 +2,7 @@
 
 Most questions have only their gold passage. A share of them have several passages, including the gold one, and another
 share only have other passages, so that the reply is unknown. The other passages are found by a search for the question,
-so that they are about the same things, and they are in its order, as when the model is served.
+so they are about the same things, and they keep the order of the search, as when the model is served.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHOLE = 5  # number of passages of a question that is read at once
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingMix:
-    """Shares of rows with several passages and of rows without the gold one; `tokens` is the maximum of a row."""
+    """Shares of rows with several passages and of rows without the gold passage; `tokens` limits a row's length."""
 
     several: float = 0.2
     unknown: float = 0.1
@@ -56,7 +56,7 @@ async def gold_reading(
     """Return the passages and the reply of a question; None if its gold passage does not contain the answer.
 
     Args:
-        key: Identifies the question in the random draw.
+        key: Key of the question in the random draw.
         question: Question about the passages.
         answers: Gold spellings.
         gold: The gold passage.
@@ -87,9 +87,9 @@ async def whole_reading(
     """Return the passages and the reply of a multi-hop question that is read at once, as vanilla RAG does.
 
     Args:
-        key: Identifies the question in the random draw.
+        key: Key of the question in the random draw.
         question: Question about the passages.
-        answer: Gold answer, which the passages need not contain word for word.
+        answer: Gold answer, which the passages need not contain verbatim.
         golds: All gold passages of the question.
         retriever: Retriever that finds other passages, up to `WHOLE` together with the gold ones.
         mix: Mix whose seed and token limit are used.
@@ -125,7 +125,7 @@ def reading_of_matches(answers: Sequence[str], passages: Sequence[Passage]) -> G
 
 
 def _holds(passage: Passage, answer: str) -> bool:
-    """Return whether a passage contains an answer word for word."""
+    """Return whether a passage contains an answer verbatim."""
     return f" {_plain(answer)} " in f" {_plain(f'{passage.title} {passage.text}')} "
 
 
@@ -152,7 +152,7 @@ def _made(
 
 
 def _bare(answer: str) -> str:
-    """Return an answer without the punctuation of the sentence that it was marked in."""
+    """Return an answer without punctuation from the sentence in which it was marked."""
     answer = answer.strip().rstrip(",;:")
     return answer.removesuffix(".") if answer.count(".") == 1 else answer
 
@@ -163,7 +163,7 @@ def shortened(passage: Passage, answer: str, question: str, tokens: int) -> str:
     Args:
         passage: The passage.
         answer: Text that must be kept; empty if there is none.
-        question: Question whose words decide between several places of the answer.
+        question: Question whose words are used to choose between several places of the answer.
         tokens: Approximate maximum for title and text; exceeded if a single sentence is longer.
     """
     sentences = _SENTENCE_END.split(passage.text)

@@ -56,11 +56,11 @@ _DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank
 class Request:
     """Request for a training set.
 
-    `held_out` names further places of questions to keep out; the measured questions next to the training files are
-    always kept out. A share of `eval_share` of the questions goes to `eval_out` instead. With `sft`, prompts and
+    `held_out` names additional places of questions to exclude; the measured questions next to the training files are
+    always excluded. A share of `eval_share` of the questions goes to `eval_out` instead. With `sft`, prompts and
     replies to learn are written. If both data sets and runs are named, a task's rows come from the data sets if these
-    have any, and otherwise from the runs; rows of gold decompositions are added. `mix` controls the passages over which
-    answers are learnt. `max_tokens` limits a row, estimated from its size in bytes.
+    have any for it, and otherwise from the runs; rows of gold decompositions are added. `mix` controls the passages
+    over which answers are learnt. `max_tokens` limits a row, estimated from its size in bytes.
     """
 
     tasks: Sequence[str]
@@ -88,7 +88,7 @@ class Request:
 @dataclass(slots=True)
 class BuildCounts:
     """Counts of a build. `longest` is the length of a prompt in estimated tokens (four bytes each). `dropped` counts by
-    reason, and `mended` counts programs that were adapted to the contract of the prompts.
+    reason, and `mended` counts programs that were adapted to the prompts' contract.
     """
 
     questions: int = 0
@@ -185,7 +185,7 @@ class _Builder:
 
     @property
     def _from_sets(self) -> list[str]:
-        """Tasks whose rows, or replies if those are learnt, come from data sets."""
+        """Tasks whose rows (or, with `sft`, replies) come from data sets."""
         known = sets.WITH_REPLIES if self.request.sft else sets.EXAMPLES
         return [task for task in self.request.tasks if task in known] if self.request.data else []
 
@@ -202,7 +202,7 @@ class _Builder:
         return source_of(chosen, self.request.passages) if _NEEDS_CORPUS & set(self.request.tasks) else Source("none")
 
     async def _rows(self, sourced: Sourced, unfinished: Unfinished) -> AsyncIterator[tuple[TrainRow, str, int]]:
-        """Yield rows with their prompts, replies worth learning, and the number of times to write them."""
+        """Yield rows with their prompts, the replies to learn, and the number of times to write each."""
         done: Counter[str] = Counter()
         for asked in unfinished.done():
             done[asked.set] += 1
@@ -254,7 +254,7 @@ class _Builder:
         return list(zip_longest(asked.rows, asked.replies, fillvalue=""))  # type: ignore[arg-type]  # replies are fewer
 
     async def _groups(self, chosen: QuestionSet, source: Source, done: int) -> AsyncIterator[list[QuestionRows]]:
-        """Yield groups of questions that are asked together, in order, without the first `done` questions."""
+        """Yield groups of questions to ask together, in order, without the first `done` questions."""
         settings = self.request.settings
         engines = open_engines(replace(settings, **source.overrides))
         row_sources = sets.RowSources(
@@ -350,7 +350,7 @@ def _sets_beside(folder: Path) -> Iterator[Path]:
 
 
 def _measured(folder: Path) -> Iterator[Path]:
-    """Yield the measured questions of a set, for reports and for a curriculum's gates."""
+    """Yield the files of a set whose questions are used for measurement: in reports, and for a curriculum's gates."""
     yield from filter(None, (find_file(folder, stem) for stem in ("questions", f"{GATE}_questions")))
 
 
@@ -363,7 +363,7 @@ def _beside_runs(runs: Sequence[Path]) -> Iterator[Path]:
 
 
 def _identity(request: Request, sourced: Sourced) -> dict[str, Any]:
-    """Return what determines the rows of sets, to compare sessions. Rows of runs are always built again."""
+    """Return everything that determines the rows of sets, to compare sessions. Rows of runs are always built again."""
     settings = public(request.settings)
     return {
         "tasks": list(request.tasks),

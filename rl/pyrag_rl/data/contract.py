@@ -1,9 +1,9 @@
 """Adaptation of other planners' programs to the contract of the prompts, whose rule 2 is "the same query in both".
 
-The embedded planner searches with keywords and asks in a sentence; a language model that learns its programs word for
-word would learn to break the rule. Each search therefore gets the query with which its documents are read, and loses a
-`topk` that is the default. If no such query exists, the program is not learnt. All other rules are left to the plan
-checks and the answer.
+The embedded planner searches with keywords and asks in a sentence; a language model that learns its programs verbatim
+would learn to break the rule. Each search therefore gets the query of the question about its documents, and a default
+`topk` is removed. If there is no such query, the program is not learnt. All other rules are left to the plan checks and
+the answer.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def under_contract(source: str) -> str | None:
         source: A program that runs.
 
     Returns:
-        The program; None if several questions are asked about the same documents, or if a question uses a value that
-        is only found after the search.
+        The program; None if several questions are asked about the same documents, or if a question uses a value that is
+        only computed after the search.
     """
     tree = ast.parse(source)
     searches = _searches(tree)
@@ -44,7 +44,7 @@ def under_contract(source: str) -> str | None:
 
 
 def _depth(search: ast.Call) -> str:
-    """Return the depth of a search as its call writes it; empty for the default."""
+    """Return the depth of a search as written in its call; empty for the default."""
     arguments = [*search.args[1:2], *(keyword.value for keyword in search.keywords if keyword.arg == "topk")]
     return "".join(
         f", topk={ast.unparse(argument)}" for argument in arguments if ast.unparse(argument) != str(Settings().topk)

@@ -1,4 +1,4 @@
-"""Rows without prompts, and how their agents are asked; `pyrag_rl.prompting` records the messages that agents send."""
+"""Rows without prompts, and the calls that ask their agents. `pyrag_rl.prompting` records the messages sent."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ Ask = Callable[[Agents], Awaitable[Any]]
 
 @dataclass(frozen=True, slots=True)
 class PromptlessRow:
-    """A row without a prompt, the call that asks its agent, and a reply worth learning (empty if none is known).
+    """Row without a prompt, with the call that asks its agent and a reply worth learning (empty if unknown).
 
-    `fault` is the reason why a reply that led to a right answer is not worth learning; `mended` is set if the reply was
-    changed. `copies` is the number of times to write the row.
+    `fault` is the reason why a reply that led to a right answer is still not worth learning; `mended` is set if the
+    reply was changed. `copies` is the number of times to write the row.
     """
 
     row: TrainRow
@@ -35,7 +35,7 @@ async def prompted(example: PromptlessRow, prompts: str | None = None) -> TrainR
     """Return the row with the messages that its agent sends.
 
     Args:
-        example: Row, and how its agent is asked.
+        example: Row, with the call that asks its agent.
         prompts: The runtime's setting: a folder of prompts, or None.
     """
     return replace(example.row, messages=await prompt_of(example.ask, prompts))
@@ -61,7 +61,7 @@ def ask_analysis(query: str, passages: Sequence[Passage], question: str = "") ->
     Args:
         query: Question of a goal.
         passages: The evidence.
-        question: The user's question, which the agent is shown with the query.
+        question: The user's question, which is shown to the agent in addition to the query.
     """
 
     def ask(agents: Agents) -> Awaitable[Any]:
@@ -83,7 +83,7 @@ def ask_rewrite(query: str, tried: Sequence[str], passages: Sequence[Passage], m
         query: Question of the step.
         tried: Queries that did not find the evidence.
         passages: Passages that these queries found.
-        missing: What the passages lack; may be empty.
+        missing: Information that the passages lack; may be empty.
     """
 
     def ask(agents: Agents) -> Awaitable[Any]:

@@ -1,7 +1,7 @@
 """Questions of a curriculum's gates: drawn from a set's training questions, and held out of all training sets.
 
 The draw depends only on a question's words, so that it is the same on every machine. `pyrag bench --split gate` asks
-the questions, and `pyrag train data` leaves them out. `pyrag_rl.curriculum` measures them.
+the questions, `pyrag train data` excludes them, and `pyrag_rl.curriculum` measures on them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Held-out questions: no question is both learnt from and measured on, by its id in the same set or by its words.
+"""Held-out questions: no question is both learnt from and measured on, compared by id in the same set or by wording.
 
-The sub-questions of measured questions, if their set has them, are not learnt either; MuSiQue's come from other
-sets, such as SQuAD. Words are compared as answers are scored: in lower case, without punctuation and articles.
-Questions that mean the same in other words cannot be detected.
+The sub-questions of measured questions, if their set has them, are not learnt either; MuSiQue's come from other sets,
+such as SQuAD. Wordings are normalised as for scoring answers: in lower case, without punctuation and articles.
+Questions with the same meaning but a different wording cannot be detected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class HeldOut:
                 self.known.setdefault(mark, path)
 
     def place(self, row: TrainRow) -> Path | None:
-        """Return the file that holds out the row's question; None if it may be learnt from."""
+        """Return the file that holds out the row's question; None if the row may be learnt from."""
         return self.holding(row.source, row.id, row.question, row.asked)
 
     def holding(self, source: str, id_: str, question: str, *others: str) -> Path | None:
@@ -46,7 +46,7 @@ class HeldOut:
             source: Name of the question's set.
             id_: Id of the question in the set.
             question: Text of the question.
-            others: Further texts, such as a sub-question.
+            others: Additional texts, such as a sub-question.
         """
         marks = (*_marks(source, id_, question), *map(words_mark, others))
         matches = (self.known.get(mark) for mark in marks)
@@ -74,7 +74,7 @@ def held_out(paths: Iterable[Path]) -> HeldOut:
 
 
 def _marks(source: str, id_: str, question: str) -> tuple[bytes, bytes]:
-    """Return the two digests by which questions are compared: of the id within the set, and of the words."""
+    """Return the two digests used to compare questions: of the id within the set, and of the wording."""
     return _digest(f"id\n{source}\n{id_}"), words_mark(question)
 
 

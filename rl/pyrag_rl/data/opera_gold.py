@@ -1,4 +1,4 @@
-"""Replies that OPERA's agents learn from gold labels: plans from sub-questions, and judgements from gold passages."""
+"""Replies that OPERA's agents learn from gold labels: plans from sub-questions, judgements from gold passages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gold_judgement(query: str, answer: str, gold: Sequence[str], passages: Seque
     Args:
         query: The sub-question.
         answer: Gold answer of the sub-question.
-        gold: Ids that count as its gold passage.
+        gold: Ids that count as the sub-question's gold passage.
         passages: Retrieved passages, in the order of the prompt.
     """
     cited = [number for number, passage in enumerate(passages, start=1) if passage.id in gold]

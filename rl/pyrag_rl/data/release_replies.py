@@ -1,4 +1,4 @@
-"""Replies in the form of the papers' releases, for rows whose prompts use that form (prompt set `paper`)."""
+"""Replies in the form of the papers' releases, for rows whose prompts ask for that form (prompt set `paper`)."""
 
 from __future__ import annotations
 

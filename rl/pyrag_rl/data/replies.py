@@ -30,7 +30,7 @@ def answer_reply(answer: Answer, rationale: str) -> str:
 
 
 def judgement_reply(attempt: Attempt) -> str:
-    """Return a judgement of an attempt that has an answer. Documents are numbered as in its prompt."""
+    """Return a judgement for an attempt that has an answer. Documents are numbered as in the attempt's prompt."""
     answer = attempt.answer
     assert answer is not None
     numbers = [place for place, key in enumerate(attempt.passages, start=1) if key in answer.citations]
@@ -65,7 +65,7 @@ def joint_reply(source: str, sub_queries: Sequence[str]) -> str:
 
 
 def fitted(reply: str, prompts: str | None) -> str:
-    """Return a reply without the parts that the prompts do not ask for: thinking, and sub-queries before a program.
+    """Return a reply without parts that the prompts do not ask for: thinking, and sub-queries before a program.
 
     Args:
         reply: A reply in the form of the default prompts.

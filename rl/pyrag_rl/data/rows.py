@@ -1,11 +1,11 @@
 """Rows of training data, and their form in Parquet as verl's `RLHFDataset` reads it.
 
-    prompt          list of {role, content}: the very messages that the agent sends at run time (`pyrag_rl.prompting`)
+    prompt          list of {role, content}: the messages that the agent sends at run time (`pyrag_rl.prompting`)
     data_source     name of the data set, for verl's metrics
     reward_model    {style: "rule", ground_truth: first gold spelling}
     extra_info      all other fields of the row, which `compute_score` reads
 
-The configuration, not the row, decides which agent loop runs a row.
+The configuration, not the row, determines the agent loop.
 
 Supervised sets have the columns `messages` (the prompt and the reply to learn, as verl's `MultiTurnSFTDataset` reads
 it) and `source`, `id` and `question`, which identify held-out questions.
@@ -32,7 +32,7 @@ COLUMNS = ("prompt", "data_source", "reward_model", "extra_info")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A passage of a row. Its `id` is the corpus's, so that gold passages can be recognised."""
+    """Passage of a row. Its `id` is the corpus's id, so that gold passages can be recognised."""
 
     id: str
     title: str
@@ -44,9 +44,9 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainRow:
-    """A prompt of an agent, with all data needed to score its completion.
+    """Prompt of an agent, with all data needed to score a completion.
 
-    `question` is the user's; `query` is the agent's own question if that is another one (a sub-query, a synthesis
+    `question` is the user's; `query` is the agent's own question, if this is a different one (a sub-query, a synthesis
     step). `documents` is None if no documents are given (aggregation mode), and empty if none were found.
     """
 
@@ -85,7 +85,7 @@ def as_columns(row: TrainRow) -> dict[str, Any]:
 
 
 def row_of(extra_info: Mapping[str, Any]) -> TrainRow:
-    """Return the row that verl passes to a reward or agent loop, without its prompt. Raises `DataError`."""
+    """Return the row that verl passes to a reward or agent loop, without its prompt. Raises `DataError` if damaged."""
     import msgspec
 
     try:
@@ -120,7 +120,7 @@ def write_rows(path: Path, rows: Iterable[TrainRow]) -> int:
 class RowWriter:
     """Writer of a training set, which keeps one batch of rows in memory and sets their `index`.
 
-    The file gets its name once it is complete; an exception or a kill leaves a hidden file next to it.
+    The file gets its name when it is complete; after an exception or a kill, a hidden file remains next to it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -151,7 +151,7 @@ class RowWriter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """A row of a supervised set. The question's fields are empty if the set does not have them."""
+    """Row of a supervised set. The question's fields are empty if the set does not have them."""
 
     messages: tuple[Mapping[str, str], ...]
     source: str = ""
@@ -191,7 +191,7 @@ class SftWriter:
 
 
 class _Parts:
-    """A Parquet file written in row groups."""
+    """Parquet file written in row groups."""
 
     def __init__(self, path: Path, schema: Any) -> None:
         import pyarrow.parquet as pq
@@ -301,7 +301,7 @@ def _message() -> Any:
 
 @contextmanager
 def _parquet(path: Path, columns: Sequence[str]) -> Iterator[Any]:
-    """Open a Parquet file that must have these columns. Raises `DataError`."""
+    """Open a Parquet file that must have these columns. Raises `DataError` if it cannot be opened or lacks one."""
     pa = _pyarrow()
     import pyarrow.parquet as pq
 

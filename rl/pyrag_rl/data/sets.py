@@ -1,14 +1,16 @@
 """Rows from the questions of data sets, with the passages that a retriever finds for them.
 
-    answer      the question on k passages, with k drawn from `depths` for each question (NQ's layout in PyRAG's
-    release) rag         the same, on all gold passages if replies are learnt and the corpus has them decompose   the
-    question plan        the question with the sub-queries of the engine's Decompose agent joint       the question,
-    without sub-queries goals       the question, for OPERA's Plan agent; the replies to learn are the set's own
-    sub-questions analysis    a hop's own question on k passages, and whether a gold passage is among them rewrite     a
-    hop's own question whose search missed its gold passage
+    answer      the question on k passages, with k drawn from `depths` (NQ's layout in PyRAG's release)
+    rag         the same, on all gold passages if replies are learnt and the corpus has these passages
+    decompose   the question
+    plan        the question with the sub-queries of the engine's Decompose agent
+    joint       the question, without sub-queries
+    goals       the question, for OPERA's Plan agent; the replies to learn are the set's own sub-questions
+    analysis    a hop's own question on k passages, and whether a gold passage is among them
+    rewrite     a hop's own question whose search missed its gold passage
 
-Hops are those that the authors of the data set wrote (MuSiQue, Bamboogle), or a question of a single hop. Rows about
-the plans of OPERA's agents themselves come from runs (`traces`).
+Hops are those written by the data set's authors (MuSiQue, Bamboogle), or a single-hop question. Rows about the plans of
+OPERA's own agents come from runs (`traces`).
 """
 
 from __future__ import annotations
@@ -59,7 +61,7 @@ class RowSources:
     corpus: Mapping[str, Passage] = field(default_factory=dict)
 
     def depth(self, question: Question) -> int:
-        """Return the k of a question, the same on every machine."""
+        """Return the number of passages k for a question, which is the same on every machine."""
         return random.Random(f"{self.seed}:{question.id}").choice(self.depths)  # noqa: S311  a draw, no secret
 
 
@@ -168,7 +170,7 @@ async def _decompositions(question: Question, source: str, row_sources: RowSourc
 
 
 async def _programs(question: Question, source: str, row_sources: RowSources) -> list[PromptlessRow]:
-    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent; none if that agent failed."""
+    """Build rows of the Plan agent, with sub-queries of the engine's Decompose agent; no row if that agent failed."""
     decomposition = await row_sources.decomposer.decompose(asked(question))
     if decomposition.fallback:
         return []

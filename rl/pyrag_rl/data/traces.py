@@ -1,11 +1,11 @@
-"""Rows from a run of `pyrag bench`: the requests to each agent on the way to its answers, repeated word for word.
+"""Rows from a run of `pyrag bench`: the requests to each agent on the way to its answers, repeated verbatim.
 
 The output of a trained agent is the input of the next: the stages of MAPGRPO read the runs of the stage before (OPERA,
 equation 6). A row's `reply`, if it has one, is the agent's result in a question that was answered correctly. `build`
 decides which rows go into which file.
 
 Data sets label whole questions and rarely their sub-questions. A step is therefore only labelled if the question's
-labels determine its label, and is left out otherwise.
+labels determine its label; otherwise, it is skipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from pyrag_rl.data.rows import TrainRow
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Label of an attempt. `answers` are the accepted spellings, or the question's if documents are insufficient."""
+    """Label of an attempt. `answers` are the accepted spellings; for insufficient documents, the question's."""
 
     sufficient: bool
     answers: tuple[str, ...]
@@ -247,7 +247,7 @@ def _plans(row: ResultRow, trace: Trace) -> Iterator[PromptlessRow]:
 
 
 def _searches(trace: Trace, step: Step) -> list[str]:
-    """Return the queries that found a step's first passages, as its recovery saw them."""
+    """Return the queries of the searches that a step depends on and that found the passages of its first try."""
     first_passages = set(step.tries[0].passages)
     searches = [
         candidate for candidate in trace.steps if candidate.id in step.depends_on and candidate.primitive == "retrieve"

@@ -1,9 +1,9 @@
-"""Rows of finished questions of an unfinished training set, so that no search or model call is repeated.
+"""Rows of finished questions of an unfinished training set, stored so that no search or model call is repeated.
 
-    OUT.part/config.json     what is being built (compared when it continues) and the sessions that worked on it
+    OUT.part/config.json     the build's options (compared when it continues) and the sessions that worked on it
     OUT.part/results.jsonl   one line per question, in the order in which they are asked
 
-The folder has the form of a run (`pyrag.evaluation.runs.folder`), and is removed once its set is written.
+The folder has the form of a run (`pyrag.evaluation.runs.folder`), and is removed after its set is written.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class QuestionRows:
 
 
 class Unfinished:
-    """Rows for the next session. They are removed if this session writes its set or finds that it is empty (`drop`)."""
+    """Rows for the next session. They are removed if this session writes its set, or finds the set empty (`drop`)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

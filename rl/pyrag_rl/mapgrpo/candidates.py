@@ -40,7 +40,7 @@ class Author(Protocol):
     def name(self) -> str: ...
 
     async def write(self, row: TrainRow) -> Sequence[str]:
-        """Return completions for the row's prompt. Raises `ServiceError`."""
+        """Return completions for the row's prompt. Raises `ServiceError` if writing fails."""
         ...
 
 
@@ -68,7 +68,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """Author of completions written earlier: JSON lines with `id`, `source` and `completion`."""
+    """Author of completions written earlier: JSON Lines with `id`, `source` and `completion`."""
 
     path: Path
     by_question: Mapping[tuple[str, str], Sequence[str]]
@@ -142,15 +142,15 @@ async def prescore(
     near: float = NEAR,
     tell: Callable[[Counts], None] = lambda _: None,
 ) -> Counts:
-    """Add the candidates of all rows that the file lacks.
+    """Add candidates for all rows that the file does not cover yet.
 
     Args:
         rows: Rows of OPERA's Plan agent.
         out: File of candidates, which is resumed if it exists.
-        author: Writes completions.
-        environment: Runs the completions.
-        embedder: Embeds plans for their comparison.
-        near: Cosine from which two plans are duplicates.
+        author: Author of the completions.
+        environment: Environment that runs the completions.
+        embedder: Embedder used to compare plans.
+        near: Minimum cosine similarity of two plans that count as duplicates.
         tell: Called with the counts after each question.
 
     Raises:
@@ -244,7 +244,7 @@ def _appended(path: Path) -> IO[bytes]:
     path.touch()
     torn = path.read_bytes().rpartition(b"\n")[2]
     if not _BEGINNING.startswith(torn[: len(_BEGINNING)]):
-        raise DataError(f"{path} is no file of candidates: name another one with --out")
+        raise DataError(f"{path} is not a file of candidates: name another one with --out")
     return locked_lines(path)
 
 

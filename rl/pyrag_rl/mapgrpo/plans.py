@@ -1,7 +1,7 @@
-"""Scores of a Plan agent's completion: its parts f_logic, f_struct and f_exec (OPERA, equation 7).
+"""Scores of a Plan agent's completion: its components f_logic, f_struct and f_exec (OPERA, equation 7).
 
-The paper names the parts without formulas; these are ours. They use the results of the runtime's own parser,
-compiler, plan checks and traces. The weights are in `rewards`, and `execution` runs the plan.
+The paper names the components without formulas; the formulas are ours. They use the results of the runtime's own
+parser, compiler, plan checks and traces. The weights are in `rewards`, and `execution` runs the plan.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class ReadPlan:
 
     Attributes:
         listed: Goals as written.
-        goals: Goals that run.
+        goals: Goals that will run.
         fault: Reason why the plan cannot run; empty if it can.
-        warnings: Parts that the runtime left out or assumed so that the plan can run.
+        warnings: Omissions and assumptions that the runtime made so that the plan can run.
     """
 
     listed: tuple[Any, ...] = ()
@@ -62,7 +62,7 @@ def read_plan(completion: str, question: str = "") -> ReadPlan:
 def structure(plan: ReadPlan) -> float:
     """Return f_struct: the share of placeholders that are well-formed and name an earlier step; 0 without goals.
 
-    References that the runtime understood in another form, or inserted, are not well-formed.
+    References that the runtime accepted in another form, or inserted, do not count as well-formed.
     """
     if not plan.listed or not all(isinstance(goal, dict) for goal in plan.listed):
         return 0.0
@@ -106,7 +106,7 @@ def completion(trace: Trace) -> float:
 
 
 def execution(trace: Trace | None, exact: float) -> float:
-    """Return f_exec: half for the share of answered goals, half for the right final answer.
+    """Return f_exec: half from the share of answered goals, half from the exactness of the final answer.
 
     Args:
         trace: Run of the plan; None for a plan that could not run, which scores 0.

@@ -1,8 +1,7 @@
 """File of pre-scored candidates (OPERA, appendix A): completions of a Plan agent, each executed and scored in advance.
 
-It holds one JSON object per line. A training run uses the best candidate of each question (equation 11); the scores
-of the others are kept for inspection. `candidates` builds the file, and `pyrag_rl.verl.loops` adds a candidate to a
-group.
+It holds one JSON object per line. A training run uses the best candidate of each question (equation 11); the other
+candidates are kept for inspection. `candidates` builds the file, and `pyrag_rl.verl.loops` adds a candidate to a group.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ class Candidate:
     Attributes:
         id: Id of the question.
         source: Name of the question's set.
-        score: Weighted sum of the parts, which go from 0 to 1 (equation 14).
-        origin: Model or file that it came from.
+        score: Weighted sum of the components, from 0 to 1 (equation 14).
+        origin: Model or file that the completion came from.
     """
 
     id: str
@@ -46,7 +45,7 @@ class Candidate:
 
 
 def read_candidates(path: Path) -> Iterator[Candidate]:
-    """Yield the candidates of a file, ignoring an incomplete last line. Raises `DataError`."""
+    """Yield the candidates of a file, ignoring an incomplete last line. Raises `DataError` if it is damaged."""
     import msgspec
 
     decoder = msgspec.json.Decoder(Candidate)
@@ -58,7 +57,7 @@ def read_candidates(path: Path) -> Iterator[Candidate]:
         raise DataError(f"cannot read the pre-scored candidates {path}: {error.strerror}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         cure = "build the file with pyrag train prescore"
-        raise DataError(f"{path} line {number} is no candidate ({error}): {cure}") from error
+        raise DataError(f"{path} line {number} is not a candidate ({error}): {cure}") from error
 
 
 @functools.cache
@@ -77,12 +76,12 @@ def best_of(path: Path, minimum: float) -> dict[tuple[str, str], Candidate]:
 
 
 def distinct(candidates: Sequence[Candidate], similar: Sequence[Sequence[float]], limit: float) -> list[Candidate]:
-    """Return candidates without near-duplicates, keeping the one with the higher score.
+    """Return candidates without near-duplicates, of which the one with the higher score is kept.
 
     Args:
         candidates: All candidates of one question.
-        similar: Cosines of all pairs, [candidates, candidates].
-        limit: Cosine from which two are duplicates.
+        similar: Cosine similarities of all pairs, shape (candidates, candidates).
+        limit: Minimum cosine similarity of two candidates that count as duplicates.
     """
     places: list[int] = []
     for place in sorted(range(len(candidates)), key=lambda index: (-candidates[index].score, index)):

@@ -1,8 +1,8 @@
 """Scores of MAPGRPO: role rewards (equations 7, 9, 10 of OPERA, weights of its table 6), pre-scores (equation 14).
 
-Each reward weighs the results of the runtime (its parsers, executor and retriever); nothing is parsed or executed
-here. All parts and sums are from 0 to 1. The `compute_score` of `pyrag_rl.rewards.environment` parses rows, runs
-plans and searches, and handles errors, for all agents.
+Each reward is a weighted sum of results of the runtime (its parsers, executor and retriever); nothing is parsed or
+executed here. All parts and sums are from 0 to 1. The `compute_score` of `pyrag_rl.rewards.environment` parses rows,
+runs plans and searches, and handles errors, for all agents.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def weights_of(kind: type[W], by_part: Mapping[str, float]) -> W:
 
     Args:
         kind: Class of the agent's weights.
-        by_part: Weights by part; all parts, or none.
+        by_part: Weights by part, for all parts or none.
 
     Raises:
         ConfigError: A part is unknown, a weight is negative, or the sum is not 1.
@@ -111,7 +111,7 @@ def plan_score(
         golds: Gold spellings of the answer.
         trace: Run of the plan's goals; None if they cannot run.
         hops: Number of searches that the question needs; 0 if unknown.
-        source: Name of the data set, whose official script scores.
+        source: Name of the data set, whose official script is used for scoring.
         weights: Weights of the parts.
     """
     text = trace.answer.text if trace and trace.answer.known else ""
@@ -134,7 +134,7 @@ def plan_score(
 def prescored(
     candidate: str, row: TrainRow, trace: Trace | None, origin: str, weights: PrescoreWeights = PrescoreWeights()
 ) -> Candidate:
-    """Return a candidate with its five components and their weighted sum (equation 14).
+    """Return a candidate with its five components, and their weighted sum (equation 14).
 
     Args:
         candidate: Completion of the Plan agent.
@@ -188,10 +188,10 @@ def analysis_score(
 
     Args:
         completion: The agent's reply.
-        sufficient: Whether the documents hold the answer.
+        sufficient: Whether the documents contain the answer.
         golds: Gold spellings of the answer.
         documents: Number of documents in the prompt.
-        source: Name of the data set, whose official script scores.
+        source: Name of the data set, whose official script is used for scoring.
         weights: Weights of the parts.
     """
     try:
@@ -222,7 +222,7 @@ def read_rewrite(completion: str, tried: Sequence[str]) -> tuple[str, str]:
 
     Args:
         completion: The agent's reply.
-        tried: Earlier queries; repeating one is the error `tried_before`.
+        tried: Earlier queries; repeating one of them is the error `tried_before`.
     """
     try:
         query = parse_rewrite(completion)[0]
@@ -247,7 +247,7 @@ def rewrite_score(
         ranked: Ids of the passages that the query retrieved, best first.
         golden: Ids of the gold passages.
         k: Cut-off of NDCG.
-        error: Error of `read_rewrite`.
+        error: Error that `read_rewrite` returned.
         weights: Weights of the parts.
     """
     gain = math.sqrt(ndcg(ranked, golden, k))

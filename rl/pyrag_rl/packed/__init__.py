@@ -11,7 +11,7 @@ MODULE = "pyrag_rl.packed.engine"
 
 
 def replaces_flash_attention(config: TrainConfig) -> bool:
-    """Return whether to replace verl's attention, which requires flash-attn or loops over tokens in its place.
+    """Return whether to replace verl's attention, which requires flash-attn, or else loops over tokens.
 
     Args:
         config: Configuration of the run.

@@ -1,8 +1,8 @@
 """verl's FSDP engine with three savings for rows that are packed without padding. It needs no flash-attn.
 
 * Attention pads the rows of a pack separately, because most products over the whole pack would be masked.
-* A prompt occurs once in a pack, however many replies it has (GRPO).
-* Logits are only computed for the tokens of replies, which are a thirtieth of a reader's tokens.
+* A prompt occurs only once in a pack, regardless of its number of replies (GRPO).
+* Logits are only computed for the tokens of replies, which are a small part of all tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag_rl.packed.packing import PACKED_ATTENTION, pack_places, prompts_toget
 
 @EngineRegistry.register(model_type="language_model", backend=["fsdp", "fsdp2"], device="cuda", vendor="nvidia")
 class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
-    """Engine that replaces verl's once it is imported; registered for GPUs if `pyrag_rl.packed` asks for it."""
+    """Engine that replaces verl's when it is imported. It is registered for GPUs if `pyrag_rl.packed` asks for it."""
 
     def _build_fsdp_module(self, module: Any) -> Any:
         if self.model_config.use_remove_padding:
@@ -27,12 +27,12 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         return super()._build_fsdp_module(module)
 
     def forward_backward_batch(self, data: Any, loss_function: Any, forward_only: bool = False) -> Any:
-        """Group rows by prompt before processing, because verl orders them by length, which spreads replies over packs.
+        """Process a batch with its rows grouped by prompt. (verl's order by length separates a prompt's replies.)
 
         Args:
             data: Rows, as verl's tensors.
             loss_function: Loss of a pack.
-            forward_only: Whether no gradient is needed; the order of rows, and so of outputs, is then kept.
+            forward_only: Whether no gradient is needed. If so, the order of rows, and therefore of outputs, is kept.
         """
         if self.model_config.use_remove_padding and not forward_only:
             replies = data["loss_mask"].offsets().diff().tolist()
@@ -56,7 +56,7 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
         return inputs | shared | pack.attention | {"logits_to_keep": pack.places[learnt]}, for_outputs
 
     def prepare_model_outputs(self, output: Any, output_args: Any, micro_batch: Any, logits_processor_func: Any) -> Any:
-        """Return the log-probabilities of a pack, and entropies if requested, with zeros at places without a loss.
+        """Return the log-probabilities of a pack, and entropies if requested, with zeros at positions without a loss.
 
         Args:
             output: Output of the model.
@@ -78,7 +78,7 @@ class PackedEngine(FSDPEngineWithLMHead):  # type: ignore[misc,unused-ignore]
 
 
 def learnt_places(tokens: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    """Return the places in a pack whose logits enter the loss, those before learnt tokens, shape (learnt tokens,).
+    """Return the positions in a pack whose logits enter the loss, right before learnt tokens: shape (learnt tokens,).
 
     Args:
         tokens: Rows, as a nested tensor.

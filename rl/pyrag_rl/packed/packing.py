@@ -1,7 +1,7 @@
 """Packs of rows without padding, with attention that keeps rows apart, or shares the prompt between its replies.
 
-GRPO samples many replies to a prompt, and the model computes the same for the prompt of each. A pack therefore has the
-prompt once, and each reply attends to the prompt and to itself.
+GRPO samples many replies to a prompt, and the model's computation for the prompt is the same for each. A pack therefore
+contains the prompt once, and each reply attends to the prompt and to itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKED_ATTENTION = "packed_sdpa"  # name of the attention in transformers
 
 
 def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Return the places that turn a pack of rows into a padded batch, and back.
+    """Return the positions that convert a pack of rows to a padded batch, and back.
 
     Args:
         offsets: Start of each row in the pack, and the end of the last row, shape (rows + 1,).
@@ -34,11 +34,11 @@ def pack_places(offsets: torch.Tensor) -> dict[str, torch.Tensor]:
 
 @dataclass(frozen=True, slots=True)
 class SharedPack:
-    """A pack in which each prompt occurs once, followed by its replies.
+    """Pack in which each prompt occurs once, followed by its replies.
 
     Attributes:
-        sources: Place in the pack of rows of each token of this pack, shape (tokens,).
-        places: Place in this pack of each token of the pack of rows, shape (tokens of all rows,).
+        sources: For each token of this pack, its position in the pack of rows, shape (tokens,).
+        places: For each token of the pack of rows, its position in this pack, shape (tokens of all rows,).
         attention: Arguments of `packed_attention`, where a "row" is a prompt with its replies.
     """
 
@@ -48,7 +48,7 @@ class SharedPack:
 
 
 def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> SharedPack:
-    """Return a pack of rows in which equal prompts occur once.
+    """Return a pack of rows in which equal prompts occur only once.
 
     Args:
         rows: Tokens of each row, prompt and reply.
@@ -74,7 +74,7 @@ def share_prompts(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> Share
 
 
 def prompts_together(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> list[int]:
-    """Return the numbers of rows in an order in which rows with the same prompt follow each other.
+    """Return row numbers in an order that puts rows with the same prompt next to each other.
 
     Args:
         rows: Tokens of each row, prompt and reply.
@@ -91,7 +91,7 @@ def _by_prompt(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> dict[tup
 
 
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:
-    """Return which tokens each token of a prompt and its replies sees, shape (prompts, 1, longest, longest)."""
+    """Return which tokens each token of a prompt and its replies attends to: shape (prompts, 1, longest, longest)."""
     padded = torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)  # padding sees a prompt: no row is empty
     query, key = padded[:, :, None], padded[:, None, :]
     return ((key == 0) | (key == query)).tril()[:, None]
@@ -108,8 +108,8 @@ def packed_attention(
         module: The attention layer.
         query: Queries, shape (1, heads, tokens, width).
         key: Keys, of the same shape except that there may be fewer heads.
-        value: Values, of the shape of the keys.
-        attention_mask: Ignored, because transformers makes no mask for this kind of attention.
+        value: Values, in the same shape as the keys.
+        attention_mask: Ignored, because transformers creates no mask for this kind of attention.
         spread: Result of `pack_places`.
         gathered: Result of `pack_places`: place of each token in the batch.
         seen: Tokens that each token attends to, shape (rows, 1, longest, longest); None for all earlier tokens.

@@ -1,7 +1,7 @@
 """Rewards of PyRAG's three agents (paper, appendix E.1): 0.7 · F1 + 0.3 · EM of the pipeline's answer.
 
-A completion replaces the trained agent's reply; everything else is the runtime: its parsers, plan checks, sandbox,
-frozen agents, and the scores of its evaluation. OPERA's role rewards are in `pyrag_rl.rewards.roles`.
+A completion replaces the trained agent's reply; everything else is done by the runtime: its parsers, plan checks,
+sandbox, frozen agents, and scoring. OPERA's role rewards are in `pyrag_rl.rewards.roles`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ async def answer(row: TrainRow, completion: str, environment: RewardEnvironment)
     A reply without the tags that its prompt asks for scores 0, as in the release; at run time it may still be
     accepted.
 
-    If the row's passages are known to lack the answer, "unknown" scores 1. (The paper always scores it 0, but an
-    agent that never gains by refusing stops doing so.)
+    If the row's passages are known to lack the answer, "unknown" scores 1. (The paper always scores it 0, but then an
+    agent never learns to refuse.)
 
     Args:
         row: Row of the question.
@@ -83,7 +83,7 @@ async def decompose(row: TrainRow, completion: str, environment: RewardEnvironme
         environment: Frozen agents, retriever, sandbox and settings of the run.
 
     Raises:
-        BadOutputError: The reply holds no list; at run time the question itself would replace it.
+        BadOutputError: The reply has no list; at run time, the question itself would replace it.
     """
     parse_sub_queries(completion)
     decomposer = agents_over(GivenReply(completion), environment.settings.prompts).decomposer
@@ -93,7 +93,7 @@ async def decompose(row: TrainRow, completion: str, environment: RewardEnvironme
 
 @dataclass(frozen=True, slots=True)
 class GivenDecomposition:
-    """Decompose agent whose reply is fixed."""
+    """Decompose agent with a fixed reply."""
 
     sub_queries: Sequence[str]
 
@@ -112,12 +112,12 @@ def program_fault(completion: str) -> str:
 
 
 def of_trace(trace: Trace, row: TrainRow, config: TrainConfig) -> Score:
-    """Return the score of a whole run. A run that a budget ended gets no partial credit.
+    """Return the score of a whole run. A run that was ended by a budget gets no partial credit.
 
     Args:
         trace: Trace of the run.
         row: Row of the question.
-        config: Config with the weights of F1 and exact match.
+        config: Configuration with the weights of F1 and exact match.
     """
     if trace.error is None:
         score = graded(trace.answer, row, config)
@@ -163,7 +163,7 @@ def graded(answer: Answer, row: TrainRow, config: TrainConfig) -> Score:
     Args:
         answer: The answer; an unknown one scores 0.
         row: Row of the question.
-        config: Config with the weights.
+        config: Configuration with the weights.
     """
     if not answer.known:
         return Score(form=1.0, error="unknown")

@@ -2,14 +2,14 @@
 
     compute_score(data_source, solution_str, ground_truth, extra_info=None, *, run) -> {key: number for key in KEYS}
 
-It is asynchronous and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder, whose
-config names the trained agent and the frozen ones; `REWARDS` names the function of each agent. A reward that fails
-for a reason outside its completion is computed again; if it still fails, it raises, and verl leaves the completion
-out instead of giving it a reward of 0.
+It is asynchronous and always returns the same keys (`pyrag_rl.rewards.score`). `run` is the run's folder, whose config
+names the trained agent and the frozen ones; `REWARDS` names the function of each agent. A reward that fails for a
+reason outside its completion is computed again; if it still fails, an exception is raised, and verl drops the
+completion instead of giving it a reward of 0.
 
-A reward worker has one `RewardEnvironment` per run. Completions are scored in parallel, at most `concurrency` at
-once (a setting of the runtime), each within its deadline; an equal completion to the same row is scored once. Every
-score adds a line to the run folder, and a sample of them their trace.
+A reward worker has one `RewardEnvironment` per run. Completions are scored in parallel, at most `concurrency` at once
+(a setting of the runtime), each within its deadline; equal completions to the same row are scored once. Each score adds
+a line to the run folder, and for a sample of scores, the trace is stored.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ async def compute_score(
     run: str,
     **_: Any,
 ) -> dict[str, float]:
-    """Return the numbers of one completion.
+    """Return the reward and other numbers for one completion.
 
     Args:
-        data_source: Name of the data set; ignored, since the row holds it.
+        data_source: Name of the data set. Ignored, since the row contains it.
         solution_str: The completion.
-        ground_truth: Ignored, since the row holds all gold answers.
+        ground_truth: Ignored, since the row contains all gold answers.
         extra_info: The row (`pyrag_rl.data.rows.TrainRow`), with verl's `global_steps`.
         run: Path of the run folder.
 
@@ -117,8 +117,8 @@ async def compute_score(
         A number for each of `pyrag_rl.rewards.score.KEYS`; `score` is the reward.
 
     Raises:
-        OutsideFailureError: Scoring failed outside the completion, at every try. verl goes on without the completion
-            (its asynchronous trainers without the group).
+        OutsideFailureError: Scoring failed at every try, for a reason outside the completion. verl continues without
+            the completion (its asynchronous trainers continue without the whole group).
     """
     info = extra_info or {}
     try:
@@ -134,7 +134,7 @@ async def compute_score(
 
 
 class RewardEnvironment:
-    """Other agents of a run. `engines` may be passed if they are open already (tests, data builders)."""
+    """Other agents of a run. `engines` may be passed if they are already open (tests, data builders)."""
 
     def __init__(self, config: TrainConfig, folder: RunFolder | None = None, engines: Engines | None = None) -> None:
         self.config = config
@@ -159,8 +159,8 @@ class RewardEnvironment:
     async def ask(self, question: str, agents: Agents, *, own: Collection[str] = (), **settings: Any) -> Trace:
         """Answer a question with the run's retriever and sandbox. A failure is in the trace.
 
-        A deadline that passed while the question mostly waited for frozen agents or the retriever counts as their
-        failure.
+        If the deadline passes while the question is mostly waiting for frozen agents or the retriever, this counts as
+        their failure.
 
         Args:
             question: The user's question.
@@ -180,7 +180,7 @@ class RewardEnvironment:
         return trace
 
     async def search(self, query: str, topk: int) -> list[Passage]:
-        """Return the passages that match a query. Raises `ServiceError`.
+        """Return the passages that match a query. Raises `ServiceError` if the retriever failed.
 
         Args:
             query: Search text.
@@ -191,15 +191,15 @@ class RewardEnvironment:
 
     @cached_property
     def _held(self) -> frozenset[str]:
-        """Questions of the evaluation's set, which shares none with the training set."""
+        """Questions of the evaluation set, which has none in common with the training set."""
         path = self.config.eval_data
         return frozenset(row.question for row in read_rows(Path(path))) if path else frozenset()
 
     def row(self, extra_info: Mapping[str, Any]) -> TrainRow:
-        """Return the row in `extra_info`, with the split `eval` if it belongs to the evaluation's set.
+        """Return the row in `extra_info`, with the split `eval` if it belongs to the evaluation set.
 
         Raises:
-            DataError: `extra_info` holds no row.
+            DataError: `extra_info` does not contain a row.
         """
         row = row_of(extra_info)
         return replace(row, split="eval") if row.question in self._held else row
@@ -212,8 +212,8 @@ class RewardEnvironment:
             completion: The agent's reply.
 
         Raises:
-            DataError: `extra_info` holds no row.
-            OutsideFailureError: The completion could not be scored, at every try.
+            DataError: `extra_info` does not contain a row.
+            OutsideFailureError: The completion could not be scored, despite repeated tries.
         """
         row = self.row(extra_info)
         # Two sets may both count from 0; no question is in both.
@@ -224,7 +224,7 @@ class RewardEnvironment:
         return self.report(score, row, extra_info.get("global_steps"))
 
     async def score(self, row: TrainRow, completion: str) -> Score:
-        """Score a completion, again after a pause if a service failed; errors are in the score.
+        """Score a completion, with a retry after a pause if a service failed. Errors become part of the score.
 
         Args:
             row: Row of the question.
@@ -238,10 +238,10 @@ class RewardEnvironment:
         return await self.retried(once)
 
     async def retried(self, once: Callable[[], Awaitable[Score]]) -> Score:
-        """Return a score, computed again after each of the pauses while a service fails; other faults are permanent.
+        """Return a score. As long as a service fails, compute it again after a pause. Other faults are permanent.
 
         Args:
-            once: Computes the score.
+            once: Function that computes the score.
         """
         score = await once()
         for tries, pause in enumerate(self.pauses, start=1):
@@ -252,10 +252,10 @@ class RewardEnvironment:
         return score
 
     async def guarded(self, work: Awaitable[Score], deadline: Deadline | None = None) -> Score:
-        """Await a score within the deadline; an exception becomes its error.
+        """Await a score within the deadline. An exception becomes the score's error.
 
         Args:
-            work: Computes the score.
+            work: Function that computes the score.
             deadline: Deadline that replaces the run's, which is some seconds beyond a question's.
         """
         began, waits = time.perf_counter(), Waits()
@@ -281,14 +281,14 @@ class RewardEnvironment:
     def report(self, score: Score, row: TrainRow, weights: int | None) -> dict[str, float]:
         """Record a score and return verl's numbers.
 
-        Raises `OutsideFailureError` if the failure is not the completion's.
+        Raises `OutsideFailureError` if the completion is not the cause of a failure.
 
         With `shuffle_rewards`, the reward of a training row is drawn from recent rewards; its parts are unchanged.
 
         Args:
             score: Score of a completion.
             row: Row of its question.
-            weights: Number of training steps behind the policy's weights.
+            weights: Number of training steps that the policy's weights were trained for.
         """
         self.keep(score, row, weights)
         if score.error in OUTSIDE:
@@ -299,12 +299,12 @@ class RewardEnvironment:
         return {**score.numbers(), "score": self._random.choice(self._pool)}
 
     def keep(self, score: Score, row: TrainRow, weights: int | None) -> None:
-        """Record a score in the run folder, and its trace for one of every `trace_every` scores.
+        """Record a score in the run folder, and the trace of every `trace_every`-th score.
 
         Args:
             score: Score of a completion.
             row: Row of its question.
-            weights: Number of training steps behind the policy's weights.
+            weights: Number of training steps that the policy's weights were trained for.
         """
         if self._folder is None:
             return
@@ -325,7 +325,7 @@ def note(run: Path | str, score: Score, row: Mapping[str, Any], weights: int | N
         run: Path of the run folder.
         score: Score of a completion.
         row: Row of its question; the fields in `_NAMED` are logged.
-        weights: Number of training steps behind the policy's weights.
+        weights: Number of training steps that the policy's weights were trained for.
     """
     import msgspec
 

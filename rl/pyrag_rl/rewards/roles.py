@@ -1,7 +1,7 @@
 """Rewards of OPERA's three agents (section 3, equations 7, 9 and 10), computed by the runtime.
 
-A completion replaces the trained agent's reply, as in `pyrag_rl.rewards.agents`; `pyrag_rl.mapgrpo.rewards` weighs
-its parts.
+A completion replaces the trained agent's reply, as in `pyrag_rl.rewards.agents`; `pyrag_rl.mapgrpo.rewards` computes
+the weighted sum of its parts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from pyrag_rl.rewards.score import OUTSIDE, Score
 
 @dataclass(frozen=True, slots=True)
 class GivenGoals:
-    """Plan agent whose plan is fixed, and which never revises it."""
+    """Plan agent with a fixed plan, which it never revises."""
 
     goals: Sequence[Goal]
     composed: bool = False  # see `GoalPlan`

@@ -1,7 +1,7 @@
-"""Score of a completion in verl's form: a fixed set of numbers, whatever happened.
+"""Score of a completion in verl's form, which is always the same set of numbers.
 
-`KEYS` never changes within a version, since verl joins the numbers of a batch. The reason why a completion scored
-nothing is a number too (`error`), since verl's metrics hold nothing else; `ERRORS` lists the names.
+`KEYS` never changes within a version, since verl joins the numbers of a batch. The reason why a completion scored 0 is
+a number too (`error`), since verl's metrics only contain numbers; `ERRORS` lists the names.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Frozen services behind rewards: what completions share, and how long each waits for them.
+"""Frozen services behind rewards: replies that completions share, and the time that each waits for them.
 
-Equal calls of the frozen Answer agent and equal searches are paid for once, and the result of a call that outlives
-its question is available to the next try. `Waits` adds up the time in which a question has a request under way;
-`Deadline` is a limit that stops while the trained policy writes.
+Equal calls of the frozen Answer agent and equal searches are paid for once, and the result of a call that outlives its
+question is available to the next try. `Waits` adds up the time during which a question has an unfinished request;
+`Deadline` is a time limit that is paused while the trained policy writes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _REMEMBERED = 8192  # results that a memo holds
 
 
 class Memo:
-    """Results by key, of which the least recently used are forgotten first. A failure is not remembered."""
+    """Results by key; the least recently used are forgotten first. Failures are not remembered."""
 
     def __init__(self, limit: int = _REMEMBERED) -> None:
         self._limit = limit
@@ -37,7 +37,7 @@ class Memo:
 
         Args:
             key: Key of the result; equal keys share it.
-            work: Called if there is no result, finished or under way.
+            work: Function that is called if there is no result yet and none is being computed.
         """
         task = self._tasks.get(key)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
@@ -61,7 +61,7 @@ class SharedAnswerer:
     memo: Memo
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Return the shared reading of equal calls.
+        """Return the reading, which equal calls share.
 
         Args:
             query: Query to answer.
@@ -79,7 +79,7 @@ class SharedRetriever:
         self._inner, self._memo = inner, memo
 
     async def retrieve(self, query: str, topk: int, where: Filter | None = None) -> list[Passage]:
-        """Return the shared passages of equal searches.
+        """Return the passages, which equal searches share.
 
         Args:
             query: Search text.
@@ -95,7 +95,7 @@ class SharedRetriever:
 
 
 class Waits:
-    """Seconds in which requests to frozen agents or the retriever are under way, counting parallel requests once.
+    """Seconds with unfinished requests to frozen agents or the retriever, counting parallel requests once.
 
     Args:
         own: Roles of the trained agent, whose replies do not count.
@@ -118,7 +118,7 @@ class Waits:
 
     @contextmanager
     def request(self) -> Iterator[None]:
-        """Count the time of a request that no question makes."""
+        """Count the time inside the block as a request that does not belong to a question."""
         began = perf_counter()
         try:
             yield
@@ -140,7 +140,7 @@ class Waits:
 
 
 class Deadline:
-    """Limit on the duration of work, which stops while it is paused.
+    """Time limit for work, which is paused inside `paused` blocks.
 
     Args:
         seconds: The limit; None for no limit.

@@ -1,6 +1,6 @@
-"""verl's merger for checkpoints that only have an adapter: it joins the shards and leaves the base model out.
+"""verl's merger for checkpoints that contain only an adapter. It joins the shards without a base model.
 
-`python -m pyrag_rl.verl.adapter_merger CHECKPOINT OUT` writes OUT/lora_adapter, in a process of its own like verl's
+`python -m pyrag_rl.verl.adapter_merger CHECKPOINT OUT` writes OUT/lora_adapter, in a separate process, like verl's
 merger.
 """
 

@@ -1,4 +1,4 @@
-"""Export of a verl checkpoint: a PEFT adapter, on request a merged model, and the commands that serve them.
+"""Export of a verl checkpoint: a PEFT adapter, a merged model if requested, and the commands to serve them.
 
 Checkpoints of adapters have no base model, so PEFT makes the merged model.
 """
@@ -54,12 +54,12 @@ def export(run: Path, *, step: int | None = None, merged: bool = False) -> Expor
         merged: Whether to also write a merged model.
 
     Raises:
-        ConfigError, DataError: There is nothing to export.
+        ConfigError, DataError: The run has nothing to export.
         TrainingFailedError: verl's merger failed.
     """
     folder = RunFolder(run)
     if not folder.config.is_file():
-        raise ConfigError(f"{run} is no run folder: pass the --out of pyrag train")
+        raise ConfigError(f"{run} is not a run folder: pass the --out of pyrag train")
     config = saved_config(folder.config)
     if config.model == EMBEDDED:
         raise ConfigError(f"{run} needs no export: ask with pyrag ask --llm embedded:{folder.reader}")
@@ -107,7 +107,7 @@ def _serving_options(config: TrainConfig) -> list[str]:
     """Return the options of `pyrag ask` that send the agent the prompts it was trained on.
 
     The first training row shows these prompts. If it is missing or has none of the known prompts, the run's settings
-    decide.
+    are used.
     """
     run_prompts = config.runtime.get("prompts")
     joint, prompts = bool(config.runtime.get("joint")), run_prompts
@@ -173,7 +173,7 @@ def _merge_shards(config: TrainConfig, folder: RunFolder, shards: Path, out: Pat
 
 
 def _name_base(adapter: Path, base: str) -> None:
-    """Write the name of the base model, which verl leaves out, into an adapter, because PEFT needs it."""
+    """Write the base model's name into an adapter, because PEFT needs it and verl omits it."""
     path = adapter / "adapter_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "base_model_name_or_path": base}, indent=2))
 

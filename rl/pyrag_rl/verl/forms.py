@@ -1,4 +1,4 @@
-"""Form of an agent's replies, a JSON schema or a pattern, which rollouts have to match as replies of a server do.
+"""Form of an agent's replies, a JSON schema or a pattern, which rollouts must match, as a server's replies do.
 
 The form is taken from the agent's own request for a training row (`prompting`), so that it cannot differ from serving.
 Agents without a form, such as the Plan agent that writes programs, and rollout engines other than vLLM, which do not
@@ -29,7 +29,7 @@ FORMED = frozenset({"answer", "decompose", "rewrite", "mapgrpo-plan", "mapgrpo-a
 
 
 def has_form(config: TrainConfig) -> bool:
-    """Return True if the rollouts of a run have to match a form."""
+    """Return True if the rollouts of a run must match a form."""
     return config.constrained and config.rollout == "vllm" and packaged_name(config.agent, config.algorithm) in FORMED
 
 
@@ -48,7 +48,7 @@ async def form_of(row: TrainRow, config: TrainConfig) -> Sampling:
 
 
 def asking(row: TrainRow, name: str) -> Ask:
-    """Return the call that makes an agent send the request of a row.
+    """Return the call that makes an agent send the request for a row.
 
     Args:
         row: A training row.
@@ -78,7 +78,7 @@ def constraint_of(sampling: Sampling) -> dict[str, Any]:
 
 
 def held_to(sampling: Sampling, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return verl's sampling parameters for vLLM with the agent's form added.
+    """Return verl's sampling parameters for vLLM, with the agent's form added.
 
     Args:
         sampling: Sampling of the agent's request.

@@ -1,6 +1,6 @@
-"""Runs of verl as a separate process, which is watched through the run folder and ended with all its children.
+"""Runs of verl as a separate process, which is watched through the run folder and ended together with its children.
 
-    train(config, console=print)     a run from its first to its last step, or on from its last checkpoint
+    train(config, console=print)     a run from its first (or last saved) step to its last
     command_of, environment          command and environment, for `--dry-run`
 
 Ray starts many processes. Their sockets are in a separate folder, so that other clusters are not affected, and
@@ -62,7 +62,7 @@ def train(config: TrainConfig, *, console: Console = print, length: Length | Non
     Raises:
         ConfigError, DataError: The run was refused before it started.
         TrainingFailedError: verl failed, or most rewards of a step could not be computed.
-        KeyboardInterrupt: The run was interrupted; verl has been ended.
+        KeyboardInterrupt: The run was interrupted; verl has been stopped.
     """
     config = absolute(config)
     preflight.check(config)
@@ -87,14 +87,14 @@ def train(config: TrainConfig, *, console: Console = print, length: Length | Non
 
 
 def prepare(config: TrainConfig) -> RunFolder:
-    """Return the run folder with verl's input files. Raises `ConfigError` if it holds another run."""
+    """Return the run folder with verl's input files. Raises `ConfigError` if it contains another run."""
     folder = claim(config)
     write_loops(folder)
     return folder
 
 
 def claim(config: TrainConfig) -> RunFolder:
-    """Return the run folder, new or to be continued. Raises `ConfigError` if it holds another run."""
+    """Return the run folder, which is new or will be continued. Raises `ConfigError` if it contains another run."""
     folder = RunFolder(Path(config.out))
     if folder.config.is_file():
         before, now = as_values(saved_config(folder.config)), as_values(config)

@@ -1,8 +1,8 @@
-"""Lengths of conversations in tokens, and the prompts that verl leaves out because they are too long.
+"""Lengths of conversations in tokens, and the number of prompts that verl drops because they are too long.
 
-verl leaves them out after its start, and reports it in its log only. If they were included in the number of steps, a
-run would end before its last step, without its last evaluation. `pyrag_rl.verl.sft_rows` does the same for supervised
-runs.
+verl drops these prompts after its start, and only mentions this in its log. If they were counted for the number of
+steps, a run would end before its last step, without its last evaluation. `pyrag_rl.verl.sft_rows` does the same for
+supervised runs.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def count_steps(config: TrainConfig, length: Length, console: Callable[[str], No
         console: Called with the number of prompts that are too long.
 
     Raises:
-        DataError: The remaining prompts are fewer than a batch, or there is nothing to evaluate on.
+        DataError: Fewer prompts than a batch remain, or there are no prompts to evaluate on.
     """
     steps = _short(config.data, config, config.batch_size, length, console) // config.batch_size * config.epochs
     if config.eval_data:

@@ -1,6 +1,6 @@
 """Agent loops for verl: a turn in the agent's form, a pre-scored candidate, and a program with its repairs.
 
-The configuration decides which loop runs a rollout (`pyrag_rl.verl.overrides.agent_loop`). `run` is the run folder.
+The configuration determines the loop for a rollout (`pyrag_rl.verl.overrides.agent_loop`). `run` is the run folder.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MIN_ROOM = 8  # minimum tokens for a further turn
 
 
 class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
-    """Agent loop of one turn, whose completion has to match the form of the agent's requests."""
+    """Agent loop with one turn, whose completion must match the form that the agent requests."""
 
     def __init__(self, *args: Any, run: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -44,7 +44,7 @@ class FormedAgentLoop(SingleTurnAgentLoop):  # type: ignore[misc,unused-ignore]
 
         Args:
             sampling_params: Sampling parameters of verl for the rollout server.
-            fields: The row, and verl's position of it.
+            fields: The row, and its position in verl.
         """
         if has_form(self.config):
             form = await form_of(row_of(fields["extra_info"]), self.config)
@@ -78,7 +78,7 @@ class PrescoredAgentLoop(FormedAgentLoop):
 
         Args:
             sampling_params: Sampling parameters of verl for the rollout server.
-            fields: The row, and verl's position of it.
+            fields: The row, and its position in verl.
         """
         chosen = self._chosen(fields)
         made = await self._injected(chosen, fields) if chosen else None
@@ -122,8 +122,8 @@ class PolicyChat:
     """Chat model over verl's rollout server, which collects the tokens of the whole conversation.
 
     `mask` and `log_probs` cover everything after the prompt. After `turns` replies, or if there is no room for another
-    one, it raises `BadOutputError`. With `formed`, replies have to match the form of the agent's requests, if they have
-    one. The `deadline` is paused while the policy writes.
+    reply, it raises `BadOutputError`. With `formed`, replies must match the form that the agent requests, if any. The
+    `deadline` is paused while the policy writes.
     """
 
     name = "policy"
@@ -150,7 +150,7 @@ class PolicyChat:
 
     @property
     def room(self) -> int:
-        """Number of tokens that the response may still take."""
+        """Number of tokens that the response still has room for."""
         return int(self._loop.rollout_config.response_length) - len(self.mask)
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling = _SAMPLING) -> Reply:
@@ -174,7 +174,7 @@ class PolicyChat:
         return None
 
     async def _hear(self, text: str) -> None:
-        """Add a message to the conversation. Raises `BadOutputError` if no further reply is allowed or has room."""
+        """Add a message to the conversation. Raises `BadOutputError` if no turns or no room are left for a reply."""
         if len(self.replies) >= self._turns:
             raise BadOutputError("the policy has no turn left")
         longer = [*self._talk, {"role": "user", "content": text}]
@@ -202,7 +202,7 @@ class PolicyChat:
 
 
 class SpokenPolicy:
-    """Policy for a further try of a question: it repeats the existing replies before it writes new ones."""
+    """Policy for another try of a question, which repeats the existing replies before it writes new ones."""
 
     name = PolicyChat.name
 
@@ -227,8 +227,8 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
     """Agent loop of a program and its repairs: the runtime requests a program, runs it, and requests a repair.
 
     The policy is the runtime's chat model: `PolicyChat` turns the Plan agent's requests into tokens for verl's rollout
-    server. What counts as a failure, and how a model is informed of it, is therefore the same as at run time. The
-    conversation grows turn by turn in a single sequence. Only the policy's own tokens are learnt (mask 1), tracebacks
+    server. What counts as a failure, and how the model is told about it, is therefore the same as at run time. The
+    conversation grows turn by turn in a single sequence. Only the policy's own tokens are learnt (mask 1); tracebacks
     are not (mask 0). Unlike at run time, where a repair starts a new conversation, the policy still sees its first
     program.
     """
@@ -245,7 +245,7 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
             fields: The row and its prompt.
 
         Raises:
-            OutsideFailureError: On every try, the score failed for a reason outside the program.
+            OutsideFailureError: Scoring failed on every try, for a reason outside the program.
         """
         environment = environment_of(self._run)
         row = environment.row(fields["extra_info"])

@@ -1,8 +1,8 @@
 """Rendering of a `TrainConfig` as verl's settings: the `key=value` arguments of `verl.trainer.main_ppo` (verl 0.9.1).
 
-The profiles `gpu` and `cpu` (or `cpu-smoke`) differ only in `_gpu` and `_cpu`. verl refuses unknown keys, so that a
-version with renamed keys fails before anything starts. Settings that are left out have verl's defaults.
-`pyrag_rl.verl.sft` is for supervised fine-tuning, and `pyrag_rl.verl.launch` runs the command.
+The profiles `gpu` and `cpu` (or `cpu-smoke`) differ only in `_gpu` and `_cpu`. verl refuses unknown keys, so a version
+with renamed keys fails before anything starts. Omitted settings have verl's defaults. `pyrag_rl.verl.sft` is for
+supervised fine-tuning, and `pyrag_rl.verl.launch` runs the command.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def verl_overrides(config: TrainConfig, folder: RunFolder, temp: str = "") -> li
     Args:
         config: Configuration of the run.
         folder: Folder of the run.
-        temp: Folder for Ray's sockets, separate for each run so that clusters do not meet.
+        temp: Folder for Ray's sockets, separate for each run so that clusters do not interfere.
     """
     rows = _common(config, folder) | (_cpu(config) if config.on_cpu else _gpu(config))
     if replaces_flash_attention(config):
@@ -60,7 +60,7 @@ def agent_loop(config: TrainConfig) -> str:
 
 
 def agent_loops(folder: RunFolder) -> list[dict[str, str]]:
-    """Return our agent loops in the form of verl's `agent_loop_config_path`."""
+    """Return our agent loops in the format of verl's `agent_loop_config_path`."""
     return [{"name": name, "_target_": target, "run": str(folder.path)} for name, target in LOOPS.items()]
 
 
@@ -213,8 +213,8 @@ def _gpu(config: TrainConfig) -> dict[str, Any]:
 def _reports_the_policy(config: TrainConfig) -> bool:
     """Return whether a rollout's log-probabilities equal the policy's, which saves a pass per step.
 
-    Both sides compute in fp32 here. But a form leaves the rollout fewer tokens to choose from, and a candidate has no
-    log-probabilities.
+    Both sides compute in fp32 here. However, with a form the rollout can only choose among some tokens, and a candidate
+    has no log-probabilities.
     """
     return config.trainer_mode == "sync" and not (config.prescored or has_form(config))
 

@@ -1,6 +1,6 @@
 """Checks before a run starts. Each fails with one sentence that also says what to do.
 
-What verl refuses itself when it composes its configuration is checked by `pyrag_rl.verl.launch.composed`.
+Settings that verl itself refuses are checked by `pyrag_rl.verl.launch.composed`, which composes verl's configuration.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def check_named(config: TrainConfig) -> None:
 
 
 def check_packages(config: TrainConfig) -> None:
-    """Check that packages are installed, without importing them. Raises `ConfigError`."""
+    """Check that packages are installed, without importing them. Raises `ConfigError` if one is missing."""
     needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
     if config.rollout == "vllm" and config.algorithm != "sft":
         needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
@@ -122,7 +122,7 @@ def check_gpus(config: TrainConfig) -> None:
 
 
 def check_model(config: TrainConfig) -> None:
-    """Check that a model that looks like a path is a folder with a model; other names are left to the hub."""
+    """Check that a model that looks like a path is a folder with a model. Other names are left to the hub."""
     path = Path(config.model).expanduser()
     looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
     if looks_like_path and not (path / "config.json").is_file():
@@ -195,7 +195,7 @@ def check_prescored(config: TrainConfig) -> None:
 
 
 def check_data(config: TrainConfig) -> None:
-    """Check that the rows are for the agent, have gold answers, fill a batch, and are not in both sets."""
+    """Check that the rows are for the agent, have gold answers, fill a batch, and share no question between sets."""
     if config.algorithm == "sft":
         return
     rows = check_sets(config)
@@ -207,7 +207,7 @@ def check_data(config: TrainConfig) -> None:
 
 
 def check_sets(config: TrainConfig) -> Sequence[TrainRow]:
-    """Return the training rows after checking agent and gold answers, and that no question is in both sets."""
+    """Check agent and gold answers of the rows, and that no question is in both sets; return the training rows."""
     rows = _checked_rows(config.data, config)
     if config.eval_data:
         held = _checked_rows(config.eval_data, config)
@@ -233,12 +233,12 @@ def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
                 "sets that have them"
             )
         if config.algorithm == "mapgrpo" and (task := _task_instead(row)):
-            raise DataError(f"{path} row {number} is none for mapgrpo: build the set with pyrag train data {task}")
+            raise DataError(f"{path} row {number} is not for mapgrpo: build the set with pyrag train data {task}")
     return rows
 
 
 def _task_instead(row: TrainRow) -> str:
-    """Return the task with which to build the set, if the row is not one for OPERA's agent; otherwise empty."""
+    """Return the task for building the set, if the row is not for OPERA's agent; otherwise empty."""
     if row.agent == "plan":
         return "goals" if row.sub_queries else ""
     if row.agent == "answer":

@@ -1,7 +1,7 @@
-"""Sampler of verl's synchronous trainer that removes completions which cannot be compared with others.
+"""Sampler for verl's synchronous trainer that removes completions without others to compare them with.
 
-verl removes a completion whose reward failed from its group. If a single completion remains, verl's GRPO uses its
-reward as the advantage, and so would learn from a completion without a comparison.
+verl removes completions whose reward failed from their group. If only one completion remains, verl's GRPO uses its
+reward as the advantage, and would learn from it without any comparison.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer
 
 
 class ComparableGroups(ReplayBuffer):  # type: ignore[misc,unused-ignore]
-    """Buffer that removes groups of a single completion from training batches."""
+    """Buffer that removes groups with a single completion from training batches."""
 
     def _materialize_batch(self, partition_id: str, selected_prompt_uids: Any, partition_snapshot: Any) -> Any:
         batch = super()._materialize_batch(partition_id, selected_prompt_uids, partition_snapshot)
@@ -35,7 +35,7 @@ def lone_keys(keys: list[str]) -> set[str]:
     """Return the keys of groups with a single completion.
 
     Args:
-        keys: Keys of verl, `{group}_{completion}_{part}`.
+        keys: Keys in verl's form `{group}_{completion}_{part}`.
     """
     groups: defaultdict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for key in keys:

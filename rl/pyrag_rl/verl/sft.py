@@ -1,7 +1,7 @@
 """Supervised fine-tuning (`--algorithm sft`) with verl's own trainer, for the baseline RAG-SFT and for warm starts.
 
 Sets consist of whole conversations (`pyrag_rl.data.rows.SftWriter`); only replies count in the loss. Rows that are too
-long are left out before verl reads them (`sft_rows`). The run folder and the export are the same as with GRPO.
+long are dropped before verl reads them (`sft_rows`). The run folder and the export are the same as with GRPO.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FILE = "sft_trainer_engine"  # name among verl's configurations
 
 
 def train_sft(config: TrainConfig, *, console: Console = print, length: Length | None = None) -> RunFolder:
-    """Train to the end, or on from the last checkpoint. Raises the errors of `pyrag_rl.verl.launch.train`.
+    """Train to the end, starting from the last checkpoint if any. Raises the errors of `pyrag_rl.verl.launch.train`.
 
     Args:
         config: Configuration of the run.
@@ -62,7 +62,7 @@ def fit(config: TrainConfig, length: Length, console: Console) -> tuple[FittedRo
     Args:
         config: Configuration of the run.
         length: Function that counts the tokens of a conversation.
-        console: Called with the number of rows, and of those left out.
+        console: Called with the numbers of rows and of dropped rows.
 
     Raises:
         DataError: The remaining rows of a set are fewer than a batch.
@@ -93,7 +93,7 @@ def command_of(config: TrainConfig, folder: RunFolder) -> list[str]:
 
 
 def composed(config: TrainConfig) -> str:
-    """Return the YAML that verl composes from the configuration. Raises `ConfigError`."""
+    """Return the YAML that verl composes from the configuration. Raises `ConfigError` if verl does not know a key."""
     config = absolute(config)
     return composed_by(_FILE, sft_overrides(config, RunFolder(Path(config.out))))
 
@@ -105,7 +105,7 @@ def sft_overrides(config: TrainConfig, folder: RunFolder) -> list[str]:
         config: Configuration of the run.
         folder: Folder of the run.
     """
-    rows = {**_data(config, folder), **_model(config), **_trainer(config, folder)}
+    rows = {**_data(config, folder), **_model_overrides(config), **_trainer(config, folder)}
     if replaces_flash_attention(config):
         rows["+model.override_config.attn_implementation"] = "sdpa"
     if config.on_cpu:
@@ -132,7 +132,7 @@ def _data(config: TrainConfig, folder: RunFolder) -> dict[str, Any]:
     }
 
 
-def _model(config: TrainConfig) -> dict[str, Any]:
+def _model_overrides(config: TrainConfig) -> dict[str, Any]:
     adapter: dict[str, Any] = {"model.lora_adapter_path": config.adapter} if config.adapter else {}
     if config.lora_rank:
         adapter["+checkpoint.save_lora_only"] = True  # leaves out the frozen weights

@@ -1,7 +1,7 @@
-"""Conversations for verl's supervised trainer: none is too long, and their order is drawn with the run's seed.
+"""Conversations for verl's supervised trainer: those that are not too long, in an order drawn with the run's seed.
 
 verl could only truncate a conversation that is too long, which removes its reply, or end the run. Such conversations
-are therefore left out before verl reads them, counted with the model's own tokenizer and chat template. `pyrag_rl.data`
+are therefore dropped before verl reads them, based on the model's own tokenizer and chat template. `pyrag_rl.data`
 makes the conversations.
 """
 
@@ -20,7 +20,7 @@ from pyrag_rl.verl.lengths import Length
 
 @dataclass(frozen=True, slots=True)
 class FittedRows:
-    """Conversations of a set with at most `limit` tokens; `left_out` is the number of longer ones, `tokens` the sum."""
+    """Conversations with at most `limit` tokens. `left_out` is the number of longer ones, and `tokens` is the sum."""
 
     rows: Sequence[Conversation]
     left_out: int
@@ -28,7 +28,7 @@ class FittedRows:
     tokens: int
 
     def summary(self, data: str) -> str:
-        """Return a sentence about the number of rows, and of rows left out.
+        """Return a sentence about the numbers of rows and of dropped rows.
 
         Args:
             data: The set, as the user named it.
@@ -50,7 +50,7 @@ def fit_rows(data: str, length: Length, limit: int, seed: int | None = None) -> 
         data: The supervised set.
         length: Function that counts tokens.
         limit: Maximum number of tokens of a conversation, including the reply.
-        seed: Seed of their order; None keeps the set's own.
+        seed: Seed for their order; None to keep the set's order.
 
     Raises:
         DataError: The set cannot be read, or every conversation is too long.
@@ -92,7 +92,7 @@ def _read(path: str | None) -> Sequence[Conversation]:
 
 
 def _words(conversation: Conversation) -> str:
-    """Return the question by which conversations are compared, or the whole prompt if the set does not name it."""
+    """Return the text used to compare conversations: the question, or the whole prompt if the question is unknown."""
     return normalise(
         conversation.question
         or "\n".join(message["content"] for message in conversation.messages if message["role"] != "assistant")

@@ -100,19 +100,19 @@ def _check_updates(config: TrainConfig) -> None:
 
 
 def _check_micro_batches(config: TrainConfig) -> None:
-    """Check that micro-batches divide the batch on a CPU; on GPUs, verl packs sequences as they fit."""
+    """Check that micro-batches divide the batch on a CPU. (On GPUs, verl packs sequences as they fit.)"""
     questions, group, gpus = config.mini_batch_size or config.batch_size, config.group_size, config.gpus
     if config.batch_size * group % gpus:
         raise ConfigError(
-            f"batch_size · group_size = {config.batch_size * group} is no multiple of the {gpus} processes: set "
+            f"batch_size · group_size = {config.batch_size * group} is not a multiple of the {gpus} processes: set "
             f"batch_size to a multiple of {gpus // gcd(gpus, group)}"
         )
     share, micro = questions * group // gpus, config.micro_batch_size
     if share % micro:
         sizes = ", ".join(str(size) for size in _divisors_of(share))
         raise ConfigError(
-            f"mini_batch_size · group_size / gpus = {share} completions of a process in a gradient step, which is no "
-            f"multiple of micro_batch_size {micro}: set micro_batch_size to one of {sizes}"
+            f"mini_batch_size · group_size / gpus = {share} completions of a process in a gradient step, which is not "
+            f"a multiple of micro_batch_size {micro}: set micro_batch_size to one of {sizes}"
         )
 
 
@@ -126,8 +126,8 @@ def _check_rollout(config: TrainConfig) -> None:
     if gpus % config.tensor_parallel:
         sizes = ", ".join(str(size) for size in _divisors_of(gpus))
         raise ConfigError(
-            f"{name}={gpus} is no multiple of tensor_parallel={config.tensor_parallel}: set tensor_parallel to one of "
-            f"{sizes}, or {name} to a multiple"
+            f"{name}={gpus} is not a multiple of tensor_parallel={config.tensor_parallel}: set tensor_parallel to one "
+            f"of {sizes}, or {name} to a multiple"
         )
 
 
@@ -135,7 +135,7 @@ def _check_supervised(config: TrainConfig) -> None:
     if config.batch_size % config.gpus:
         size = max(config.batch_size // config.gpus, 1) * config.gpus
         raise ConfigError(
-            f"batch_size {config.batch_size} is no multiple of the {config.gpus} GPUs: verl would drop the rest of "
+            f"batch_size {config.batch_size} is not a multiple of the {config.gpus} GPUs: verl would drop the rest of "
             f"each batch. Set batch_size={size}, or gpus to a divisor"
         )
 

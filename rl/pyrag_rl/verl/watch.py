@@ -1,4 +1,4 @@
-"""Progress of a run: a line per step from verl's metrics and our scores, and the decision to give up.
+"""Progress of a run: one line per step from verl's metrics and our scores, and the decision to give up.
 
 `pyrag_rl.report` reports on a whole run.
 """
@@ -37,7 +37,7 @@ class Tail:
 
 
 class Watch:
-    """Watch that reports a run's progress to `console`, without what happened before this session."""
+    """Watch that reports a run's progress to `console`, excluding earlier sessions."""
 
     def __init__(self, folder: RunFolder, config: TrainConfig, steps: int, console: Callable[[str], None]) -> None:
         self._config, self._steps, self._console = config, steps, console
@@ -48,7 +48,7 @@ class Watch:
         self._recent: Counter[str] = Counter()
 
     def look(self) -> str:
-        """Report what is new. Return the reason why the run should end; empty if it should not."""
+        """Report news. Return the reason why the run should end; empty if it should not."""
         for score in self._scores.new():
             self._recent[score["reason"]] += 1
             if score["detail"]:
@@ -72,7 +72,7 @@ class Watch:
         )
 
     def _out_of_memory(self) -> str:
-        """Return a fault if Ray has ended workers for lack of memory, for which verl might wait without end."""
+        """Return a fault if Ray has killed workers for lack of memory, because verl might then wait forever."""
         if not self._log.is_file():
             return ""
         lines, self._log_read = whole_lines(self._log, self._log_read)
@@ -104,5 +104,5 @@ _SHOWN = (
 
 
 def _is_eval(key: str) -> bool:
-    """Return True for the reward on held-out questions: `val-core/SOURCE/score/mean@1` or the like."""
+    """Return True for the reward on held-out questions, such as `val-core/SOURCE/score/mean@1`."""
     return key.startswith("val-core/")

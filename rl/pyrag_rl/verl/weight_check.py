@@ -1,7 +1,7 @@
 """Check that trained weights reach the rollout engine. verl's workers import it through `VERL_USE_EXTERNAL_MODULES`.
 
-With some versions of peft, verl's older FSDP finds no tensor of an adapter. It then sends none, without a message, and
-every rollout comes from the base model.
+With some versions of peft, verl's older FSDP finds no tensor of an adapter. It then silently sends none, and all
+rollouts come from the base model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Classes of global names that may share a mutable object, for the whole program at once.
 
-The analysis ignores control flow on purpose: two names that may ever share an object are in one class. Results of
-primitives share nothing with other values, and strings and numbers share nothing either.
+The analysis deliberately ignores control flow: two names that may ever share an object are in one class. Results of
+primitives share nothing with other values, nor do strings and numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Aliases:
         return name
 
     def union(self, names: Iterable[str]) -> None:
-        """Join the classes of these names."""
+        """Merge the classes of these names."""
         heads = list(map(self.find, names))
         for head in heads[1:]:
             self.parent[self.find(head)] = self.find(heads[0])
@@ -46,7 +46,7 @@ class Aliases:
         return frozenset(map(self.find, names))
 
     def members(self) -> dict[str, frozenset[str]]:
-        """Return the whole class of each name that shares it with others."""
+        """Return the whole class of each name that is not alone in it."""
         groups: dict[str, set[str]] = {}
         for name in self.parent:
             groups.setdefault(self.find(name), {self.find(name)}).add(name)

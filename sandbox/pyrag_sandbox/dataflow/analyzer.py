@@ -1,9 +1,9 @@
 """Effects of a program's parts: the names they read and bind, the objects they may mutate, and their purity.
 
-The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts,
-sets, tuples, `Text`, `Record`): a program that defines a class with a body gives up all concurrency. Calls of
-anything unknown to this package and to the caller are `unsure`, as are calls of nested functions. Types and control
-flow are not considered.
+The analysis is static, conservative and by name. It trusts that values are plain (strings, numbers, lists, dicts, sets,
+tuples, `Text`, `Record`): a program that defines a class with a body runs without any concurrency. Calls of anything
+unknown to this package and to the caller are `unsure`, as are calls of nested functions. Types and control flow are not
+considered.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Analyzer:
         self.cannot_reorder = self.cannot_reorder or hides_lookups(everything) or not self._factories_known(everything)
 
     def _factories_known(self, everything: Kinds) -> bool:
-        """Return True if every `defaultdict` of the program only makes a new value when a key is missing."""
+        """Return True if all `defaultdict`s of the program only create new values for missing keys."""
         calls = [c for c in everything.get(ast.Call, ()) if dotted(c.func).rpartition(".")[2] == "defaultdict"]
         names = [n for n in everything.get(ast.Name, ()) if n.id == "defaultdict"]
         attributes = [n for n in everything.get(ast.Attribute, ()) if n.attr in ("defaultdict", "default_factory")]
@@ -104,7 +104,7 @@ class Analyzer:
         return not (self.is_offered(name) or name in self.functions)
 
     def changed(self, statement: ast.AST) -> None:
-        """Discard the effects of a statement that was changed in place."""
+        """Discard the cached effects of a statement that was changed in place."""
         for node in walk(statement):
             self._known.pop(node, None)
 
@@ -122,7 +122,7 @@ class Analyzer:
         Args:
             node: The node.
             scope: Local names; reading and binding them is not an effect.
-            fresh: Names of `scope` that only ever hold containers made there; changing these is not an effect
+            fresh: Names in `scope` that only ever hold containers created there; changing these is not an effect
                 either.
         """
         return self._visited(EffectVisitor(self, scope, fresh, remembers=False), node)
@@ -141,7 +141,7 @@ class Analyzer:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self.primitives
 
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """Return the plain name of a called expression, or an empty text if it may be anything.
+        """Return the plain name of a called expression, or an empty text if it cannot be determined.
 
         Args:
             call: The call; names bound by imports are resolved (`sqrt` is `math.sqrt`).
@@ -166,7 +166,7 @@ class Analyzer:
         return name in self.pure or last in LAZY or name in PURE_BUILTINS or trusted
 
     def is_offered(self, name: str) -> bool:
-        """Return True if a name is a builtin or imported, rather than an object of the program."""
+        """Return True if a name is a builtin or is imported, rather than defined by the program."""
         return name in self.origins or not (self.bound[name] or name.startswith("%"))
 
     def _origins(self, own: Kinds) -> dict[str, str]:
@@ -227,7 +227,7 @@ class Analyzer:
         return effects
 
     def scope_of(self, function: FunctionNode) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the local names of a function, and the names among them that only hold containers made there."""
+        """Return the local names of a function, and those that only hold containers created there."""
         scope = self._scopes.get(function)
         if scope is None:
             scope = self._scopes[function] = self._scope(function)

@@ -66,7 +66,7 @@ class Effects:
 
 
 class ProgramFacts(Protocol):
-    """Part of `Analyzer` that the visitor needs."""
+    """Part of `Analyzer` that `EffectVisitor` needs."""
 
     primitives: frozenset[str]
     pure: frozenset[str]
@@ -79,7 +79,7 @@ class ProgramFacts(Protocol):
     def effects(self, node: ast.AST) -> Effects: ...
     def calls_primitive(self, node: ast.AST) -> bool: ...
     def known(self, call: ast.Call, scope: frozenset[str]) -> str:
-        """Return the plain name of a called expression, or an empty text if it may be anything.
+        """Return the plain name of a called expression, or an empty text if it cannot be determined.
 
         Args:
             call: The call.
@@ -201,7 +201,7 @@ class EffectVisitor(Visitor):
         self._consume(node, last)
 
     def _consume(self, node: ast.Call, last: str) -> None:
-        """Record the arguments whose iterators the call exhausts or passes on."""
+        """Record the arguments whose iterators a call exhausts or passes on."""
         several = last in ("max", "min") and len(node.args) > 1  # the result is one of the arguments
         if last in TAKING_ALL:
             self.consumed.update(map(id, node.args))
@@ -231,7 +231,7 @@ class EffectVisitor(Visitor):
         self.visit(func.value)
 
     def _mutate_by(self, func: ast.Attribute) -> None:
-        """Record a mutating method, called on its object or through its type (`list.append(xs, x)`) on an argument."""
+        """Record a mutating method, called on its object or, through its type, on an argument: `list.append(xs, x)`."""
         base = root(func.value)
         if isinstance(base, ast.Name) and base.id not in self.scope and self.a.is_offered(base.id):
             self.effects.unsure = True
@@ -239,7 +239,7 @@ class EffectVisitor(Visitor):
             self._mutate(func.value)
 
     def _read_items(self, *nodes: ast.AST) -> None:
-        """Record that items of values are read in C, which changes a `defaultdict`."""
+        """Record that C code reads items of values, which changes a `defaultdict`."""
         for node in nodes if self.a.reading_mutates else ():
             if not isinstance(node, (ast.Constant, ast.JoinedStr)):
                 self._mutate(node)
@@ -250,7 +250,7 @@ class EffectVisitor(Visitor):
         self.visit_children(node)
 
     def _callbacks_known(self, node: ast.Call, last: str) -> bool:
-        """Return True if arguments that may be called have known effects, which count where the functions are named."""
+        """Return True if all functions passed as arguments have known effects, which count where they are named."""
         positions, names = CALLED.get(last, ((), NOTHING))
         starred = bool(positions) and any(isinstance(argument, ast.Starred) for argument in node.args)
         if starred or any(keyword.arg is None for keyword in node.keywords):  # unpacked arguments may be anything

@@ -1,8 +1,8 @@
 # ruff: noqa: N802 - methods are named after the kinds of nodes they take
-"""Rewriting of expressions: nested calls become temporaries, comprehensions become gathers.
+"""Rewriting of expressions: nested calls become temporaries, and comprehensions become gathers.
 
-Both keep the order of evaluation that a sequential run would show: everything evaluated before a call that moves out
-of its statement moves out before it. Names created here start with "%", which source code cannot contain.
+Both preserve the order of evaluation of a sequential run: if a call is moved out of its statement, everything that is
+evaluated before it is moved out first. Names created here start with "%", which source code cannot contain.
 
     x = year(ask(a, fetch(a)))            %1 = fetch(a); %2 = ask(a, %1); x = year(%2)
     [ask(q) for q in qs if q]             %list(lambda q: [ask(q)] if q else (), qs, False)
@@ -24,7 +24,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Slot(NamedTuple):
-    """Child that is evaluated whenever its parent is."""
+    """Child expression that is evaluated whenever its parent is."""
 
     child: ast.expr
     put: Callable[[ast.expr], None]
@@ -125,7 +125,7 @@ class Hoister:
 
         Args:
             node: Expression of the statement, changed in place.
-            top: Whether it is the statement's value, which then stays in place.
+            top: Whether it is the statement's value, which is then kept in place.
         """
         hoistable = not top and self.hoistable(node)
         children = slots(node)
@@ -155,7 +155,7 @@ class Hoister:
         return True
 
     def _format_first(self, node: ast.JoinedStr, child: ast.expr) -> bool:
-        """Format a field of an f-string before what follows, since formatting a value may raise."""
+        """Format an f-string's field before evaluating what follows, since formatting a value may raise."""
         part = next(v for v in node.values if isinstance(v, ast.FormattedValue) and v.value is child)
         if not self.movable(part):
             return False
@@ -164,7 +164,7 @@ class Hoister:
         return True
 
     def _check_callee(self, node: ast.Call) -> bool:
-        """Look up the called attribute before the arguments, since the lookup may fail before they are evaluated."""
+        """Look up the called attribute before evaluating the arguments, since the lookup may fail."""
         func = node.func
         if not isinstance(func, ast.Attribute):
             return self.inert(func)
@@ -187,7 +187,7 @@ class Hoister:
         return effects.pure and not effects.binds
 
     def hoistable(self, node: ast.expr) -> bool:
-        """Return True for a pure expression worth its own unit, because it waits for primitives itself."""
+        """Return True for a pure expression that gets its own unit because it waits for primitives."""
         if isinstance(node, ast.Call):
             worth = self._calls_itself(node)
         elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp)):
@@ -202,7 +202,7 @@ class Hoister:
         return self.a.calls_primitive(node) or consumes_generator(self.a, node)
 
     def inert(self, node: ast.AST) -> bool:
-        """Return True if evaluating a node certainly succeeds without an effect."""
+        """Return True if evaluating a node certainly succeeds and has no effect."""
         if not isinstance(node, ast.Name):
             return isinstance(node, ast.Constant)
         known = node.id in self.a.primitives or node.id in self.bound or node.id.startswith("%")
@@ -256,7 +256,7 @@ def _conditional(parts: ast.expr, conditions: list[ast.expr]) -> ast.expr:
 
 
 def _parts(node: Comprehension) -> tuple[str, ast.expr]:
-    """Return one element as a container of its own, so that an error of storing it is raised by the element."""
+    """Return one element in its own container, so that an error while storing it is raised by the element."""
     if isinstance(node, ast.DictComp):
         return "%dict", ast.Dict([node.key], [node.value])
     if isinstance(node, ast.SetComp):

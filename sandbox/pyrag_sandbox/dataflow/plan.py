@@ -1,20 +1,19 @@
-"""Static part of parallel execution: cuts a program into units and rewrites them.
+"""Static part of parallel execution: splits a program into units and rewrites them.
 
     plan = plan(ast.parse(source), frozenset({"fetch", "ask"}), frozenset({"year"}))
 
-A `Plan` is a tree of blocks; a `Block` is a list of `Unit`s in program order. A unit is one module-level statement
-(or a temporary moved out of one), with the names it reads, binds and mutates, and the earlier units it has to wait
-for. Only a pure unit may run before everything earlier has succeeded. `loop_scheduler.run` executes a plan.
+A `Plan` is a tree of blocks; a `Block` is a list of `Unit`s in program order. A unit is one module-level statement (or
+a temporary moved out of one), with the names it reads, binds and mutates, and the earlier units it has to wait for.
+Only pure units may run before all earlier units have succeeded. `loop_scheduler.run` executes a plan.
 
-    statements           one unit each; calls inside an expression become units of their own (`hoisting`)
+    statements           one unit each; calls inside an expression become separate units (`hoisting`)
     name bound twice     each value gets its own name, which later statements read instead
     if, for, while, try  one unit; the statements inside form a block of their own, run by a call `%block(n)`
-    independent loops    `%each(n, iterable)`: iterations in parallel, each in its own namespace; mutations wait for
-    the iteration's turn
+    independent loops    `%each(n, iterable)`: parallel iterations in namespaces of their own; mutations wait their turn
     comprehensions       `%list(lambda ...)` and so on
 
-Functions run as they are written. A block never contains part of an `except`, `finally`, `with` or `match` body.
-Nested functions and classes with a body may do anything, as far as the analysis knows.
+Functions run as they are written. A block never contains part of an `except`, `finally`, `with` or `match` body. The
+analysis assumes that nested functions, and classes with a body, may do anything.
 
 `pure_functions` are names in the namespace that neither mutate nor keep their arguments; they may be dotted
 ("math.sqrt"), and the modules in `vocabulary.MODULES` are trusted as a whole. The builtins in
@@ -52,7 +51,7 @@ _INSEPARABLE = {ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.D
 
 @dataclass(slots=True)
 class Step:
-    """Statement that becomes a unit."""
+    """Statement that will become a unit."""
 
     statement: ast.stmt
     effects: Effects
@@ -66,13 +65,13 @@ def plan(
     pure_functions: frozenset[str] = frozenset(),
     errors: frozenset[str] = frozenset(),
 ) -> Plan:
-    """Cut a parsed program into a plan.
+    """Split a parsed program into a plan.
 
     Args:
-        tree: The module; it is changed and must not be used afterwards.
+        tree: The module; it is changed, and must not be used after this.
         primitives: Names of functions that wait for the host.
         pure_functions: Other names in the namespace that neither mutate nor keep their arguments.
-        errors: Exception classes in the namespace besides the builtin ones.
+        errors: Exception classes in the namespace, in addition to builtin ones.
     """
     names = _Names()
     planner = _Planner(Analyzer(tree, primitives, pure_functions, errors), names)
@@ -115,7 +114,7 @@ class _Planner:
     def lower(
         self, body: Sequence[ast.stmt], bound: set[str], copies: dict[str, str]
     ) -> list[tuple[Step, set[str], dict[str, str]]]:
-        """Return each simple statement with the names certainly bound before it and the copies in force."""
+        """Return each simple statement, with the names that are certainly bound before it and the copies then valid."""
         bound, copies = set(bound), dict(copies)
         lowered = []
         for original in body:
@@ -140,7 +139,7 @@ class _Planner:
             copies[name] = value.id
 
     def certain(self, statement: ast.stmt) -> set[str]:
-        """Return the names that are certainly bound once the statement has succeeded."""
+        """Return the names that are certainly bound if the statement succeeds."""
         targets: list[ast.expr] = []
         if isinstance(statement, ast.Assign):
             targets = statement.targets
@@ -209,7 +208,7 @@ class _Planner:
         return changed
 
     def _rebound(self, statement: ast.stmt) -> set[str]:
-        """Return the names that may be rebound before everything that reads them within the statement was evaluated."""
+        """Return the names that the statement may rebind before it has evaluated everything that reads them."""
         slot = expression_of(statement)
         if is_compound(statement) or not slot:
             return self.a.effects(statement).binds
@@ -347,7 +346,7 @@ def _mark_waiting(steps: list[Step], bound: set[str], names_in_turn: set[str], c
     """Make one pass.
 
     Returns:
-        None if a step was marked, else True if no waiting step needs a name that an earlier iteration may have bound.
+        None if a step was marked, else whether no waiting step needs a name that an earlier iteration may have bound.
     """
     written: set[str] = set()
     for step in steps:

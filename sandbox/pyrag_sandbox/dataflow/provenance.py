@@ -1,8 +1,9 @@
 """Provenance: the calls that a name's value depends on.
 
-A name carries the calls whose results are in its value; `closure` adds the calls that those depend on. Provenance is
-never too small. It is exact for a call's own result, copies, items at a constant index of lists with known parts,
-and elements of a gathered comprehension. A compound statement's own code counts as one, its blocks separately.
+A name has the calls whose results are in its value; `closure` adds the calls that those depend on. No call is ever
+missing, but there may be too many. Provenance is exact for a call's own result, copies, items at a constant index of
+lists with known parts, and elements of a gathered comprehension. A compound statement's own code is treated as a whole,
+and its blocks separately.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ class Provenance:
         self.depends: list[tuple[int, ...]] = []  # dependencies of each call
 
     def settle(self, task: Task, before: frozenset[int]) -> None:
-        """Record the provenance of the names that a unit bound or mutated, once it has ended, even with an error.
+        """Record the provenance of the names that a unit bound or mutated, after it has ended, even with an error.
 
         Args:
             task: Task of the unit.
-            before: Ids of the calls behind the names its header reads, as of its start.
+            before: Ids of the calls behind the names that its header reads, at the time of its start.
         """
         unit, scope = task.unit, task.scope
         flow = before | task.origins_of(unit.header) if unit.compound else before
@@ -75,7 +76,7 @@ class Provenance:
             names, scope = names - here, scope.base
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:
-        """Record a simple assignment whose value's parts are known one by one."""
+        """Record a simple assignment of a value whose parts are known individually."""
         value_source, scope = task.unit.value_source, task.scope
         whole, parts = self._value_origins(task, flow)
         spread = value_source.kind in ("unpack", "spread")

@@ -12,7 +12,7 @@ JUMPS = {ast.Break, ast.Continue, ast.Return}
 
 
 class Substitute(Transformer):
-    """Rewriter that replaces reads of a name by reads of its temporary, except in nested functions and classes."""
+    """Rewriter that replaces uses of a name by its temporary, except in nested functions and classes."""
 
     def __init__(self, copies: dict[str, str]) -> None:
         self.copies = copies
@@ -45,7 +45,7 @@ def plain_annotation(statement: ast.stmt) -> ast.stmt:
 
 
 def expression_of(statement: ast.stmt) -> str:
-    """Return the name of the field with the expression that is evaluated first, once and unconditionally."""
+    """Return the name of the field whose expression is evaluated first, once and unconditionally."""
     if isinstance(statement, (ast.Assign, ast.AugAssign, ast.Expr)):
         return "value"
     if isinstance(statement, (ast.If, ast.Assert)):
@@ -63,7 +63,7 @@ def jumps(statement: ast.AST, *, in_loop: bool = False) -> bool:
 
     Args:
         statement: The statement, or a part of one.
-        in_loop: Whether it is inside an inner loop, to which its `break` and `continue` belong.
+        in_loop: Whether it is inside an inner loop, which its `break` and `continue` refer to.
     """
     if isinstance(statement, (ast.Break, ast.Continue)):
         return not in_loop

@@ -48,7 +48,7 @@ def bound_names(node: ast.AST) -> Iterator[str]:
 
 
 def is_look(statement: ast.stmt) -> bool:
-    """Return True for `xs.append` as a statement, which only needs the object's type."""
+    """Return True for `xs.append` used as a statement, which only needs the object's type."""
     node = statement.value if isinstance(statement, ast.Expr) else None
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr in METHODS
 
@@ -61,7 +61,7 @@ def target_names(target: ast.AST) -> list[str]:
 
 
 def loads(node: ast.AST) -> set[str]:
-    """Return the names read from outside: not those that a comprehension or a lambda binds itself."""
+    """Return the names read from outside, excluding those that a comprehension or lambda binds itself."""
     if isinstance(node, ast.Name):
         return {node.id} if isinstance(node.ctx, ast.Load) else set()
     if isinstance(node, ast.Lambda):
@@ -144,7 +144,7 @@ def _is_plain_lookup(call: ast.Call) -> bool:
 
 
 def has_shared_defaults(function: FunctionNode) -> bool:
-    """Return True if calls of a function may see an object that lives as long as the function."""
+    """Return True if calls of a function may share an object that lives as long as the function."""
     return not all(is_atomic(d) for d in (*function.args.defaults, *filter(None, function.args.kw_defaults)))
 
 
@@ -185,7 +185,7 @@ def _makesfresh(node: ast.AST) -> bool:
 
 
 def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
-    """Return the local names that only ever hold containers made in the same call (or atoms).
+    """Return the local names that only ever hold containers created in the same call (or atoms).
 
     Args:
         own: The function's nodes, without nested functions.
@@ -205,7 +205,7 @@ def fresh_names(own: list[ast.AST], params: frozenset[str]) -> frozenset[str]:
 
 
 def catches_only(exceptions: frozenset[str], handler: ast.ExceptHandler) -> bool:
-    """Return True if a handler names only these exceptions.
+    """Return True if a handler names no other exceptions than these.
 
     Args:
         exceptions: Names of exception classes.

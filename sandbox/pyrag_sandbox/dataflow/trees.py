@@ -1,6 +1,6 @@
-"""Walks over syntax trees, three times as fast as `ast`'s, by a table of the fields that can hold nodes.
+"""Walks over syntax trees, using a table of the fields that can hold nodes, which is faster than `ast`'s walks.
 
-Expression contexts and operators (`Load`, `Add`) are left out of every walk: they hold nothing and are all allowed.
+Expression contexts and operators (`Load`, `Add`) are skipped by all walks: they contain nothing and are all allowed.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def replace_children(node: ast.AST, visit: Callable[[Any], Any]) -> None:
 
     Args:
         node: The parent, which is changed.
-        visit: Returns a node, a list of statements, or None to drop the child.
+        visit: Function that returns a node, a list of statements, or None to drop the child.
     """
     for name in CHILD_FIELDS[node.__class__]:
         value = getattr(node, name, None)
@@ -132,7 +132,7 @@ def _visited(nodes: list[Any], visit: Callable[[Any], Any]) -> list[Any]:
 
 
 def handlers(cls: type, prefix: str = "visit_") -> dict[type[ast.AST], Callable[[Any, Any], Any]]:
-    """Return the methods `visit_Name` and so on of a visitor and its bases, by the class of node they take."""
+    """Return the methods `visit_Name` of a visitor and its bases, by the class of node that they handle."""
     methods = {}
     for kind in CHILD_FIELDS:
         method = getattr(cls, prefix + kind.__name__, None)
@@ -142,7 +142,7 @@ def handlers(cls: type, prefix: str = "visit_") -> dict[type[ast.AST], Callable[
 
 
 class _ByTable:
-    """Base whose subclasses get the table of their `visit_` methods when they are defined."""
+    """Base class that gives subclasses a table of their `visit_` methods when they are defined."""
 
     table: dict[type[ast.AST], Callable[[Any, Any], Any]]
 
@@ -154,7 +154,7 @@ class Visitor(_ByTable):
     """Visitor like `ast.NodeVisitor`, with a table of methods."""
 
     def visit(self, node: ast.AST) -> None:
-        """Visit a node by its method, or else its children."""
+        """Visit a node with its own method, or else visit its children."""
         handler = self.table.get(node.__class__)
         if handler is not None:
             handler(self, node)
@@ -171,7 +171,7 @@ class Transformer(_ByTable):
     """Transformer like `ast.NodeTransformer`, with a table of methods."""
 
     def visit(self, node: ast.AST) -> Any:
-        """Return the replacement of a node, by its method or else with its children replaced."""
+        """Return the replacement of a node, made by its own method or else by replacing its children."""
         handler = self.table.get(node.__class__)
         return handler(self, node) if handler is not None else self.visit_children(node)
 

@@ -1,4 +1,4 @@
-"""Sources of values: what is known of the origin of a name's value before the value exists."""
+"""Sources of values: what is known about the origin of a name's value before the value exists."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Vocabulary of the dataflow analysis: properties of builtins, modules and methods, by name.
 
-Methods are judged by their name only, since values are plain (no classes with a body).
+Methods are classified by name only, since values are plain (no classes with a body).
 """
 
 from __future__ import annotations

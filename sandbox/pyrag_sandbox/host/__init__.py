@@ -1,1 +1,1 @@
-"""Host's side: start workers, hand them programs, serve their calls."""
+"""The host's side: starts workers, gives them programs and serves their calls."""

@@ -1,14 +1,14 @@
-"""Checker of programs: run one file, or a suite of labelled programs, over stub primitives and report the outcomes.
+"""Checker of programs: runs one file, or a suite of labelled programs, over stub primitives and reports the outcomes.
 
 A suite is JSON lines of `id, category, program, expect`, where `expect` is allowed, blocked, error or killed. Modes:
 
     both     policy and kernel wall, as in use
-    policy   only the policy, in an unlocked process; programs that should be killed are left out
+    policy   only the policy, in an unlocked process; programs that should be killed are skipped
     kernel   no policy inside the locked worker. Programs that the policy would block run, and must reach nothing:
-    they may fail, be killed, or return without having read a secret placed in reach
+             they may fail, be killed, or return without having read a secret placed in reach
 
-Three figures: containment (no program got what it may not have, and all ended in time), benign (allowed programs
-that finished) and labels (verdicts as expected).
+The figures are containment (no program got anything forbidden, and all ended in time), benign (allowed programs that
+finished) and labels (expected verdicts).
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _sample(number: int, line: str) -> Sample:
     except KeyError as error:
         raise ValueError(f"line {number} has no {error}: write id, program, expect") from None
     except (ValueError, TypeError, AttributeError) as error:
-        raise ValueError(f"line {number} is no object of id, program, expect: {error}") from None
+        raise ValueError(f"line {number} is not an object of id, program, expect: {error}") from None
     if sample.expect not in (None, *_VERDICTS.values()):
         raise ValueError(f"line {number} expects {sample.expect!r}: write {', '.join(_VERDICTS.values())}, or nothing")
     return sample

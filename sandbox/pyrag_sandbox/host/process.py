@@ -1,4 +1,4 @@
-"""Host's end of the zygote: start it, keep a few forked workers ready, hand them out, have them killed.
+"""Host's end of the zygote: starts it, keeps a few forked workers ready, hands them out, and has them killed.
 
 A `Zygote` belongs to one event loop at a time and uses no threads. When it dies, its workers die with it; waiting
 callers get a `SandboxError`, and the owner starts another zygote.
@@ -32,7 +32,7 @@ _REPLACE_AFTER = 0.005  # seconds; by then most programs wait for their first ca
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """Forked child that waits for its job, or runs it."""
+    """Forked child that is waiting for its job or running it."""
 
     pid: int
     socket: socket.socket
@@ -160,7 +160,7 @@ class Zygote:
         return mine is loop or mine is None or mine.is_closed()
 
     def disown(self) -> None:
-        """Close the copied descriptors in the child of a fork; the process goes on serving the parent."""
+        """Close the copied descriptors in a forked child. The process continues to serve the parent."""
         self._finalizer()
 
     def close_soon(self) -> None:
@@ -175,7 +175,7 @@ class Zygote:
     def attach(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Serve this loop from now on, and return True if the zygote can be used.
 
-        No other running loop may be using it (`belongs_to`). Reports that have arrived are read first.
+        No other running loop may be using it (`belongs_to`). Reports that have already arrived are read first.
         """
         if self._resources.loop is not loop:
             self._waiting.clear()  # they are futures of a closed loop
@@ -210,7 +210,7 @@ class Zygote:
     # Workers
 
     async def acquire(self, wall: Wall) -> Worker:
-        """Return a worker behind this wall, forked earlier or now."""
+        """Return a worker behind this wall, forked earlier or just now."""
         if self.failure is not None:
             raise self.error(self.failure)
         worker = next((worker for worker in self.idle if worker.wall == wall), None)
@@ -234,7 +234,7 @@ class Zygote:
             raise
 
     def _replace_later(self, wall: Wall) -> None:
-        """Have enough workers behind this wall forked before they are needed."""
+        """Request enough workers behind this wall to be forked before they are needed."""
         made = sum(worker.wall == wall for worker in self.idle)
         coming = self._owed.count(wall) + self._ordered.count(wall) - len(self._waiting[wall])
         missing = self.prefork - made - coming
@@ -247,7 +247,7 @@ class Zygote:
             self._fork(self._owed.popleft())
 
     def kill(self, worker: Worker) -> None:
-        """End a worker, unless it has ended itself."""
+        """End a worker, unless it has ended by itself."""
         if worker.status is None and self.failure is None:
             self._order(REQUEST.pack(b"kill", worker.pid, 0, 0, False))
 
@@ -324,7 +324,7 @@ class Zygote:
         self._arm(worker)
 
     def _arm(self, worker: Worker) -> None:
-        """Keep a worker for the next program; if there are enough, let the oldest one go."""
+        """Keep a worker for the next program. If there are enough, release the oldest one."""
         self.idle.append(worker)
         if len(self.idle) > self.prefork:
             self.idle.popleft().socket.close()  # the worker exits when its socket closes
@@ -352,7 +352,7 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _weakly(zygote: Zygote, work: Callable[[Zygote], object]) -> Callable[[], None]:
-    """Return a callback that does not keep a forgotten zygote alive."""
+    """Return a callback that does not keep an unused zygote alive."""
     reference = weakref.ref(zygote)
 
     def call() -> None:

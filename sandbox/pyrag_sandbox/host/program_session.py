@@ -1,8 +1,8 @@
-"""Host's side of one program: serve its calls, watch its limits, conclude its outcome, for every kind of worker.
+"""Host's side of one program: serves its calls, watches its limits and concludes its outcome, for all kinds of workers.
 
-Messages of a worker are untrusted: `wire` bounds and parses frames, and here they are checked for types and for what
-was requested. The first terminal event decides: an end message, a limit, an exception of a primitive, or a dead
-worker.
+Messages of a worker are untrusted: `wire` bounds and parses frames, and this module checks types and whether a message
+was requested. The first terminal event determines the outcome: an end message, a limit, an exception in a primitive, or
+a dead worker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _MESSAGES: Mapping[str, str] = {
 
 
 class Handles:
-    """Table of the objects passed to one program, and the only way back to them."""
+    """Table of the objects passed to one program, which is the only way to get them back."""
 
     def __init__(self, budget: int) -> None:
         self._budget = budget
@@ -82,7 +82,7 @@ class Handles:
         return [encode(held, self, self._budget)]
 
     def unpack(self, handle: int) -> Any:
-        """Return the object of a handle. Raises `WireError` for an unknown one."""
+        """Return the object for a handle. Raises `WireError` for an unknown handle."""
         if not 0 <= handle < len(self._objects):
             raise WireError("a handle that was never given out")
         return self._objects[handle]
@@ -132,7 +132,7 @@ class Conversation:
             self._timers.append(self._loop.call_later(limits.deadline, self.kill, "deadline"))
 
     async def outcome(self) -> Outcome:
-        """Return the outcome, or raise an exception of a primitive unchanged. The peer may still be alive then."""
+        """Return the outcome, or raise a primitive's exception unchanged. The peer may still be alive after that."""
         try:
             return await self._ended
         finally:
@@ -155,7 +155,7 @@ class Conversation:
         return self._own_used + (0.0 if self._own_since is None else self._loop.time() - self._own_since)
 
     def _check_own_time(self) -> None:
-        """End the program if its own time is used up, else check again later; time in primitives does not count."""
+        """End the program if its own time is used up, else check again later. Time in primitives does not count."""
         remaining = self._limits.own_seconds - self._own_time()
         if remaining <= 0:
             self.kill("wall")
@@ -183,7 +183,7 @@ class Conversation:
             self.on_bad_frame()
 
     def on_bad_frame(self) -> None:
-        """Handle a frame that no worker sends, which means that the program has reached the wire."""
+        """Handle a frame that no worker would send, which means that the program has reached the wire."""
         self.kill("crash")
 
     def _on_call(self, message: dict[str, Any]) -> None:
@@ -288,7 +288,7 @@ class Conversation:
         return tuple(ids)
 
     def _in_order(self, ids: Any) -> tuple[Call, ...]:
-        """Return the calls that the worker lists, in its order, or all calls as they arrived if it lists none."""
+        """Return the calls that the worker lists, in its order; if it lists none, all calls in order of arrival."""
         if ids is None:
             return tuple(self._calls.values())
         _expect(len(set(self._made(ids))) == len(ids))
@@ -297,7 +297,7 @@ class Conversation:
     # Ends
 
     def kill(self, reason: Reason) -> None:
-        """End the program because of a limit; the outcome waits a moment for the worker's exit and usage."""
+        """End the program because of a limit. The outcome briefly waits for the worker's exit and usage."""
         if self._ended.done() or self._reason:
             return
         self._reason = reason
@@ -321,7 +321,7 @@ class Conversation:
         self._conclude(cpu_seconds)
 
     def on_broken_sandbox(self, reason: str, error: type[SandboxError] = SandboxError) -> None:
-        """End with an exception, since the sandbox cannot go on.
+        """End with an exception, since the sandbox cannot continue.
 
         Args:
             reason: Message of the exception.
@@ -364,7 +364,7 @@ _HANDLERS: Mapping[str, Callable[[Conversation, dict[str, Any]], None]] = {
 
 
 def reason_of_exit(status: int) -> Reason:
-    """Return the reason that an exit status stands for."""
+    """Return the reason that an exit status means."""
     killer = status & 0x7F
     if killer in (signal.SIGXCPU, signal.SIGPROF):
         return "cpu"

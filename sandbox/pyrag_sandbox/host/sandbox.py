@@ -1,4 +1,4 @@
-"""`Sandbox`: run untrusted programs over asynchronous primitives. `contract` describes its inputs and outputs."""
+"""`Sandbox`, which runs untrusted programs over asynchronous primitives. `contract` describes inputs and outputs."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _WATCH_SECONDS = 0.02
 class Sandbox:
     """Runner of programs, each in its own process that lives no longer than the program.
 
-    The first run starts the worker factory; closing is tidy but not needed.
+    The first run starts the worker factory. Closing the sandbox is good practice but not necessary.
 
     Args:
         require: `kernel` (default) refuses to run if the kernel wall is not available; `policy` runs with the policy
             wall and any other available layer.
         limits: Default limits of every run.
-        prefork: Number of workers kept ready; None for a default by the number of CPUs.
-        kernel: False leaves out the kernel wall, to test the policy by itself; it needs `require="policy"`.
+        prefork: Number of workers kept ready; None for a default that depends on the number of CPUs.
+        kernel: Whether to use the kernel wall. False is for testing only the policy, and needs `require="policy"`.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Sandbox:
 
     @property
     def restarts(self) -> int:
-        """Number of times that the worker factory was started again."""
+        """Number of times that the worker factory was restarted."""
         return max(0, self._started - 1)
 
     async def run(
@@ -79,18 +79,18 @@ class Sandbox:
 
         Args:
             source: Python source, at most `limits.source_bytes` (64 KiB), `limits.nodes` and `limits.depth`.
-            primitives: Asynchronous functions by the name that the program calls them by; no name begins with "_".
+            primitives: Asynchronous functions, by the name that the program uses. Names must not begin with "_".
             limits: Limits of this run; None for the sandbox's. Defaults: 5 s of own time, 5 s CPU, 256 MB, 100
                 calls.
             result: Global name from which `Outcome.value` is read, at most `limits.value_bytes` (1 MiB).
-            concurrent: Whether to run independent calls in parallel; the outcome equals a sequential run's either
-                way.
+            concurrent: Whether to run independent calls in parallel; the outcome is always the same as in a sequential
+                run.
             policy: Whether to check the source and guard the bytecode; False leaves only the kernel wall and
                 requires it.
             helpers: Name of a module with pure functions that programs may call; see `pyrag_sandbox.helpers`.
                 Workers import it before they are locked. Runs with different modules use separate processes.
-            inputs: Values that the program finds under these names: text, numbers, True, False, None, lists and
-                dicts, together at most `limits.value_bytes`.
+            inputs: Input values by variable name: text, numbers, True, False, None, lists and dicts, with a total size
+                of at most `limits.value_bytes`.
 
         Returns:
             The outcome. A refused program, an uncaught exception or an exceeded limit is a status, not an exception.
@@ -148,7 +148,7 @@ class Sandbox:
         return self._kernel
 
     def _zygote(self, wall: kernel.Wall, helpers: str) -> Zygote:
-        """Return a living zygote with these helpers that this loop may use; loops of several threads have one each."""
+        """Return a running zygote with these helpers that this loop may use. Loops of other threads have their own."""
         loop = asyncio.get_running_loop()
         self._leave_to_parent()
         with self._lock:
@@ -163,14 +163,14 @@ class Sandbox:
             return zygote
 
     def _leave_to_parent(self) -> None:
-        """Drop the parent's workers and lock in the child of a fork."""
+        """Drop the parent's workers and lock in a forked child."""
         if self._owner != os.getpid():
             for zygote in self.zygotes:
                 zygote.disown()
             self._lock, self._owner, self.zygotes = threading.Lock(), os.getpid(), []
 
     def close(self) -> None:
-        """End the workers. The sandbox may be used again, and then starts others."""
+        """End the workers. If the sandbox is used again, it starts new ones."""
         self._leave_to_parent()
         with self._lock:
             zygotes, self.zygotes = self.zygotes, []
@@ -294,7 +294,7 @@ class _WorkerPeer:
             self._conversation.on_dead(self._worker.status or 0, self._worker.cpu_seconds)
 
     def _drain(self) -> None:
-        """Read until the end of the socket, which a dead worker's socket has."""
+        """Read until the end of the socket, which closes when its worker dies."""
         for _ in range(64):
             if self._closed:
                 return

@@ -1,7 +1,7 @@
 """Policy at run time: the program's namespace, and the guards that its bytecode calls.
 
-A guard that refuses calls `host.refuse`, which ends the program at once (the worker reports and exits), so that no
-`except` of the program can catch it.
+To refuse something, a guard calls `host.refuse`, which ends the program immediately (the worker reports and exits), so
+that no `except` in the program can catch it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WRITABLE = frozenset({list, dict, defaultdict, Counter, OrderedDict, deque, Chai
 
 
 class Host(Protocol):
-    """Interface that guards need of a program's runner."""
+    """Interface that guards need from the runner of a program."""
 
     def refuse(self, message: str, line: int | None = None) -> NoReturn:
         """End the program as blocked.
@@ -50,7 +50,7 @@ class Host(Protocol):
 
 
 def program_line() -> int | None:
-    """Return the line of the program that is running, as seen from a guard."""
+    """Return the line of the program that is currently running, for use in a guard."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename != FILENAME:
         frame = frame.f_back
@@ -58,14 +58,14 @@ def program_line() -> int | None:
 
 
 def _loaded(name: str, *_: Any) -> Any:
-    """Return an imported module for C code that imports on a program's behalf; programs cannot write `__import__`."""
+    """Return an imported module to C code that imports on a program's behalf. (Programs cannot write `__import__`.)"""
     if name not in _IMPORTED_BY_C or name not in sys.modules:
         raise ImportError(f"No module named {name!r}")
     return sys.modules[name]
 
 
 def print_function(namespace: dict[str, Any]) -> Callable[..., None]:
-    """Return a `print` whose text goes to the scheduler, which collects it in program order."""
+    """Return a `print` that passes its text to the scheduler, which collects it in program order."""
 
     def print(*values: Any, sep: str | None = " ", end: str | None = "\n", flush: bool = False) -> None:  # noqa: A001
         text = (" " if sep is None else sep).join(map(str, values)) + ("\n" if end is None else end)
@@ -76,7 +76,7 @@ def print_function(namespace: dict[str, Any]) -> Callable[..., None]:
 
 
 class Guards:
-    """Guard functions of one program. They can be created before the program is known, which is most of the work."""
+    """Guard functions of one program. They can be created before the program is known, to save time."""
 
     _host: Host
 
@@ -118,7 +118,7 @@ class Guards:
         return namespace
 
     def open_namespace(self, host: Host) -> dict[str, Any]:
-        """Return the globals of plain Python, for a worker that relies on its kernel wall only."""
+        """Return the globals of plain Python, for a worker that relies only on its kernel wall."""
         self._host = host
         namespace: dict[str, Any] = {"__builtins__": builtins, "__name__": "__main__", "_caught_": self.caught}
         namespace["print"] = print_function(namespace)
@@ -154,7 +154,7 @@ class Guards:
         return getattr(obj, name)
 
     def getattr(self, obj: Any, name: Any, *default: Any) -> Any:
-        """Return an attribute like the builtin, or refuse it as if it were written with a dot.
+        """Return an attribute like the builtin, with the same refusals as for an attribute written with a dot.
 
         Args:
             obj: The object.
@@ -162,7 +162,7 @@ class Guards:
             *default: At most one value, for an object without the attribute.
 
         Raises:
-            AttributeError: There is neither the attribute nor a default.
+            AttributeError: The attribute does not exist, and there is no default.
             TypeError: The name is not a text, or there are two defaults.
         """
         if type(name) is not str:
@@ -182,7 +182,7 @@ class Guards:
             raise
 
     def hasattr(self, obj: Any, name: Any) -> bool:
-        """Return True if the object has the attribute; a forbidden name is refused.
+        """Return True if the object has the attribute; forbidden names are refused.
 
         Args:
             obj: The object.
@@ -251,7 +251,7 @@ class Guards:
 
 
 def stable_hash(value: Any, /) -> int:
-    """Return `hash(value)`, or a hash of the type's name in place of an address, equal in any process."""
+    """Return `hash(value)`, or a hash of the type's name instead of an address-based one; the same in any process."""
     if value is None:
         return _NONE_HASH
     if type(value) is tuple and any(item is None for item in value):

@@ -1,6 +1,6 @@
-"""Names available to a program: builtins, modules and attributes. Only tables and facades, no checks.
+"""Names available to a program: builtins, modules and attributes. This module has only tables and facades, no checks.
 
-The lists are explicit: names that a later Python release adds are not available until they are added here.
+The lists are explicit: names that later Python releases add are not available until they are added here.
 """
 
 from __future__ import annotations
@@ -197,6 +197,6 @@ def facade(name: str, refuse: Callable[[str], NoReturn]) -> Module:
 
     Args:
         name: A key of `OFFERED_MODULES`.
-        refuse: Ends the program with a message if it uses a member that exists but is not available.
+        refuse: Function that ends the program with a message if it uses a member that exists but is not available.
     """
     return Module(name, OFFERED_MODULES[name], _REAL[name], refuse)

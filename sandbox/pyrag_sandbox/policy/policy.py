@@ -1,4 +1,4 @@
-"""First wall: which programs are compiled, and to what. RestrictedPython, extended for the programs that models write.
+"""First wall: which programs are compiled, and to what code. RestrictedPython, extended for programs by models.
 
 Two steps, both on syntax trees:
 
@@ -40,7 +40,7 @@ def compile_module(tree: ast.Module) -> CodeType:
 
 
 def compile_open(tree: ast.Module) -> CodeType:
-    """Return bytecode of `tree` without the policy, for workers that rely on their kernel wall only."""
+    """Return bytecode of `tree` without the policy, for workers that rely only on their kernel wall."""
     _MemoryErrors().visit(tree)
     return compile(tree, FILENAME, "exec", dont_inherit=True)
 
@@ -50,7 +50,7 @@ def _name(name: str) -> ast.Name:
 
 
 def _looking(node: Any, block: str) -> ast.AST:
-    """Return `node` with a check of the exception in flight: programs must not handle exhausted memory and refusals."""
+    """Return `node` with a check of the current exception: programs must not handle exhausted memory and refusals."""
     statements = getattr(node, block)
     if statements:
         look = ast.Expr(ast.Call(_name("_caught_"), [], []))
@@ -78,7 +78,7 @@ class _Transformer(RestrictingNodeTransformer):
     """
 
     def visit(self, node: ast.AST) -> Any:
-        """Return the replacement of a node, by table. A node without a rule is refused by RestrictedPython."""
+        """Return the replacement of a node, found in a table. RestrictedPython refuses nodes without a rule."""
         handler = _HANDLERS.get(node.__class__)
         return handler(self, node) if handler is not None else self.generic_visit(node)
 

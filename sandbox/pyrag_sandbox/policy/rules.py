@@ -117,7 +117,7 @@ def check_program(tree: ast.Module, *, primitives: frozenset[str] | set[str], ma
 
 
 def _measured(tree: ast.Module, max_nodes: int, max_depth: int) -> list[Any]:
-    """Return every node, level by level, without recursion, since the tree may be deeper than Python can recurse."""
+    """Return all nodes, level by level, without recursion, since the tree may be deeper than Python can recurse."""
     nodes: list[Any] = []
     level: list[Any] = [tree]
     depth = 0
@@ -339,7 +339,7 @@ def _annotations(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _type_names(annotation: ast.expr) -> Iterator[ast.AST]:
-    """Yield bare names in an annotation (`object`, `type`), which is dropped, so they are harmless unless called."""
+    """Yield bare names in an annotation (`object`, `type`). They are dropped, so harmless unless called."""
     if not any(isinstance(part, (ast.Call, ast.NamedExpr, ast.Lambda)) for part in walk(annotation)):
         yield from walk(annotation)
 

@@ -1,7 +1,7 @@
 """Execution of one program, from source to end message: parse, check, compile, run, report.
 
 A `Session` is the program's only way out. It is the guards' host (refusals, output), the transport of calls, and the
-place where a program ends: `finish` never returns.
+place where a program ends, since `finish` never returns.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class Session(ABC):
 
     @abstractmethod
     def send_frame(self, message: dict[str, Any]) -> None:
-        """Send one message to the host, at the latest with `flush` or `receive_frame`.
+        """Send one message to the host, at the latest when `flush` or `receive_frame` is called.
 
-        Raises `WireError` if too large.
+        Raises `WireError` if it is too large.
         """
 
     @abstractmethod
@@ -168,7 +168,7 @@ class Session(ABC):
         self.send_frame({"op": "cancel", "id": call_id})
 
     def exhausted(self, calls: tuple[int, ...]) -> NoReturn:
-        """End the program, since it makes more calls than allowed."""
+        """End the program because it makes more calls than allowed."""
         self.finish(self.end("killed", reason="calls", calls=calls))
 
     def receive(self) -> tuple[int, Any]:
@@ -187,13 +187,13 @@ class Session(ABC):
     # The last message
 
     def end(self, status: str, *, reason: str = "", error: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-        """Return a last message, with the output that was not sent yet.
+        """Return a last message, including output that was not sent yet.
 
         Args:
             status: One of "ok", "error", "blocked" and "killed".
-            reason: Limit that was exceeded, if killed.
+            reason: Limit that was exceeded, if the status is "killed".
             error: Result of `plain_error` or `describe`.
-            **more: Further fields: value, variables, provenance, calls.
+            **more: Additional fields: value, variables, provenance, calls.
         """
         return {"op": "end", "status": status, "reason": reason, "error": error, "output": self._take_output(), **more}
 
@@ -213,12 +213,12 @@ _TAKES_MORE = frozenset({UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslat
 
 
 def run_job(job: Job, session: Session, guards: Guards) -> dict[str, Any]:
-    """Run the program and return its last message; `session.finish` may cut this short.
+    """Run the program and return its last message, unless `session.finish` ends it before.
 
     Args:
         job: Source, primitives and limits.
         session: Connection to the host.
-        guards: New guards, not used by another program.
+        guards: New guards that no other program has used.
     """
     try:
         plan = _planned(job, guards)
@@ -333,7 +333,7 @@ def _variables(job: Job, session: Session, names: Mapping[str, Any]) -> dict[str
 
 
 def describe(error: BaseException, source: str) -> dict[str, Any]:
-    """Return an exception for the program's author: with the program's own lines only, and no path of the host.
+    """Describe an exception for the program's author, with only the program's own lines and no path of the host.
 
     Args:
         error: The exception, with its traceback.

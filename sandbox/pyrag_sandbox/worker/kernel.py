@@ -1,8 +1,8 @@
-"""Second wall: restrictions by the operating system. Limits, no new privileges, a seccomp allow-list.
+"""Second wall: restrictions by the operating system, with limits, no new privileges, and a seccomp allow-list.
 
-There is no dependency: the filter consists of some fifty BPF instructions, installed through ctypes, for x86_64 and
-aarch64 on Linux. On macOS there is no seccomp and no memory limit; `sandbox_init` and the other limits are used, and
-`capabilities()` reports this. `lock` is called in the forked child before it receives anything.
+No dependencies are needed: the filter consists of about fifty BPF instructions, installed through ctypes, for x86_64
+and aarch64 on Linux. On macOS there is no seccomp and no memory limit; `sandbox_init` and the other limits are used,
+and `capabilities()` reports this. `lock` is called in the forked child before it receives anything.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _return(action: int) -> bytes:
 
 
 def build_filter(machine: str) -> bytes:
-    """Return the BPF program. Unknown system calls kill the process, including calls that future kernels add."""
+    """Return the BPF program. Unknown system calls kill the process, including those that future kernels add."""
     architecture, numbers = _MACHINES[machine]
     parts = [_load(4), _equal(architecture, 1, 0), _return(_KILL_PROCESS), _load(0)]
     parts += [_instruction(0x35, 0, 1, _X32_BIT), _return(_KILL_PROCESS)]
@@ -160,7 +160,7 @@ def _filter_program() -> _Program:
 
 
 def prepare() -> None:
-    """Build everything that each fork needs for its lock, once, in the parent of the forks."""
+    """Prepare, once and in the parent, everything that each fork needs for its lock."""
     if sys.platform == "linux":
         _prctl(_PR_GET_SECCOMP)
         if platform.machine() in _MACHINES:
@@ -193,7 +193,7 @@ def _set_limits(memory_bytes: int, cpu_seconds: float) -> None:
 
 
 def address_space() -> int:
-    """Return the bytes of address space of this process, to which a memory limit is added."""
+    """Return the address space of this process in bytes, to which a memory limit is added."""
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if sys.platform == "linux" else 0
     return pages * resource.getpagesize()
 
@@ -214,7 +214,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def die_with_parent(parent: int) -> None:
-    """Ask for SIGKILL when the parent dies, and exit if it has died already."""
+    """Request SIGKILL for when the parent dies, and exit if it is already dead."""
     if sys.platform == "linux":
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
@@ -225,7 +225,7 @@ def lock(wall: Wall, base_memory: int) -> None:
     """Lock this process permanently.
 
     Args:
-        wall: Limits; without `wall.kernel` only these are set (the explicit opt-out).
+        wall: Limits. Without `wall.kernel`, only these are set (an explicit opt-out).
         base_memory: Bytes of address space in use before the program, added to the limit.
 
     Raises:

@@ -1,6 +1,6 @@
 """Scheduler of tasks that take turns: the iterations of a loop, the elements of a comprehension.
 
-Each task runs ahead as far as it may, and they finish in order.
+Each task runs ahead as far as allowed, and tasks finish in order.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ def run(
 
     Args:
         plan: Units of the program.
-        compile_unit: Compiles one unit's module to code named `filename`, by the policy; called once for each unit
-            that runs.
-        namespace: Globals of the program, changed in place. The primitives are added, and the helpers that the
-            rewriting calls ("%block" ...), which are removed again with the temporaries. During the run, the
+        compile_unit: Function that compiles one unit's module to code named `filename`, under the policy. It is called
+            once for each unit that runs.
+        namespace: Globals of the program, changed in place. The primitives are added, as are the helpers that rewritten
+            code calls ("%block" ...); the helpers are removed again, together with the temporaries. During the run, the
             program's `print` must pass its text to "%write".
         primitives: Names of functions that wait for the host.
         transport: Connection to the host, with one reply per call that was not cancelled; replies share no mutable
-            object. An error of `send` is raised at the call; an error of `receive` ends the run and leaves `run`.
-        emit: Receives output, in program order.
-        concurrent: False runs the same units one at a time.
-        atoms: Further types that are deeply immutable (Text, Record).
+            object. An error of `send` is raised at the call; an error of `receive` ends the run and is raised by `run`.
+        emit: Function that receives output, in program order.
+        concurrent: Whether units may run in parallel; False runs them one at a time.
+        atoms: Additional types that are deeply immutable (Text, Record).
         filename: File name of the program's code, for tracebacks.
         max_calls: Maximum number of calls that count.
     """
@@ -60,7 +60,7 @@ class LoopScheduler(Scheduler):
     """Scheduler of a whole program: units, and the iterations of loops and comprehensions."""
 
     def helpers(self) -> tuple[Any, ...]:
-        """Return the functions that the names in `HELPERS` stand for."""
+        """Return the functions behind the names in `HELPERS`."""
         return (*super().helpers(), self.each, self._list, self._set, self._dict, self._lazy)
 
     def _list(self, make: FunctionType, source: Iterable[Any], unpack: bool) -> list[Any]:
@@ -83,11 +83,12 @@ class LoopScheduler(Scheduler):
     # -- loops
 
     def each(self, number: int, iterable: Iterable[Any]) -> None:
-        """Run a loop (`%each`), with its iterations in parallel as far as possible.
+        """Run a loop (`%each`), with its iterations in parallel where possible.
 
         Args:
             number: Index of its block in the plan.
-            iterable: Items of the loop; taken ahead if this runs no code and the iterations are independent.
+            iterable: Items of the loop. They are taken in advance if this runs no code and the iterations are
+                independent.
         """
         owner = self.here()
         block = self.plan.blocks[number]
@@ -116,7 +117,7 @@ class LoopScheduler(Scheduler):
             self.join(owner, task)
 
     def _refresh(self, task: Task, loop: Loop) -> None:
-        """Let an iteration whose turn has come continue from the state at the end of the previous one."""
+        """Let an iteration whose turn has come continue with the state at the end of the previous iteration."""
         if task.scope.base is not None:
             for name in loop.carried:
                 task.scope.take(name, task.scope.base)
@@ -127,7 +128,7 @@ class LoopScheduler(Scheduler):
         for name in loop.local:
             if name in scope.names and not name.startswith("%"):
                 base.take(name, scope)
-            elif name in base.names and name in scope.origins:  # not bound, which depended on calls
+            elif name in base.names and name in scope.origins:  # left unbound, for a reason that depends on calls
                 self.books.taint(base, [name], scope.origins[name])
 
     def in_order(
@@ -143,9 +144,9 @@ class LoopScheduler(Scheduler):
         Args:
             owner: Task that waits for them.
             source: The items.
-            start: Creates and spawns the task of an item.
-            window: Maximum number of tasks under way, at least 1.
-            on_turn: Called with each task once those before it have been yielded.
+            start: Function that creates and spawns the task for an item.
+            window: Maximum number of unfinished tasks, at least 1.
+            on_turn: Function called with each task after all tasks before it have been yielded.
 
         Raises:
             Exception: An error of `source` or `start`, after the tasks before it.
@@ -214,7 +215,7 @@ class _Gather:
 
 
 def _named(name: str, function: FunctionType) -> FunctionType:
-    """Return a function that tracebacks name after the author's code, not after the lambda made from it."""
+    """Return a function that tracebacks name after the author's code instead of the lambda made from it."""
     function.__code__ = function.__code__.replace(co_name=name)
     return function
 
@@ -241,13 +242,13 @@ _MAX_LEVELS = 6
 def is_quiet(source: Iterable[Any]) -> bool:
     """Return True if taking items certainly runs no code of the program: no generator, no function called by `map`.
 
-    A bare iterator is not quiet, since the program may go on with its remaining items.
+    A bare iterator is not quiet, since the program may continue to use its remaining items.
     """
     return type(source) in _QUIET or (type(source) in _WRAPPERS and not _runs_code(source, _MAX_LEVELS))
 
 
 def begins_quietly(expression: object) -> bool:
-    """Return True if the source of one of our generator expressions, not started yet, is quiet."""
+    """Return True if a generator expression of ours that has not started yet has a quiet source."""
     assert isinstance(expression, GeneratorType)
     assert expression.gi_frame is not None
     head = expression.gi_frame.f_locals[".0"]

@@ -2,21 +2,20 @@
 
     execution = run(plan, compile_unit=..., namespace=..., primitives=..., transport=..., emit=...)
 
-There are no threads: a primitive call sends itself through the transport and switches to the hub, which runs
-whatever else is ready, or blocks in `transport.receive()` if nothing is. The observable behaviour equals a
-sequential run:
+There are no threads. A primitive sends its call through the transport and switches to the hub, which runs other tasks
+that are ready, or blocks in `transport.receive()` if there are none. The observable behaviour equals a sequential run:
 
 * Units that ran ahead of an error are undone: names are restored, output and calls dropped, and calls in flight
   cancelled by `transport.cancel` (late replies are ignored). The reported error is the first in program order.
-* Output goes to `emit` in program order: at once for the next unit in sequence, later for units that run ahead.
+* Output goes to `emit` in program order: immediately for the next unit in sequence, later for units that run ahead.
 * `Execution.calls` is in program order. Ids count from 0 in order of dispatch, including dropped calls.
 
-A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once and no code of
-the program runs any more, not even to unwind. Its suspended greenlets are kept in `Execution.abandoned`, to be
-dropped with the process. `loop_scheduler.run` lists what the caller (the worker) provides.
+A `BaseException` that is not an `Exception` (a refusal, a limit) is terminal: the run ends at once, and no more code of
+the program runs, not even to unwind. Its suspended greenlets are kept in `Execution.abandoned`, to be dropped with the
+process. `loop_scheduler.run` lists what the caller (the worker) provides.
 
 Tracebacks hold scheduler frames and, for statements within `if`, `for` and so on, several frames of the program at
-module level; `program_frames` reduces them to a sequential run's.
+module level; `program_frames` reduces them to the frames of a sequential run.
 """
 
 from __future__ import annotations
@@ -104,7 +103,7 @@ class Scheduler:
         namespace.update(zip(HELPERS, self.helpers(), strict=False))
 
     def helpers(self) -> tuple[Any, ...]:
-        """Return the functions that the names in `HELPERS` stand for."""
+        """Return the functions behind the names in `HELPERS`."""
         return self._run_block, self.write
 
     def _step(self) -> None:
@@ -122,7 +121,7 @@ class Scheduler:
             green.switch(reply)
 
     def spawn(self, task: Task, body: Callable[[], None]) -> None:
-        """Schedule a task in a greenlet of its own.
+        """Schedule a task in its own greenlet.
 
         Args:
             task: A new task, which becomes a child of its parent.
@@ -174,7 +173,7 @@ class Scheduler:
             self.ready.append((task.green, None))
 
     def let_go(self, task: Task) -> None:
-        """Let a task whose turn has come continue, including the parts inside it that wait for this."""
+        """Let a task whose turn has come continue, including parts of it that wait for this."""
         task.turn = True
         self._settle_down(task)
         self._enliven(task)
@@ -197,7 +196,7 @@ class Scheduler:
         tasks.clear()
 
     def kill(self, task: Task) -> None:
-        """End a task and undo what it did."""
+        """End a task and undo its effects."""
         task.killed = True
         if task.waits_for is not None:
             self.waiting.pop(task.waits_for, None)
@@ -244,7 +243,7 @@ class Scheduler:
             task.last_call = call_id
 
     def _at_limit(self, task: Task) -> None:
-        """Wait until only calls that count are left, and end the program if the limit of calls is reached."""
+        """Wait until only calls that count remain, and end the program if the limit on calls is reached."""
         while not task.live:
             self.park(task)
         calls = calls_so_far(task)
@@ -289,7 +288,7 @@ class Scheduler:
             owner.context = before
 
     def block(self, owner: Task, block: Block) -> None:
-        """Run units, each as early as possible; return once all were joined.
+        """Run units, each as early as possible; return when all are joined.
 
         Args:
             owner: Task that waits for them.
@@ -307,7 +306,7 @@ class Scheduler:
             raise
 
     def _advance(self, owner: Task, units: tuple[Unit, ...], tasks: list[Task | None], first: int) -> int:
-        """Start units that may start and join those that are done, in order; return the number of joined units."""
+        """Start all units that may start, join finished units in order, and return the number of joined units."""
         for index in range(first, len(units)):
             task = tasks[index]
             if task is None and self._may_start(owner, units[index], tasks, first, index):
@@ -378,7 +377,7 @@ class Scheduler:
             raise task.error
 
     def _check_limit(self, task: Task) -> None:
-        """End the program if calls made ahead exceed the limit now that they count."""
+        """End the program if calls made ahead of their turn exceed the limit, now that they count."""
         calls = calls_so_far(task)
         if len(calls) > self.max_calls:
             self.transport.exhausted(calls[: self.max_calls])

@@ -1,4 +1,4 @@
-"""Tasks, and the namespaces they run in. Plain records that the scheduler updates."""
+"""Tasks, and the namespaces they run in. They are plain records, which the scheduler updates."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _ABSENT = object()
 class Scope:
     """Namespace with the provenance of its names: ids of the calls whose results are in their values.
 
-    An iteration has its own scope, on top of its loop's. Names whose objects iterations mutate in turn are `shared`:
-    the part of an iteration that runs ahead uses their provenance as of the start of the loop; the rest uses the
-    base's.
+    An iteration has its own scope, on top of its loop's scope. Names whose objects iterations mutate in turn are
+    `shared`: the part of an iteration that runs ahead uses their provenance from the start of the loop; the rest uses
+    the base's provenance.
     """
 
     __slots__ = ("ahead", "base", "base_ahead", "elements", "names", "origins", "shared")
@@ -64,7 +64,7 @@ class Scope:
 
         Args:
             name: The name, bound or not.
-            ahead: Whether to use the view of a task that runs ahead of its turn, which stays with this scope.
+            ahead: Whether to use the view of a task that runs ahead of its turn, which does not leave this scope.
         """
         scope = self
         while scope.base is not None and name in scope.shared and not ahead:
@@ -169,7 +169,7 @@ class Green(greenlet):  # type: ignore[misc] # untyped
 
 
 def calls_so_far(task: Task) -> tuple[int, ...]:
-    """Return the calls that a sequential run of the whole program would have made by now, in order."""
+    """Return the calls that a sequential run would have made up to a task, in order."""
     while task.parent is not None:
         task = task.parent
     return tuple(entry for entry in _live_log(task) if isinstance(entry, int))
@@ -200,7 +200,7 @@ def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
 
     Args:
         is_atom: Test for values that reach no other object.
-        names: Values of the names around the loop.
+        names: Values of the names outside the loop.
         loop: Names that iterations read and mutate; the result is also True if more than `REACH` objects must be
             examined.
     """

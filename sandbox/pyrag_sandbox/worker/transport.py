@@ -10,7 +10,7 @@ from greenlet import greenlet  # type: ignore[import-untyped] # it ships no type
 
 
 class Transport(Protocol):
-    """Connection to the host. Everything runs in one thread."""
+    """Connection to the host. All methods run in one thread."""
 
     def send(
         self,
@@ -21,7 +21,7 @@ class Transport(Protocol):
         line: int,
         depends_on: tuple[int, ...],
     ) -> None:
-        """Request a call, which may wait for further calls until `flush` or `receive`.
+        """Request a call. It may be held back until `flush` or `receive`, to be sent with others.
 
         Args:
             call_id: Number of the call, from 0 in order of dispatch.
@@ -32,7 +32,7 @@ class Transport(Protocol):
             depends_on: Ids of earlier calls that it may depend on, ascending.
 
         Raises:
-            Exception: The call cannot be sent; raised at the call.
+            Exception: The call cannot be sent. The exception is raised at the call in the program.
         """
         ...
 
@@ -41,13 +41,13 @@ class Transport(Protocol):
         ...
 
     def receive(self) -> tuple[int, Any]:
-        """Block for one reply, and return the call's id with its value or the exception to raise there."""
+        """Block until a reply arrives, and return the call's id with its value or with the exception to raise there."""
         ...
 
     def cancel(self, call_id: int) -> None: ...
 
     def exhausted(self, calls: tuple[int, ...]) -> NoReturn:
-        """End the program, since it makes more calls than allowed.
+        """End the program because it makes more calls than allowed.
 
         Args:
             calls: Ids of the calls that it made.
@@ -64,7 +64,7 @@ class Execution:
         provenance: Ids of calls for each name that the program bound.
         calls: Ids of the calls that count, in program order.
         abandoned: Suspended greenlets of a run that was ended.
-        elements: For each name of a list whose items are known one by one, the ids of the calls behind each item.
+        elements: For each name of a list whose items were tracked individually, the ids of the calls behind each item.
     """
 
     exception: BaseException | None

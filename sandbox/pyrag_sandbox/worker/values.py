@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Self
 
 
 class TextValue(str):
-    """A `str` with read-only attributes. Anything derived from it is a plain `str`."""
+    """`str` with read-only attributes. Anything derived from it is a plain `str`."""
 
     _handle: int
 
@@ -83,7 +83,7 @@ class AbsentValue(TextValue):
         """Return True if it starts with a prefix or contains it (see `in`).
 
         Args:
-            prefix: One prefix, or several of which one suffices.
+            prefix: A prefix, or several alternatives.
             *_: Positions, ignored.
         """
         return any(part in self or str.startswith(self, part) for part in _several(prefix))
@@ -92,7 +92,7 @@ class AbsentValue(TextValue):
         """Return True if it ends with a suffix or contains it (see `in`).
 
         Args:
-            suffix: One suffix, or several of which one suffices.
+            suffix: A suffix, or several alternatives.
             *_: Positions, ignored.
         """
         return any(part in self or str.endswith(self, part) for part in _several(suffix))
@@ -223,7 +223,7 @@ class RecordValue:
 
 
 class ValueStore:
-    """Values of one program by handle; also the codec's view of them (see `wire.Opaque`)."""
+    """Values of one program by handle, which is also the codec's view of them (see `wire.Opaque`)."""
 
     def __init__(self, error: Callable[[str], type[Exception]]) -> None:
         self._error = error

@@ -1,4 +1,4 @@
-"""Forked child: gives up everything but its socket, reads one job from it, runs the job, and exits by `os._exit`."""
+"""Forked child: gives up everything but its socket, reads one job from it, runs the job, and exits with `os._exit`."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def without_addresses(frame: bytes) -> bytes:
 
 
 class PipeSession(Session):
-    """Session over the worker's one descriptor, with plain `read` and `write`, since the filter allows nothing else.
+    """Session over the worker's one descriptor, with plain `read` and `write`, since the filter allows no other calls.
 
-    A message is sent at once; further messages before the next reply are sent together, since each write wakes the
-    host.
+    The first message is sent immediately; further messages before the next reply are sent together, since each write
+    wakes the host.
     """
 
     def __init__(self, job: Job, fd: int, reader: Reader, errors: Mapping[str, type[Exception]]) -> None:
@@ -95,7 +95,7 @@ def write_all(fd: int, data: bytes) -> None:
         data: Bytes to write.
 
     Raises:
-        OSError: The reader has gone.
+        OSError: The reader has closed the connection.
     """
     view = memoryview(data)
     while view:
@@ -143,7 +143,7 @@ def serve(
 
     Args:
         fd: The worker's only descriptor.
-        parent: Process id of the zygote; the worker dies with it.
+        parent: Process id of the zygote, with which the worker dies.
         wall: Fields of a `kernel.Wall`, which is put up before the job arrives.
         base_memory: Bytes of address space in use before the program.
         guards: Guards of the namespace, created before the fork.
@@ -166,7 +166,7 @@ def serve(
 
 
 def _lock(wall: kernel.Wall, base_memory: int) -> str:
-    """Lock the process; return the reason if this failed, to be reported later, else an empty text."""
+    """Lock the process; return the reason if this failed (to be reported later), else an empty text."""
     try:
         kernel.lock(wall, base_memory)
     except (OSError, ValueError, OverflowError) as error:

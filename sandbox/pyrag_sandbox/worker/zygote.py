@@ -1,14 +1,14 @@
-"""Process from which workers are forked. Started by file path, without environment variables or descriptors.
+"""Process from which workers are forked. It is started by file path, without environment or descriptors.
 
-It imports everything that programs may need and the caller's helpers, then only forks, kills and reaps on request.
-It never sees a program. It ends when its control socket closes, and its children end with it. Requests and reports
-are fixed-size records:
+It imports everything that programs may need, including the caller's helpers. Then it only forks, kills and reaps on
+request. It never sees a program. It ends when its control socket closes, and its children end with it. Requests and
+reports are fixed-size records:
 
     host to zygote   b"fork" 0 wall                 fork one more worker, behind this wall
                      b"kill" pid
     zygote to host   b"made" pid                    with the worker's socket attached
                      b"gone" pid status cpu_seconds
-                     b"fail" length                 followed by the reason in so many bytes; the zygote ends
+                     b"fail" length                 followed by the reason, which has this length; the zygote then ends
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FD = struct.Struct("i")
 
 
 def _warm_up(module: str) -> Guards:
-    """Import and use once everything that would otherwise be imported in a locked worker, which cannot open files."""
+    """Import and use everything that a locked worker might otherwise import, since it cannot open files."""
     import codecs
     import copy  # noqa: F401 - imported by methods of Counter
     import datetime as dt

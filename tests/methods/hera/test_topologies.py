@@ -108,7 +108,7 @@ def test_topologies_of_small_models_are_read_as_they_are_meant(written: dict[str
             [agent("q", "query_rewriter", "x"), agent("d", "retriever", "y", "q"), agent("e", "conclude", "", "d")],
             "the input of d is left out: it works on what q gives",
         ),
-        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="{said")], "is no Python expression"),
+        ([DOCS, SAID, agent("e", "conclude", "", "said", compute="{said")], "is not a Python expression"),
         ([DOCS, SAID, agent("e", "conclude", "", "said", compute="worth({said})")], "uses the unknown name worth"),
         ([DOCS, {**SAID, "compute": "1"}], 'the "compute" of said is left out: only conclude computes'),
         ([{**DOCS, "topk": 500}, SAID], 'the "topk" of docs is left out'),
@@ -179,7 +179,7 @@ def test_what_is_held_against_a_question(question: str, written: str, said: str)
 def test_an_unknown_type_or_difficulty_is_a_warning() -> None:
     read = read_topology(topology("philosophical", DOCS, SAID, difficulty="grim"))
     assert (read.topology.profile.type, read.topology.profile.difficulty) == ("single", "medium")
-    assert [one.partition(" is none of ")[0] for one in read.warnings] == [
+    assert [one.partition(" is not one of ")[0] for one in read.warnings] == [
         "the question type 'philosophical'",
         "the difficulty 'grim'",
     ]

@@ -42,7 +42,7 @@ def test_what_is_nearly_a_placeholder_is_found_and_nothing_else() -> None:
     [
         ([], "the list of goals is empty"),
         ([goal(1, " ", "x")], "goal 1 has no text"),
-        ([3], "goal 1 is no object"),
+        ([3], "goal 1 is not an object"),
         ([goal(1, "Where is [company from step 1]?", "city", 1)], "needs its own answer: that is a cycle"),
         ([goal(1, "Where is [city from step 2]?", "x", 2), goal(2, "Who is [x from step 1]?", "city", 1)], "later"),
         ([goal(1, "Who?", "person", 7)], "step 7, which does not exist: there are 1 steps"),
@@ -74,7 +74,7 @@ def test_plans_of_small_models_are_read_as_they_are_meant(written: dict[str, Any
     [
         (where(goal="Where is [city from step 1]?"), "takes the company of step 1 for a city"),
         (where(type=3), '"type" is 3: left out'),
-        (where(compute="1 +", search=False), "is no Python expression"),
+        (where(compute="1 +", search=False), "is not a Python expression"),
         (where(compute='"a [company from step 1]"', search=False), "has a placeholder inside a text"),
         (where(compute="worth([company from step 1])", search=False), "uses the unknown name worth"),
         (where(needs=[1, 9]), "it says that it needs step 9, which cannot be: left out"),

@@ -1,1 +1,1 @@
-"""Questions over all documents: how many, which of them, something for each, the highest and the lowest."""
+"""Questions over all documents: how many there are, which ones match, an item for each, the highest and the lowest."""

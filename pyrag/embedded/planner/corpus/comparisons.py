@@ -50,7 +50,7 @@ def compared(text: str, vocabulary: Vocabulary) -> Filter | MetadataTest | None:
         vocabulary: Words of the metadata.
 
     Returns:
-        A filter, or a test of numbers that are texts; None if the words compare no field.
+        A filter, or a test if the field's numbers are stored as texts; None if the words compare no field.
     """
     plain = re.sub(r"^(?:with|whose|where|having|have|has|having|in which|and)\s+", "", text, flags=re.IGNORECASE)
     plain = _COUNTED.sub(r"\g<name> \g<sign> \g<number>", _undetermined(plain))
@@ -115,7 +115,7 @@ def _comparison(vocabulary: Vocabulary, name: str, operator: Operator, text: str
 
 
 def number_in(text: str) -> int | float | None:
-    """Return the number in a text of a number and its unit; None for other texts."""
+    """Return the number in a text that consists of a number and its unit; None for other texts."""
     if not _AMOUNT.fullmatch(text.strip()):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Conditions on documents: comparisons of metadata where a field holds them, and facts in the text otherwise."""
+"""Conditions on documents: comparisons of a metadata field if there is one, and facts in the text otherwise."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def conditions_of(text: str, noun: str, vocabulary: Vocabulary) -> Conditions | 
 
     Args:
         text: Words such as "from 2021 that mention Acme"; may be empty.
-        noun: Word for one document, for questions to it.
+        noun: Word for one document, used in questions about it.
         vocabulary: Words of the metadata.
     """
 
@@ -148,7 +148,7 @@ def _blanks(text: str) -> list[tuple[int, int]]:
 
 
 def _heads(text: str, vocabulary: Vocabulary) -> Iterator[tuple[Conditions, str]]:
-    """Yield the comparisons of metadata that a text begins with, longest first, and the words after each."""
+    """Yield the metadata comparisons that a text may begin with, longest first, and the words after each."""
     for start, end in _blanks(text):
         head = _metadata(text[:start], vocabulary)
         if head is not None:
@@ -169,7 +169,7 @@ def _metadata(text: str, vocabulary: Vocabulary) -> Conditions | None:
 
 
 def _placed(text: str, vocabulary: Vocabulary) -> Filter | None:
-    """Return the filter of a value that is named with or without its field: "of team ops", "from the ops team"."""
+    """Return the filter for a value that is named with or without its field: "of team ops", "from the ops team"."""
     match = _PLACING.match(text)
     plain = plain_words(text[match.end() :] if match else text)
     plain = re.sub(r"^our\s+", "", without_article(plain)).strip(_QUOTES)
@@ -199,7 +199,7 @@ def _existing(text: str, vocabulary: Vocabulary) -> Filter | None:
 
 
 def _fact(text: str, noun: str) -> Conditions | None:
-    """Return the fact in the text that a condition states in a form that one look-up settles; None for other forms."""
+    """Return the fact in the text that a condition states, if one look-up can settle it; None for other forms."""
     for pattern, make in _FACTS:
         if match := pattern.fullmatch(text):
             fact = make(match, noun)
@@ -216,7 +216,7 @@ def _mentioned(match: re.Match[str], noun: str) -> TextFact:
 
 
 def _used(match: re.Match[str], noun: str) -> TextFact:
-    """Read "use butter or eggs" and "without garlic" as words of the text."""
+    """Read "use butter or eggs" and "without garlic" as conditions on words of the text."""
     words = re.split(r",? or |, ", match["what"] or match["single"])
     quoted = [f'"{word.strip()}"' for word in words]
     asked = f"Does the {noun} mention {' or '.join(quoted)}?"
@@ -239,7 +239,7 @@ def _dated(match: re.Match[str], noun: str) -> TextFact | None:
     return TextFact(f"When was it {match['verb']}?", _in_year(match), returns="date")
 
 
-def _ending(match: re.Match[str], _: str) -> TextFact:
+def _by_year_of_verb(match: re.Match[str], _: str) -> TextFact:
     return TextFact(f"When does it {match['verb']}?", _in_year(match), returns="date")
 
 
@@ -282,7 +282,7 @@ def _attribute_fact(name: str, operator: Operator, value: str) -> TextFact | Non
 
 
 def _holds(value: str) -> str:
-    """Return the test that a row's text holds a value as whole words."""
+    """Return the test that a row's text contains a value as whole words."""
     value = without_article(value.strip(_QUOTES))
     words = "|".join(r"\s+".join(map(re.escape, part.split())) for part in value.split(" or "))
     pattern = rf"(?i)(?<!\w)(?:{words})(?!\w)"
@@ -293,7 +293,7 @@ _FACTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], TextFact | N
     (_LAW, _governed),
     (_MENTION, _mentioned),
     (_WHEN, _dated),
-    (_ENDS, _ending),
+    (_ENDS, _by_year_of_verb),
     (_BY, _done_by),
     (_ATTRIBUTE, _attribute),
     (_USED, _used),
@@ -303,7 +303,7 @@ _FACTS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], TextFact | N
 
 
 def _judged(text: str, noun: str) -> Conditions | None:
-    """Return a condition as a yes/no question to each document; None if it has no verb."""
+    """Return a condition as a yes/no question about each document; None if the condition has no verb."""
     if _UNREAD.search(text):
         return None
     question = ""

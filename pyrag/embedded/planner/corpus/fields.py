@@ -1,4 +1,4 @@
-"""Metadata fields as numbers and dates, also if their values are texts such as "232,000 EUR"."""
+"""Metadata fields as numbers and dates, even if their values are texts such as "232,000 EUR"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AMOUNT = re.compile(r"(?P<before>[^\w\s]{0,3}|[A-Z]{3})\s?[-+−]?\d[\d.,'’ ]
 
 
 def number_expression(field: FieldOverview) -> str:
-    """Return the Python expression over `doc` for a field of numbers; empty for other values or mixed units."""
+    """Return the Python expression over `doc` for a numeric field; empty for other values or mixed units."""
     value = f"doc.metadata[{literal(field.name)}]"
     if field.is_number:
         return value
@@ -38,11 +38,11 @@ def number_expression(field: FieldOverview) -> str:
 
 
 def has_unit(field: FieldOverview, text: str) -> bool:
-    """Return False if an amount has another unit than the amounts of a field: dollars where the field has euros.
+    """Return False if an amount's unit differs from the field's unit: dollars if the field has euros.
 
     Args:
         field: The field.
-        text: Words of a question with the amount.
+        text: Words of a question that contain the amount.
     """
     units = {amount.unit for value, _ in field.values for amount, _ in read_amounts(str(value))} - {NO_UNIT}
     asked = {amount.unit for amount, _ in read_amounts(text)} - {NO_UNIT}
@@ -50,7 +50,7 @@ def has_unit(field: FieldOverview, text: str) -> bool:
 
 
 def with_field(meaning: CorpusQuestion, field: FieldOverview) -> CorpusQuestion:
-    """Return a meaning that computes over a field; one that lists the field if its values cannot be compared or added.
+    """Return a meaning that computes over a field, or lists the field if its values cannot be compared or added.
 
     Args:
         meaning: A computation over a field.
@@ -66,7 +66,7 @@ def with_field(meaning: CorpusQuestion, field: FieldOverview) -> CorpusQuestion:
 
 
 def left_out(meaning: CorpusQuestion, vocabulary: Vocabulary) -> Iterator[str]:
-    """Yield remarks on documents that a question may mean, and that lack the metadata by which they are chosen.
+    """Yield remarks on documents that a question may mean but that lack the metadata for selecting them.
 
     Args:
         meaning: The meaning of the question.

@@ -1,4 +1,4 @@
-"""The meaning of a question over all documents: which of them, and what is wanted of them."""
+"""Meaning of a question over all documents: which documents it selects, and what it asks about them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Use = Literal["count", "list", "each", "extreme", "extreme value", "total", "ave
 
 @dataclass(frozen=True, slots=True)
 class TextFact:
-    """Fact that each document is asked for.
+    """Fact that is looked up in each document.
 
     Attributes:
-        question: Question to one document.
-        test: Python expression over `row`, which is true for documents that are meant.
+        question: Question about one document.
+        test: Python expression over `row`, which is true for selected documents.
         returns: Type of the answers; empty for texts.
         absent: Whether documents without an answer are meant, whatever `test` is.
         is_judged: Whether the document must be judged as a whole, which no look-up settles.
@@ -33,13 +33,13 @@ class TextFact:
 
     @property
     def condition(self) -> str:
-        """Python expression over `row` that is true for documents that are meant."""
+        """Python expression over `row` that is true for selected documents."""
         return "row.reached and not row.known" if self.absent else f"row.known and {self.test}"
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataTest:
-    """Test of a metadata field that no filter makes, as a Python expression over `doc`."""
+    """Test of a metadata field that no filter can express, as a Python expression over `doc`."""
 
     field: str
     expression: str
@@ -47,12 +47,12 @@ class MetadataTest:
 
     @property
     def condition(self) -> str:
-        """Python expression over `doc` that is true for documents that are meant."""
+        """Python expression over `doc` that is true for selected documents."""
         test = f"not ({self.expression})" if self.is_negated else self.expression
         return f"{literal(self.field)} in doc.metadata and {test}"
 
     def negated(self) -> MetadataTest:
-        """Return the opposite test, which documents without the field do not pass either."""
+        """Return the opposite test. Documents without the field pass neither test."""
         return replace(self, is_negated=not self.is_negated)
 
 
@@ -95,8 +95,8 @@ class SelectedDocuments:
     Attributes:
         noun: Word for one document.
         where: Filter of metadata.
-        words: Words that titles or paths must have.
-        tests: Tests of metadata that no filter makes.
+        words: Words that titles or paths must contain.
+        tests: Tests of metadata that no filter can express.
         facts: Facts in the documents' text.
         base: Filter of the documents that the noun names, without the other conditions.
     """
@@ -114,12 +114,12 @@ class CorpusQuestion:
     """Meaning of a question over all documents.
 
     Attributes:
-        asked: Question to each document whose answers are wanted or compared.
-        field: Metadata field that holds this answer; empty if the texts are asked.
+        asked: Question about each document; its answers are listed or compared.
+        field: Metadata field that holds this answer; empty if the answer is read from the text.
         returns: Type of the answers; empty for texts.
-        is_lowest: Whether the lowest value is meant, not the highest.
+        is_lowest: Whether the question asks for the lowest value, not the highest.
         value: Python expression over `doc` for the value of `field`.
-        note: Remark on documents that metadata leaves out; empty for none.
+        note: Remark on documents that lack the metadata; empty if there are none.
     """
 
     use: Use

@@ -1,6 +1,6 @@
 """Programs for questions over all documents, written from their meaning.
 
-Text of the question and of metadata gets into a program only inside string literals that are escaped here.
+Text of the question and of metadata enters a program only inside string literals, which are escaped here.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _checked(fact: TextFact, rows: str) -> Iterator[str]:
 
 
 def _chosen(meaning: CorpusQuestion, facts: tuple[TextFact, ...]) -> Iterator[str]:
-    """Write the number or the list of the documents for which the last fact holds."""
+    """Write the lines that count or list the documents for which the last fact holds."""
     chosen = "docs"
     for fact in facts:
         yield f"rows = {_asking(fact)}"
@@ -86,7 +86,7 @@ def _chosen(meaning: CorpusQuestion, facts: tuple[TextFact, ...]) -> Iterator[st
 
 
 def _of_field(meaning: CorpusQuestion) -> Iterator[str]:
-    """Write what is computed from a field of metadata."""
+    """Write the lines that compute the result from a metadata field."""
     name = literal(meaning.field)
     yield f"docs = [doc for doc in docs if {name} in doc.metadata]"
     if meaning.use == "each":
@@ -105,7 +105,7 @@ def _of_field(meaning: CorpusQuestion) -> Iterator[str]:
 
 
 def _of_text(meaning: CorpusQuestion) -> Iterator[str]:
-    """Write what is computed from the answers of all documents."""
+    """Write the lines that compute the result from the answers of all documents."""
     asking = _asking(TextFact(meaning.asked, returns=meaning.returns))
     if meaning.use == "each":
         yield f"final_answer = {asking}"

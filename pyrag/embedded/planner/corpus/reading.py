@@ -1,4 +1,4 @@
-"""Reading of a question over all documents: its use of them, and the documents that it selects."""
+"""Reading of a question over all documents: which documents it selects, and what it does with them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NUMBERS = re.compile(
 
 
 def asks_for_count(question: str) -> bool:
-    """Return True if a question asks for nothing but the number of documents, which no search can answer."""
+    """Return True if a question asks only for the number of documents, which no search can answer."""
     return _PLAIN_COUNT.fullmatch(plain_question(question)) is not None
 
 
@@ -109,7 +109,7 @@ def select(text: str, vocabulary: Vocabulary) -> SelectedDocuments | None:
 
 
 def selected(selection: SelectedDocuments, vocabulary: Vocabulary) -> Vocabulary:
-    """Return the words of the documents that metadata and words select.
+    """Return the vocabulary of the documents that metadata and words select.
 
     Args:
         selection: The selected documents.
@@ -122,7 +122,7 @@ _PLAIN_NAME = re.compile(r"^(?:number|amount|count) of (?:the )?", re.IGNORECASE
 
 
 def _also(words: list[str], vocabulary: Vocabulary) -> tuple[Filter, int] | None:
-    """Return the filter of a second kind of documents after "and", and the number of its words; None without one."""
+    """Return the filter for a second kind of documents after "and", and the number of words; None without one."""
     if len(words) < 2 or words[0].lower() not in ("and", "or"):
         return None
     for end in range(min(5, len(words)), 1, -1):
@@ -133,7 +133,7 @@ def _also(words: list[str], vocabulary: Vocabulary) -> tuple[Filter, int] | None
 
 
 def _modifiers(words: list[str], vocabulary: Vocabulary) -> Conditions | None:
-    """Return the conditions of the words before a noun, such as "active" and "2021"; None if one is not a value."""
+    """Return the conditions in the words before a noun, such as "active" and "2021"; None if one is not a value."""
     conditions = Conditions()
     while words:
         for end in range(len(words), 0, -1):
@@ -195,7 +195,7 @@ def _attribute_in(asked: str) -> str:
 
 
 def _about_document(asked: str) -> str:
-    """Return a question to one document: "its penalty cap" becomes "What is the penalty cap?"."""
+    """Return a question about one document: "its penalty cap" becomes "What is the penalty cap?"."""
     text = re.sub(r"\b(?:its|their)\b", "the", asked)
     text = re.sub(r"\b(?:them|they)$", "it", text)
     if not re.match(_WH, text, re.IGNORECASE):

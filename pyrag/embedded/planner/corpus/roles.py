@@ -36,11 +36,12 @@ _DONE = re.compile(
 
 
 def role_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
-    """Return the filter of a role such as "sent by Ada Lind"; None if no field holds the role.
+    """Return the filter for a role such as "sent by Ada Lind"; None if no field holds the role.
 
     Args:
         text: Words of the condition.
-        vocabulary: Words of the metadata. A name that no document has in the field of a verb passes no document.
+        vocabulary: Words of the metadata. If the verb's field exists but has no such name, the filter passes no
+            document.
     """
     match = _DONE.fullmatch(text)
     if match is None:

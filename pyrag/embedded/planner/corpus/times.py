@@ -1,4 +1,4 @@
-"""Conditions on times: filters of the metadata field that holds them."""
+"""Conditions on times, as filters of the metadata field that holds the times."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DONE = re.compile(
 
 
 def time_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
-    """Return the filter of a time such as "from 2021", "signed in 2021 or 2022"; None if no field holds it.
+    """Return the filter for a time such as "from 2021", "signed in 2021 or 2022"; None if no field holds it.
 
     Args:
         text: Words of the condition.
@@ -42,7 +42,7 @@ def time_filter(text: str, vocabulary: Vocabulary) -> Filter | None:
 
 
 def event_field(verb: str, vocabulary: Vocabulary) -> str:
-    """Return the field of dates that a verb names, such as "signed" or "signed_on"; empty if no field matches.
+    """Return the date field that a verb names, such as "signed" or "signed_on"; empty if no field matches.
 
     Args:
         verb: Participle in lower case.
@@ -90,7 +90,7 @@ def _of_event(text: str, vocabulary: Vocabulary) -> Filter | None:
 
 
 def _iso(text: str) -> str:
-    """Return a year, month or day as the beginning of an ISO date; empty if there is no such day."""
+    """Convert a year, month or day to the beginning of an ISO date; empty if the day does not exist."""
     if re.fullmatch(r"\d{4}(?:-\d\d){0,2}", text):
         return text
     year = re.search(YEAR, text)
@@ -105,7 +105,7 @@ def _iso(text: str) -> str:
 
 
 def _next(iso: str) -> str:
-    """Return the year, month or day after one."""
+    """Return the year, month or day that follows."""
     parts = [int(part) for part in iso.split("-")]
     if len(parts) == 1:
         return str(parts[0] + 1)

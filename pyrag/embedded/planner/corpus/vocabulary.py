@@ -1,4 +1,4 @@
-"""Words of a question that stand for documents, and for values and fields of their metadata."""
+"""Words in questions that refer to documents, and to values and fields of their metadata."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _ISO = re.compile(r"\d{4}-\d\d(?:-\d\d.*)?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words by which a question names documents, fields and values."""
+    """Words that questions can use for documents, fields and values."""
 
     overview: CorpusOverview
 
     @cached_property
     def values(self) -> dict[str, list[tuple[FieldOverview, Scalar]]]:
-        """Fields and values by the value's words in lower case."""
+        """Fields and values, keyed by the value's words in lower case."""
         values: dict[str, list[tuple[FieldOverview, Scalar]]] = {}
         for field in self.overview.fields:
             for value, _ in field.values:
@@ -48,7 +48,7 @@ class Vocabulary:
 
     @cached_property
     def fields(self) -> dict[str, FieldOverview]:
-        """Fields by their names' words in lower case."""
+        """Fields, keyed by the words of their names in lower case."""
         return {plain_words(field.name): field for field in self.overview.fields}
 
     @cached_property
@@ -59,7 +59,7 @@ class Vocabulary:
 
     @cached_property
     def _folder_words(self) -> frozenset[str]:
-        """Words of folders, and of files with several documents, in the singular."""
+        """Names of folders, and of files with several documents, in the singular."""
         files = Counter(document.source for document in self.overview.documents)
         names = [posixpath.basename(source).partition(".")[0] for source, count in files.items() if count > 1]
         return frozenset(
@@ -67,11 +67,11 @@ class Vocabulary:
         )
 
     def within(self, where: Filter | None, words: Iterable[str] = ()) -> Vocabulary:
-        """Return the words of some of the documents; this vocabulary if the overview lists none of them.
+        """Return the vocabulary of some of the documents, or this one if the overview lists none of them.
 
         Args:
             where: Filter of the documents.
-            words: Words that their titles or paths must have.
+            words: Words that their titles or paths must contain.
         """
         documents = self.matching(where, words)
         if not documents:
@@ -86,11 +86,11 @@ class Vocabulary:
         )
 
     def matching(self, where: Filter | None, words: Iterable[str] = ()) -> list[DocumentOverview]:
-        """Return the documents that pass a filter, and whose titles or paths have words.
+        """Return the documents that pass a filter and whose titles or paths contain words.
 
         Args:
             where: Filter of the documents; None for all.
-            words: Words that their titles or paths must have.
+            words: Words that their titles or paths must contain.
         """
         patterns = [re.compile(naming_pattern(word)) for word in words]
         return [
@@ -106,7 +106,7 @@ class Vocabulary:
         return word if word in self._folder_words else ""
 
     def kind(self, phrase: str) -> tuple[str, Filter | None, str] | None:
-        """Return the noun, filter and word of titles for a phrase that names documents; None if it names none.
+        """Return noun, filter and title word for a phrase that names documents; None if it names none.
 
         Args:
             phrase: Noun in the singular or plural, of one or more words.
@@ -125,11 +125,11 @@ class Vocabulary:
         return None
 
     def _spelled(self, noun: str) -> Filter | None:
-        """Return the filter of values whose singular is a noun, such as "contracts" for "contract"."""
+        """Return the filter for values whose singular is a noun, such as "contracts" for "contract"."""
         return next((self.having(value) for value in self.values if singular(value) == noun), None)
 
     def having(self, text: str, field: str = "") -> Filter | None:
-        """Return the filter of documents with a value; None if no document has it.
+        """Return the filter for documents with a value; None if no document has it.
 
         Args:
             text: The value's words.
@@ -143,7 +143,7 @@ class Vocabulary:
         return any_of(*(equal(each, value) for each, value in pairs if each.name == best.name))
 
     def _flag(self, plain: str) -> Filter | None:
-        """Return the filter of a field of truths, such as "signed", "unsigned" and "not signed"."""
+        """Return the filter for a true-or-false field, such as "signed", "unsigned" and "not signed"."""
         for name, field in self.fields.items():
             if field.values and all(isinstance(value, bool) for value, _ in field.values):
                 if plain == name:
@@ -153,7 +153,7 @@ class Vocabulary:
         return None
 
     def period(self, start: str, end: str) -> Filter | None:
-        """Return the filter of documents from a period of years, by a field of years or dates; None without one.
+        """Return the filter for documents from a period of years, by a year or date field; None without such a field.
 
         Args:
             start: First year; empty for none.
@@ -168,7 +168,7 @@ class Vocabulary:
 
 
 def _within(field: FieldOverview, start: str, end: str) -> Filter | None:
-    """Return the filter of documents whose field of years or dates is in a period; None for a field of another kind."""
+    """Return the filter for documents whose year or date field is within a period; None for other kinds of fields."""
     if field.is_number and all(re.fullmatch(YEAR, str(value)) for value, _ in field.values):
         bounds: list[Filter] = [Comparison(field.name, ">=", int(start))] if start else []
         return all_of(*bounds, *([Comparison(field.name, "<=", int(end))] if end else []))
@@ -184,7 +184,7 @@ def is_time(field: FieldOverview) -> bool:
 
 
 def equal(field: FieldOverview, value: Scalar) -> Filter:
-    """Return the filter of documents whose field has a value.
+    """Return the filter for documents whose field has a value.
 
     Args:
         field: The field.
@@ -194,12 +194,12 @@ def equal(field: FieldOverview, value: Scalar) -> Filter:
 
 
 def plain_words(text: str) -> str:
-    """Return the words of a text in lower case, with blanks in place of underscores and hyphens."""
+    """Return the words of a text in lower case, with blanks instead of underscores and hyphens."""
     return " ".join(re.sub(r"[_\-/]+", " ", text.casefold()).split())
 
 
 def naming_pattern(word: str) -> str:
-    """Return the regular expression for titles and paths that have a word in the singular or plural.
+    """Return the regular expression for titles and paths that contain a word in the singular or plural.
 
     Args:
         word: Word in the singular.
@@ -219,11 +219,11 @@ def is_plural(phrase: str) -> bool:
 
 
 def noun_phrases(words: Sequence[str], limit: int = 6) -> Iterator[tuple[int, int]]:
-    """Yield start and end of the phrases that may name documents: early ones first, of those long ones first.
+    """Yield start and end of phrases that may name documents: earlier phrases first, and longer ones before shorter.
 
     Args:
         words: Words of a question after its opening.
-        limit: Number of words among which a phrase begins.
+        limit: Number of words in which a phrase may begin.
     """
     for start in range(min(limit, len(words))):
         for end in range(min(start + _MAX_WORDS, len(words)), start, -1):

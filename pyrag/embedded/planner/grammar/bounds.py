@@ -1,7 +1,7 @@
 """End of a description inside a question, found by counting verbs, since each clause has one verb of its own.
 
 In "How many children did | the man who wrote Alpha while he lived in Beta | have in 1990", the clauses opened by "who"
-and "while" have their verbs, so the next verb is the question's. The module knows classes of words, no wordings.
+and "while" have their verbs, so the next verb is the question's. The module uses classes of words, not fixed wordings.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ _NO_NOUNS = _FUNCTION | SMALL | PHRASAL_PARTICLES
 
 
 def plain(word: str) -> str:
-    """Return a word in small letters without punctuation."""
+    """Return a word in lower case without punctuation."""
     return word.strip(',;:?."“”()').lower()
 
 
 def is_noun(word: str) -> bool:
-    """Return whether a word in small letters may belong to a noun phrase, judged by its spelling."""
+    """Return whether a lower-case word may belong to a noun phrase, judged by its spelling."""
     return word[:1].islower() and word.rstrip(",;:") not in _NO_NOUNS and not _is_adverb(word)
 
 
@@ -77,7 +77,7 @@ def _is_adverb(word: str) -> bool:
 
 @dataclass(slots=True)
 class _Clause:
-    """Clause that is still open.
+    """Clause that has not ended yet.
 
     Args:
         subject: True if its subject was read.
@@ -109,7 +109,7 @@ class Bounds:
         self._has_question_word = True  # whether the question's own question word comes earlier
 
     def end(self, at: int) -> int | None:
-        """Return the position after the description's last word; None if a clause of it lacks its verb.
+        """Return the position after the description's last word; None if one of its clauses lacks a verb.
 
         Args:
             at: Position of the first word after the description's noun.
@@ -167,7 +167,7 @@ class Bounds:
         return at - 1 != self._verb and (rest == ["part", "of"] or (len(rest) == 3 and rest[::2] == ["the", "of"]))
 
     def _has_verb_next(self, at: int) -> bool:
-        """Return whether the noun phrase at a position is the subject of a clause: "the city | Alpha lost"."""
+        """Return whether the noun phrase at a position is the subject of a following verb: "the city | Alpha lost"."""
         if not self._name(at):
             return True
         at = self._after_subject(at)
@@ -176,7 +176,7 @@ class Bounds:
         return self._is_finite(at) and not self._is_own(at)
 
     def _after_subject(self, at: int) -> int:
-        """Return the position after a subject (a name, or what the name owns) and after an adverb that follows."""
+        """Return the position after a subject (a name, or a thing that it owns) and after a following adverb."""
         while (self._name(at) and not is_possessive(self.tokens[at])) or self._is_inside_name(at):
             at += 1
         if at < len(self.tokens) and self._name(at):
@@ -196,7 +196,7 @@ class Bounds:
         return not self._name(at) and is_finite(word)
 
     def _finites(self, at: int) -> int:
-        """Count the finite verbs from a position on. A verb with its auxiliary, such as "was rescued", counts once."""
+        """Count the finite verbs from a position on. A verb and its auxiliary, such as "was rescued", count once."""
         later = range(at, len(self.tokens))
         return sum(self._is_finite(place) and self._word(place - 1) not in AUXILIARIES for place in later)
 
@@ -205,7 +205,7 @@ class Bounds:
         return all(clause.verb for clause in self.clauses)
 
     def _word(self, at: int) -> str:
-        """Return the word at a position in small letters, without punctuation; empty beyond the question."""
+        """Return the word at a position in lower case, without punctuation; empty after the question's end."""
         word = plain(self.tokens[at]) if 0 <= at < len(self.tokens) else ""
         return word[:-2] if word.endswith("'s") and self._owns_as_clause(at) else word
 
@@ -361,7 +361,7 @@ class Bounds:
             self.clauses.append(_Clause(subject=True))
 
     def _seek_verb(self, at: int, word: str) -> None:
-        """Update the innermost clause, which lacks its verb, with a word."""
+        """Update the innermost clause, which still needs a verb, with a word."""
         clause = self.clauses[-1]
         before = self._word(at - 1 - _is_adverb(self._word(at - 1)))
         if word in AUXILIARIES:

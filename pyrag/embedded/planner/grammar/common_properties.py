@@ -66,7 +66,7 @@ def parse_same(question: str) -> Meaning | None:
 
 
 def _subjects(text: str) -> tuple[str, str, str]:
-    """Return the names that are compared, the noun of their maker, and the kind of thing that they are.
+    """Return the compared names, their maker's noun, and the kind of thing that they are.
 
     The maker and the kind are empty if the question does not name them.
     """
@@ -90,8 +90,8 @@ def _nodes(pair: tuple[str, str], kind: str, maker: str) -> tuple[Node, Node] | 
 
     Args:
         pair: The two names.
-        kind: Kind of thing that they are. Empty if unknown.
-        maker: Noun of their maker, such as "director". Empty if the things themselves are meant.
+        kind: Kind of the named things. Empty if unknown.
+        maker: Noun of their maker, such as "director". Empty to compare the things themselves.
     """
     nodes = []
     for text in pair:
@@ -127,7 +127,7 @@ def _same_property(nodes: tuple[Node, Node], same: re.Match[str], kind: str, mad
 
 
 def _dated(between: str) -> str:
-    """Return the relation whose dates a question with "on the same day" compares."""
+    """Return the relation (birth, death, …) whose dates are compared by a question with "on the same day"."""
     if re.search(r"\bdie", between):
         return "date of death"
     if re.search(r"\b(?:released|made|came|published)", between):
@@ -229,7 +229,7 @@ _ARE_BOTH = re.compile(
 
 
 def parse_gathering(question: str) -> Meaning | None:
-    """Return the reading of "Are Alpha and Beta both board games?", which searches for both names; None for others."""
+    """Read "Are Alpha and Beta both board games?" as a search for both names; return None for other questions."""
     text = question.rstrip("?. ")
     match = _ALIKE.fullmatch(text) or _ARE_BOTH.fullmatch(text)
     pair = split_pair(next(group for group in match.groups() if group)) if match else None
@@ -247,7 +247,7 @@ _DID_BOTH = re.compile(
 
 
 def parse_shared(question: str) -> Meaning | None:
-    """Return the reading of a question for what two things have in common, or when they overlap; None for others."""
+    """Return the reading of a question about what two things have in common, or when they overlap; None for others."""
     text = question.rstrip("?. ")
     return _shared_period(text) or _shared_noun(text) or _shared_object(text)
 

@@ -27,7 +27,7 @@ class Scale:
     Args:
         pattern: Matches the comparing word.
         relation: Relation to look up for both things, or "life" for start and end of a life.
-        key: How values are compared.
+        key: Way of comparing values.
         smaller: True if the thing with the smaller or earlier value is the answer.
     """
 
@@ -80,7 +80,7 @@ MAKER_OF = re.compile(
 
 
 def parse_comparison(question: str) -> Meaning | None:
-    """Return the reading of a question with two options, as a comparison or a search for both; None for others."""
+    """Read a question with two options as a comparison or as a search for both; None for other questions."""
     pair = choice_pair(question)
     if pair is None:
         return None
@@ -141,7 +141,7 @@ def _values(scale: Scale, of: Node) -> tuple[Node, ...]:
 
 
 def option(text: str) -> Node | None:
-    """Return the node of an option. Text that no rule reads is a name; empty text gives None."""
+    """Return the node of an option. A text that no rule can read is treated as a name; an empty text gives None."""
     return parse_phrase(text) or (Entity(text) if text else None)
 
 
@@ -191,7 +191,7 @@ _OF_VERB = {"born": "date of birth", "die": "date of death", "come out": "public
 
 
 def parse_verdict(question: str) -> Meaning | None:
-    """Return the reading of "Is Alpha older than Beta?" or "Did Alpha die before Beta?"; None for others."""
+    """Return the reading of "Is Alpha older than Beta?" or "Did Alpha die before Beta?"; None for other questions."""
     match = _IS_BEFORE.fullmatch(question.rstrip("?. "))
     if match is None:
         return None
@@ -221,7 +221,7 @@ _ONLY_DATE = re.compile(rf"(?:\d{{1,2}} )?(?:(?:{MONTHS}) )?(?:\d{{1,2}},? )?(?:
 
 
 def each(relation: str, nodes: tuple[Node, Node]) -> tuple[Node, Node]:
-    """Return the steps that ask for the same relation of two nodes.
+    """Return the steps that look up the same relation for two nodes.
 
     Args:
         relation: Name of the relation, as in `BY_NAME`.
@@ -239,7 +239,7 @@ _APART = re.compile(
 
 
 def parse_difference(question: str) -> Meaning | None:
-    """Return the reading of "How many years older is Alpha than Beta?"; None for others."""
+    """Return the reading of "How many years older is Alpha than Beta?"; None for other questions."""
     match = _APART.fullmatch(question.rstrip("?. "))
     nodes = (parse_phrase(match["first"]), parse_phrase(match["second"])) if match else (None, None)
     if nodes[0] is None or nodes[1] is None:

@@ -1,6 +1,6 @@
 """Questions that descriptions answer: "the city where Alpha died" answers "In which city did Alpha die?".
 
-Any clause can be asked for. A phrase can only be asked for if it describes a single thing: "the largest city in Alpha".
+Every clause has a question. A phrase only has one if it describes a single thing: "the largest city in Alpha".
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ROLES = words("head voice star host subject namesake patron actress")
 
 
 def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
-    """Return the question that the description "the KIND CLAUSE" answers; empty if it is nothing to look up.
+    """Return the question that the description "the KIND CLAUSE" answers; empty if there is nothing to look up.
 
     Args:
         kind: Noun of the description, with its adjectives.
@@ -64,7 +64,7 @@ def _asked_clause(which: str, kind: str, first: str, clause: list[str]) -> str:
     Args:
         which: Question word and noun, such as "which city" or "who".
         kind: Noun of the description, with its adjectives.
-        first: First word of the clause, in small letters.
+        first: First word of the clause, in lower case.
         clause: Words of the clause.
     """
     rest, later = clause[1:], " ".join(clause[1:])
@@ -134,7 +134,7 @@ def is_person(kind: str) -> bool:
 
 
 def is_role(kind: str) -> bool:
-    """Return whether a noun names what a person does.
+    """Return whether a noun names a role, such as an occupation or a function.
 
     Such nouns are in the tables of relations, come from a verb ("founder") or name a trade ("pianist").
     """
@@ -148,7 +148,7 @@ def is_role(kind: str) -> bool:
 
 
 def _known(kind: str) -> str:
-    """Return the end of a noun phrase that the tables of relations know: "prime minister" of "first prime minister"."""
+    """Return the longest end of a noun phrase in the tables: "prime minister" of "first prime minister"."""
     parts = kind.lower().split()
     ends = (" ".join(parts[at:]) for at in range(len(parts)))
     return next((end for end in ends if end in BY_NOUN or end in COMPOSED), "")
@@ -200,7 +200,7 @@ def inverted(lead: str, clause: list[str]) -> str:
 
     Args:
         lead: Beginning of the question.
-        clause: Words of the clause, its subject first.
+        clause: Words of the clause, starting with its subject.
     """
     if _is_coordinated(clause):
         return ""

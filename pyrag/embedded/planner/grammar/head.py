@@ -89,7 +89,7 @@ def _is_of_kind(tokens: list[str], at: int) -> bool:
 
 
 def _is_verbal(tokens: list[str], at: int) -> bool:
-    """Return whether a participle opens a clause ("recorded by") and is no adjective ("the best known book")."""
+    """Return whether a participle opens a clause ("recorded by") and is not an adjective ("the best known book")."""
     word, after = plain(tokens[at]), tokens[at + 1] if at + 1 < len(tokens) else ""
     if word.endswith("ing"):
         if plain(after) in PREPOSITIONS:

@@ -1,7 +1,7 @@
 """Descriptions inside a question that the tables of relations can read.
 
 Examples are "How many people live in | the city where Alpha died" and "When was | the company that made Beta | sold".
-Only the words show where a description begins and ends, so the longest text that can be read as one wins.
+Descriptions have no other marks of their start and end, so the longest text that can be read as one is used.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def _longest_at(words: list[str], at: int, strict: bool) -> tuple[RelationStep, 
 
 
 def _has_name(node: RelationStep, phrase: str) -> bool:
-    """Return whether a described thing can be looked up: its words hold a name, or things of its kind have names."""
+    """Return whether a described thing can be looked up: its words contain a name, or things of its kind have names."""
     kind = node.variable.rpartition("_")[2]
     return bool(re.search(r"[A-Z\d\"]", phrase)) or is_kind(kind) or is_person(kind)
 
@@ -102,7 +102,7 @@ def _bounded(words: list[str], at: int, end: int, strict: bool) -> bool:
         words: Words of the question.
         at: Position of the description's first word.
         end: Position after its last word.
-        strict: As in `embed`.
+        strict: Whether the end must be clear, as in `embed`.
     """
     before = words[at - 1].lower() if at else ""
     if end == len(words):  # unless the question's own verb is still missing
@@ -129,7 +129,7 @@ def _describes(phrase: str, before: list[str], after: list[str]) -> bool:
 
 
 def _closed(phrase: str, words: list[str], at: int, end: int, strict: bool) -> bool:
-    """Return whether it is certain that a description ends before a position.
+    """Return whether a description certainly ends before a position.
 
     Certain ends are the question's end, a comma after a clause, and the question's own verb after a clause.
     """

@@ -81,7 +81,7 @@ def measured_choice(stem: str, options: tuple[Node, Node]) -> Choice | None:
 
 
 def _chosen(question: str, noun: str, options: tuple[Node, Node], *, smaller: bool) -> Choice:
-    """Return the choice between two options by the answers to a question.
+    """Return the choice between two options that compares the answers to a question about each.
 
     Args:
         question: Template of the question to ask for each option.
@@ -172,7 +172,7 @@ def _asked(match: re.Match[str], question: str, noun: str, *, smaller: bool | No
 
 
 def _measure(question: str, noun: str, node: Node) -> RelationStep:
-    """Return the step that asks for a measure of a node."""
+    """Return the step that asks for a measure of a node's value."""
     return free_step(question, f"{question[0].lower()}{question[1:-1]}", noun, (node,))
 
 

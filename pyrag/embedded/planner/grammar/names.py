@@ -61,7 +61,7 @@ def is_name(text: str) -> bool:
 
 
 def starts_name(word: str) -> bool:
-    """Return whether a word may begin a name: its first letter or digit is not a small letter."""
+    """Return whether a word may begin a name: its first letter or digit is not in lower case."""
     letter = next((character for character in word if character.isalnum()), "")
     capital = not letter.islower() or re.match(r"[a-z]{1,2}['’-][A-Z]", word)  # "d'Or"
     return bool(letter) and bool(capital) and not re.search(r"[?;:]$", word)
@@ -72,7 +72,8 @@ def read_name(text: str, *, strict: bool = False) -> Entity | None:
 
     Args:
         text: The phrase.
-        strict: True only reads names that are spelled like names. False also reads phrases without clause or last verb.
+        strict: True only reads names that are spelled like names. False also reads phrases that have no clause and no
+            verb at the end.
     """
     kind, name = "", text
     described = _DESCRIBED.fullmatch(text)

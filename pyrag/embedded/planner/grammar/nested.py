@@ -44,7 +44,7 @@ class _Description:
     """Description in a question.
 
     Args:
-        step: Step that looks it up.
+        step: Step that looks up the described thing.
         end: Position after its last word.
     """
 
@@ -57,7 +57,7 @@ def unnest(text: str, depth: int = 0) -> tuple[str, tuple[Node, ...]]:
 
     Args:
         text: Question or clause. One of more than 80 words is returned unchanged.
-        depth: Number of descriptions around it. Beyond 6, the text is returned unchanged.
+        depth: Number of enclosing descriptions. Beyond 6, the text is returned unchanged.
     """
     tokens = text.split()
     parts: list[str] = []
@@ -85,7 +85,7 @@ def _at(tokens: list[str], at: int, before: list[str], depth: int) -> _Descripti
         tokens: Words of the question.
         at: Position of the first word.
         before: Words before it, with descriptions as slots.
-        depth: Number of descriptions around the text.
+        depth: Number of descriptions that enclose the text.
     """
     word = plain(tokens[at])
     last = plain(tokens[at - 1]) if at else ""
@@ -108,7 +108,7 @@ def _is_verb(word: str) -> bool:
 
 
 def _place(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Description | None:
-    """Return the place that "where" and a clause describe, as in "near where Alpha was written"."""
+    """Return the place described by "where" and a clause, as in "near where Alpha was written"."""
     bounds = Bounds(tokens, waiting)
     end = bounds.end(at) if bounds.opens(at) else None
     step = _read(["the", "place", *tokens[at:end]], 2, depth) if end else None
@@ -116,7 +116,7 @@ def _place(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Descrip
 
 
 def _same_as(tokens: list[str], at: int, before: list[str], depth: int) -> _Description | None:
-    """Return what a comparison refers to: "Who was born in the same city as Alpha" first looks up Alpha's city."""
+    """Return the value that a comparison refers to: "Who was born in the same city as Alpha" needs Alpha's city."""
     link = next((place for place in range(at + 3, min(at + 6, len(tokens))) if tokens[place] == "as"), None)
     kind, predicate = " ".join(tokens[at + 2 : link]), _predicate(before)
     if link is None or not all(map(is_noun, kind.split())) or kind.split()[-1] in NO_HEADS:
@@ -157,7 +157,7 @@ _NO_START = words("all both as become became considered")
 
 
 def _equates(tokens: list[str], at: int) -> bool:
-    """Return whether a noun phrase says what a named thing is, as in "When was Alpha | the largest city in Beta".
+    """Return whether a noun phrase only restates a named thing, as in "When was Alpha | the largest city in Beta".
 
     Such a phrase is not looked up.
     """
@@ -179,7 +179,7 @@ def _waiting(before: list[str], rest: list[str], depth: int) -> Waiting:
     Args:
         before: Words so far, with descriptions as slots.
         rest: Words from the description on.
-        depth: Number of descriptions around the text.
+        depth: Number of descriptions that enclose the text.
     """
     plains = [plain(word) for word in before]
     if depth:
@@ -217,7 +217,7 @@ def _ends_in_naming(rest: list[str]) -> bool:
 
 
 def _strands_participle(rest: list[str]) -> bool:
-    """Return whether a question's last participle and preposition are its own: "Who was Alpha's mother betrothed to?"
+    """Return whether a question's last words are its own participle and preposition: "Who was Ada betrothed to?"
 
     In "the city Alpha lived in", they belong to a clause.
     """
@@ -238,7 +238,7 @@ def _lacks_verb(before: list[str]) -> bool:
 
 
 def _owned(tokens: list[str], at: int) -> _Description | None:
-    """Return what a name owns, such as "Alpha's birthplace", if the tables of relations know it."""
+    """Return a thing that a name owns, such as "Alpha's birthplace", if the tables of relations know the noun."""
     name = at + (plain(tokens[at]) == "the")
     if not at or name >= len(tokens) or not starts_name(tokens[name]) or starts_name(tokens[at - 1]):
         return None
@@ -270,7 +270,7 @@ _HOME = words("home birth native lead main founding host chief")
 
 
 def _owning(tokens: list[str], description: _Description) -> _Description:
-    """Return a description with what it owns, such as "'s founder's birthplace"; unchanged if it owns nothing."""
+    """Return a description extended by its possessions, such as "'s founder's birthplace"; unchanged without any."""
     ends = (
         range(min(description.end + 3, len(tokens)), description.end, -1)
         if is_possessive(tokens[description.end - 1])
@@ -314,7 +314,7 @@ def _described(tokens: list[str], at: int, waiting: Waiting, depth: int) -> _Des
 
 
 def _owner_end(tokens: list[str], at: int, head: int, bounds: Bounds) -> int | None:
-    """Return the end of a description that owns something, as in "What was the land that invaded Alpha's currency"."""
+    """Return the end of a description with a possessive, as in "What was the land that invaded Alpha's currency"."""
     before = [plain(word) for word in tokens[:at]]
     if not before or not (before[-1] == "of" or (before[-1] in AUXILIARIES and len(before) == 2)):
         return None
@@ -353,7 +353,7 @@ def hops(node: Node) -> int:
 
 
 def _own_words(tokens: list[str], head: int, depth: int) -> RelationStep | None:
-    """Return the step of a description in its own words; None if it holds no name and no other description."""
+    """Return the step of a description in its own words; None if it contains neither a name nor another description."""
     kind = " ".join(tokens[1:head]).strip(",").removeprefix("same ")
     rest, args = unnest(" ".join(tokens[head - 1 :]), depth + 1)
     clause = rest.split()[1:]

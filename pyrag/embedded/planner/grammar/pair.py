@@ -1,4 +1,4 @@
-"""The two options of a question, and the parts of "A and B" even if a name holds "and"."""
+"""The two options of a question, and the parts of "A and B", even if a name contains "and"."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _from_middle(text: str) -> Pair | None:
 
 
 def _from_verb(text: str) -> Pair | None:
-    """Return the options after the verb of a question without question word: "Was A or B born first?" """
+    """Return the options after the verb of a question without a question word: "Was A or B born first?" """
     match = _AUXILIARY.fullmatch(text)
     if match is None or " or " not in text:
         return None
@@ -96,7 +96,7 @@ def _from_tail(text: str) -> Pair | None:
 
 
 def _from_end(text: str) -> Pair | None:
-    """Return the options after a comparing word without separator: "Which band was formed first Alpha or Beta"."""
+    """Return the options after a comparing word, without a separator: "Which band was formed first Alpha or Beta"."""
     match = re.fullmatch(
         r"(?P<stem>(?i:who|which|what)\b.*? (?:first|last|older|younger|earlier|later|larger|longer|taller"
         r"|oldest|recently))"
@@ -108,7 +108,7 @@ def _from_end(text: str) -> Pair | None:
 
 
 def split_pair(text: str, word: str = "and") -> tuple[str, str] | None:
-    """Return the two parts of "A and B"; None if there are not two.
+    """Return the two parts of "A and B"; None if it does not have two.
 
     Args:
         text: Text to split. If it holds the word more than once, the split into the most similar parts wins.

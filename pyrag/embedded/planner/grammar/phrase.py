@@ -1,7 +1,7 @@
 """Noun phrases: "the father of the director of film Alpha", "Alpha's wife", "the city where Beta died".
 
-The longest reading is tried first. If a phrase's end is uncertain because it is part of a question, `strict` only
-accepts names that are spelled like names. A phrase that no rule reads is None, never a guess.
+The longest reading is tried first. If a phrase is part of a question and its end is therefore uncertain, `strict` only
+accepts names that are spelled like names. A phrase that no rule can read gives None, never a guess.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | N
     Args:
         text: The phrase.
         strict: True only accepts names that are spelled like names.
-        depth: Number of phrases around it. Beyond 6, nothing is read.
+        depth: Number of enclosing phrases. Beyond 6, the result is None.
     """
     text = text.strip().rstrip(",;").strip()
     if not text or depth > _MAX_DEPTH:
@@ -111,7 +111,7 @@ def parse_phrase(text: str, *, strict: bool = False, depth: int = 0) -> Node | N
 
 
 def compose(noun: str, of: Node, reading: int = 0) -> Node:
-    """Return the step for a relation noun, or the last step if the noun combines several relations.
+    """Return the step for a relation noun; for a noun that combines several relations, return the last step.
 
     Args:
         noun: Noun in `BY_NOUN` or `COMPOSED`.
@@ -140,7 +140,7 @@ def is_bare_clause(text: str) -> bool:
 
 
 def fits(relation: Relation | None, node: Node) -> bool:
-    """Return whether a relation can be asked of a node's value. For example, a wife has no director.
+    """Return whether a relation makes sense for a node's value. For example, a wife has no director.
 
     Args:
         relation: Relation to ask for. None fits everything.
@@ -184,7 +184,7 @@ def _first_relation(noun: str) -> Relation | None:
 
 
 def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
-    """Return the reading of "X's state" or "the city of X", which asks where X is located."""
+    """Return the reading of "X's state" or "the city of X", a question for the place of X."""
     match = _PLACE_AFTER.fullmatch(text)
     rest = without_possessive(match["rest"]).rstrip() if match else ""
     if match is None and (match := _PLACE_OF.fullmatch(text)):
@@ -198,7 +198,7 @@ def _by_place_noun(text: str, strict: bool, depth: int) -> Node | None:
 
 
 def _located(kind: str, of: Node) -> RelationStep:
-    """Return the step that asks in which place something is located, such as "In which city is Alpha located?"."""
+    """Return the step that asks where something is located, such as "In which city is Alpha located?"."""
     kind = kind.rpartition(" ")[2]
     return free_step(f"In which {kind} is {{0}} located?", f"the {kind} of {{0}}", kind, (of,))
 
@@ -245,8 +245,8 @@ def _split(clause: str, depth: int, *, bare: bool = False) -> tuple[Node, str] |
 
     Args:
         clause: Words of the clause.
-        depth: Number of phrases around it.
-        bare: True also accepts a predicate that is only a form of "be".
+        depth: Number of enclosing phrases.
+        bare: Whether to accept a predicate that is only a form of "be".
     """
     words = clause.split(" ")
     for at in range(1, len(words)):
@@ -326,8 +326,8 @@ def _filled(clause: str, strict: bool, depth: int, verbs: int = 0) -> tuple[str,
 
     Args:
         clause: Words of the clause.
-        strict: As in `parse_phrase`.
-        depth: Number of phrases around it.
+        strict: Whether to accept only names that are spelled like names.
+        depth: Number of enclosing phrases.
         verbs: Maximum number of forms of "be" after the first word.
     """
     words = clause.split(" ")

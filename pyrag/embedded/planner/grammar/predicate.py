@@ -48,7 +48,7 @@ def place_question(how: str, kind: str, predicate: str) -> str:
 
     Args:
         how: Words before the kind, such as "in which".
-        kind: Kind of place or time. "Place", "location" and "area" are asked for by "where".
+        kind: Kind of place or time. For "place", "location" and "area", the question word is "where".
         predicate: The verb and the words after it, such as "was born".
     """
     verb, _, rest = predicate.partition(" ")
@@ -61,7 +61,7 @@ def place_question(how: str, kind: str, predicate: str) -> str:
 
 
 def nested(clause: str) -> bool:
-    """Return whether a clause holds another clause, apart from a coordinated one ("and who …")."""
+    """Return whether a clause contains another clause, other than a coordinated one ("and who …")."""
     clause = re.sub(r"\b(?:and|or|but) (?:who|whose|which|that|where)\b", "and", clause)
     return bool(re.search(rf"\b{any_of(CLAUSE_WORDS)}\b", clause))
 

@@ -26,7 +26,7 @@ _LEAD = re.compile(
 
 
 def parse_chain(question: str) -> Meaning:
-    """Return the reading of a question as a chain of steps, or as a whole if it needs one step or no rule reads it."""
+    """Read a question as a chain of steps, or as a whole if it needs only one step or no rule can read it."""
     text = question.rstrip("?. \t\n")
     node = _by_clauses(text) or _by_joining(text) or _by_form(text) or _by_lead(text) or _by_trailing(text)
     nested = _by_nesting(text)
@@ -38,7 +38,7 @@ def parse_chain(question: str) -> Meaning:
 
 
 def _deeper(first: RelationStep | None, second: RelationStep | None) -> RelationStep | None:
-    """Return the reading with more steps, or the first if both have as many."""
+    """Return the reading with more steps, or the first one if both have the same number."""
     if first is None or second is None:
         return first or second
     return second if hops(second) > hops(first) else first
@@ -100,7 +100,7 @@ _LEAD_TYPES = {"when": ("date",), "where": ("place", "country", "organisation")}
 
 
 def _by_form(text: str) -> RelationStep | None:
-    """Return the reading of a question that has a wording of the tables of relations."""
+    """Return the reading of a question that matches a wording in the tables of relations."""
     for relation, pattern in _forms():
         match = pattern.fullmatch(text)
         of = parse_phrase(match["x"]) if match else None

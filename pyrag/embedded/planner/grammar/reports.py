@@ -22,12 +22,12 @@ _NAME = (
 )
 _NAMES = rf"{_NAME}(?:(?:, {_NAME})*,? and {_NAME})?"
 _REPORT = r"(?:article|report|review|piece|story|stories|coverage|column|interview|feature|reporting|publication)s?"
-_TOLD = (
+_REPORTING_VERB = (
     r"(?:reported|described|discussed|featured|covered|mentioned|published|highlighted|cited|noted|identified|quoted"
     r"|portrayed|profiled|stated|detailed|recognized|reviewed|suggested|claimed|said)"
 )
 _NAMED = re.compile(
-    rf"\b(?:according to|(?:as )?{_TOLD} (?:[a-z]+ )?(?:by|in)|{_REPORT} (?:by|from|in|of))"
+    rf"\b(?:according to|(?:as )?{_REPORTING_VERB} (?:[a-z]+ )?(?:by|in)|{_REPORT} (?:by|from|in|of))"
     rf" (?:(?:an?|the|both|one|another) )?(?:[a-z]+ )?(?:{_REPORT} (?:by|from|in|on) )?(?P<by>{_NAMES})"
     rf"|\b(?P<of>{_NAMES})(?:'s)? (?:[a-z]+ )?{_REPORT}\b"
     rf"|\b(?P<bare>(?:the|an|one|another) {_REPORT}) (?:on|about|of|that|which|discussing)\b"
@@ -63,7 +63,7 @@ def parse_conditions(question: str) -> Meaning | None:
 
 
 def _gathered(pieces: list[str]) -> Meaning | None:
-    """Return a reading that searches for each statement of three or more words; None for fewer than two of them."""
+    """Return a reading that searches for each statement of three or more words; None for fewer than two."""
     statements = [piece for piece in dict.fromkeys(pieces) if len(piece.split()) > 2]
     names = (Entity(piece[:1].lower() + piece[1:] if _ASKS.match(piece) else piece) for piece in statements)
     return Gather(tuple(names)) if len(statements) > 1 else None

@@ -139,7 +139,7 @@ def read_claim(question: str) -> Claim | None:
 
 
 def _inverted(text: str) -> str:
-    """Return "is Alpha not sold" for "Is it true that Alpha is not sold"."""
+    """Rewrite "Is it true that Alpha is not sold" as "is Alpha not sold"."""
     match = _TRUE.match(text)
     inner = _INNER_AUXILIARY.search(match["claim"]) if match else None
     if match is None or inner is None:
@@ -149,7 +149,7 @@ def _inverted(text: str) -> str:
 
 
 def _without_possessive(text: str) -> str:
-    """Return "is Ivo Maric the brother of Ada Lind" for "Is Ivo Maric Ada Lind's brother"."""
+    """Rewrite "Is Ivo Maric Ada Lind's brother" as "is Ivo Maric the brother of Ada Lind"."""
     match = _POSSESSIVE.fullmatch(text)
     if match is None:
         return text
@@ -165,7 +165,7 @@ _POSSESSIVE = re.compile(
 
 
 def _without_denials(text: str) -> tuple[str, int]:
-    """Return a text with "still" instead of each denial, and the number of denials.
+    """Replace each denial in a text by "still", and count the denials.
 
     Like a denial, the adverb "still" marks the start of the predicate.
     """
@@ -204,7 +204,7 @@ def _predicate_start(tokens: list[re.Match[str]], lowered: list[str], auxiliary:
 
 
 def _ends_subject(tokens: list[re.Match[str]], at: int) -> bool:
-    """Return whether an unknown word is in the place of a verb: before a preposition, an article or a name."""
+    """Return whether an unknown word is in a verb's position: before a preposition, an article or a name."""
     after = tokens[at + 1][0] if at + 1 < len(tokens) else ""
     return not after or not after[0].islower() or after.lower() in PREPOSITIONS | _DETERMINERS
 
@@ -231,7 +231,7 @@ def _is_joined(lowered: list[str], at: int) -> bool:
 
 
 def _describes(lowered: list[str], at: int) -> bool:
-    """Return whether a word is not used as a preposition, as "on" in "on by default" but not in "on the table"."""
+    """Return whether a word describes a state, as "on" in "on by default", rather than opening a phrase ("on the table")."""
     if lowered[at] not in PREPOSITIONS | {"on", "off", "inside", "outside", "left", "right"}:
         return True
     return at + 1 == len(lowered) or lowered[at + 1] in PREPOSITIONS | {"during", "when", "while", "again"}
@@ -243,7 +243,7 @@ def _is_measured(tokens: list[re.Match[str]], at: int) -> bool:
 
 
 def _is_participle(word: str) -> bool:
-    """Return whether a word is a participle, also with "un-": "unpaid"."""
+    """Return whether a word is a participle, with or without "un-": "unpaid"."""
     return is_participle(word.removeprefix("un")) or (word.startswith("un") and is_participle(word[2:]))
 
 
@@ -276,5 +276,5 @@ _SWITCH = re.compile(r"\b(?:on|off)\b(?=$|[.,;!?]|\s+(?:by|at|in|during|when|whi
 
 
 def _is_content(word: str) -> bool:
-    """Return whether a word has meaning of its own: it is not a stop word, adverb or denial."""
+    """Return whether a word carries meaning: it is not a stop word, adverb or denial."""
     return word not in STOPWORDS and word not in _ADVERBS and (word not in DENIALS or has_opposite(word))

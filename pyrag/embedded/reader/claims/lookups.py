@@ -1,4 +1,4 @@
-"""Answers to yes/no questions by a lookup: a question for the value, whose answer is compared with the claim."""
+"""Answers to yes/no questions by looking up a value: the answer to a lookup is compared with the claim."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -28,7 +28,7 @@ _ADJECTIVE = re.compile(rf"(?P<unit>[\w%]+)? ?(?P<adjective>{any_of(MEASURED)})\
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Question that decides a claim.
+    """Question whose answer decides a claim.
 
     Args:
         question: Question for a value.
@@ -148,7 +148,7 @@ def by_value(claim: Claim, ask: Ask) -> Reading | None:
 
 
 def _holds(claim: Claim, value: str, answer: str) -> bool | None:
-    """Return whether a claim holds by an answer, or None if the two cannot be compared."""
+    """Return whether an answer confirms a claim, or None if the two cannot be compared."""
     claimed, answered = values_of(value), values_of(answer)
     if claim.bound is not None:
         return _within(claim.bound, claimed, answered)

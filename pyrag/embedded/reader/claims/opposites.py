@@ -275,7 +275,7 @@ def root(word: str) -> str:
 
 
 def are_opposite(first: str, second: str) -> bool:
-    """Return whether two words are opposites by the table, or by a prefix as in "paid" and "unpaid".
+    """Return whether two words are opposites, according to the table or by a prefix as in "paid" and "unpaid".
 
     Args:
         first: Word in lower case.
@@ -318,7 +318,7 @@ def is_among(word: str, others: Iterable[str]) -> bool:
 
 
 def are_alternatives(first: str, second: str) -> bool:
-    """Return whether two words are different members of a class such as the days of the week.
+    """Return whether two words are different members of a class, such as two days of the week.
 
     Args:
         first: Word in lower case.

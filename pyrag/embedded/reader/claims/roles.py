@@ -1,4 +1,4 @@
-"""Detection of clauses that exchange the doer and the thing done of a claim."""
+"""Detection of clauses that swap the doer and the object of a claim."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MUTUAL = words("marry married meet met merge merged border play played with and
 
 
 def swapped(claim: Claim, clause: Clause) -> int:
-    """Return 1 if a clause states the claim with its two parts exchanged, else 0.
+    """Return 1 if a clause states the claim with its two parts swapped, else 0.
 
     Args:
         claim: Claim to decide.
@@ -44,7 +44,7 @@ def swapped(claim: Claim, clause: Clause) -> int:
 
 
 def _is_directed(claim: Claim, verb: str) -> bool:
-    """Return whether exchanging the two things around "is" changes the meaning: "north of", "succeeded by"."""
+    """Return whether swapping the two things around "is" changes the meaning: "north of", "succeeded by"."""
     return " by " in f" {claim.predicate} " or (verb in _DIRECTIONS and " of " in f" {claim.predicate} ")
 
 
@@ -61,7 +61,7 @@ def _position_of_word(word: str, clause: Clause) -> int:
 
 
 def _is_reversed(claim: Claim, clause: Clause) -> int:
-    """Return 1 if the two sides of "than" are exchanged: "A is heavier than B" for "is B heavier than A"."""
+    """Return 1 if the two sides of "than" are swapped: "A is heavier than B" for "is B heavier than A"."""
     claimed = _both_sides(f"{claim.subject} {claim.predicate}")
     stated = _both_sides(clause.text)
     if claimed is None or stated is None:

@@ -41,7 +41,7 @@ _UNTIL = re.compile(r"\b(?:until|till|to|through)\b|[–—-]")
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """Decision of a sentence on a claim.
+    """Decision about a claim, taken from one sentence.
 
     Args:
         holds: True if the answer is yes.
@@ -57,7 +57,7 @@ class Ruling:
 
 
 def by_statement(claim: Claim, pages: Sequence[View]) -> Ruling | None:
-    """Return the strongest ruling of a sentence on a claim, or None if no sentence decides it.
+    """Return the strongest ruling about a claim in any sentence, or None if no sentence decides it.
 
     Args:
         claim: Claim to decide.
@@ -102,8 +102,8 @@ def _relevant(claim: Claim, page: View) -> Sequence[Sentence]:
 def _compared(claim: Claim, clause: Clause, match: SubjectMatch) -> tuple[bool, float] | None:
     """Decide a claim by a clause. Return the answer and its strength, or None if the clause does not decide it.
 
-    Each value and word of the claim has a state in the clause: "same", "opposite", "other" (another value of its
-    kind), "context" (only in the page's title) or "missing".
+    Each value and word of the claim has a state in the clause: "same", "opposite", "other" (a different value of the
+    same kind), "context" (only in the page's title) or "missing".
     """
     if (" than " in f" {claim.predicate} ") != (" than " in f" {clause.text} ") and claim.bound is None:
         return None
@@ -154,7 +154,7 @@ def _is_exclusive(claim: Claim) -> bool:
 
 
 def _is_value(claim: Claim) -> bool:
-    """Return whether a claim can be refuted by another value, as "is Danish" and "is 88 m deep" can."""
+    """Return whether another value refutes a claim, as with "is Danish" and "is 88 m deep"."""
     return claim.auxiliary in BE
 
 
@@ -265,7 +265,7 @@ def _state_of_name(claimed: str, claim: Claim, clause: Clause, match: SubjectMat
 
 
 def _ended(claim: Claim, clause: Clause) -> tuple[bool, float] | None:
-    """Return the answer and its strength if a clause says that the claimed state has ended, as "used to" does."""
+    """Return the answer and its strength if a clause states that the claimed state has ended, as "used to" does."""
     words = {word.lower() for word in re.findall(r"[\w'’-]+", clause.text)}
     endings = {word for word in words & OVER if not is_among(word, _words(claim))}
     if not endings and not re.search(r"\bused to\b|\bno longer\b", clause.text):

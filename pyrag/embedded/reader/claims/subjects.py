@@ -1,4 +1,4 @@
-"""Subject of a clause: whether a clause is about the subject of a claim.
+"""Check of whether a clause is about the subject of a claim.
 
 A clause may name the subject, refer to it by a pronoun, or be on its page.
 """
@@ -35,10 +35,10 @@ class SubjectMatch:
     """Relation of a clause to the subject of a claim.
 
     Args:
-        weight: How near the words of the subject are, in [0, 1].
+        weight: Nearness of the subject's words, in [0, 1].
         is_named: True if the clause has all names of the subject, or any of its words if it has no names.
         has_words: True if the clause names the subject or has any of its words.
-        is_other: True if the clause is about another thing of the page.
+        is_other: True if the clause is about another thing on the page.
         title_words: Words and numbers of the page's title.
         title_names: Names in the page's title.
     """
@@ -56,12 +56,12 @@ class SubjectTraces:
     """Traces of a claim's subject on a page, collected once for all clauses.
 
     Args:
-        page: Page.
+        page: Page that was searched.
         title_words: Words and numbers of the page's title.
         title_names: Names in the page's title.
-        names_in_title: Names of the subject that the title stands for.
-        names_on_page: Names of the subject that sentences of the page have.
-        words_on_page: Other words of the subject that sentences of the page have.
+        names_in_title: Names of the subject that the title covers.
+        names_on_page: Names of the subject that occur in the page's sentences.
+        words_on_page: Other words of the subject that occur in the page's sentences.
     """
 
     page: View
@@ -76,8 +76,8 @@ def subject_traces(claim: Claim, page: View) -> SubjectTraces:
     """Return the traces of a claim's subject on a page.
 
     Args:
-        claim: Claim, whose subject is looked for.
-        page: Page to look at.
+        claim: Claim whose subject is searched for.
+        page: Page to search.
     """
     title, subject = values_of(page.title), claim.subject_values
     title_names = (*title.names, *values_of(page.base).names)
@@ -130,9 +130,9 @@ def match_subject(claim: Claim, clause: Clause, traces: SubjectTraces, sentence:
 
 
 def _is_titled(name: str, title_names: tuple[str, ...], names: set[str]) -> bool:
-    """Return whether a title stands for a name of the subject.
+    """Return whether a title covers a name of the subject.
 
-    It has the name itself, or the name without its number: "Zephyr fan" stands for "Zephyr 200" if the page has no
+    It contains the name itself, or the name without its number: "Zephyr fan" covers "Zephyr 200" if the page has no
     other Zephyr.
     """
     if is_named_among(name, title_names):
@@ -143,7 +143,7 @@ def _is_titled(name: str, title_names: tuple[str, ...], names: set[str]) -> bool
 
 
 def _about_other(claim: Claim, clause: Clause, sentence: Sentence, title_names: tuple[str, ...]) -> bool:
-    """Return whether the clause starts with a name that is neither the claim's nor the page's."""
+    """Return whether the clause starts with a name that neither the claim nor the page's title has."""
     known_names = (*claim.subject_values.names, *claim.values.names, *title_names)
     text = clause.text if _has_subject(clause.text) else sentence.text
     opening = _OPENING.match(text)
@@ -170,7 +170,7 @@ def _about_other(claim: Claim, clause: Clause, sentence: Sentence, title_names: 
 
 
 def _strangers(claim: Claim, clause: Clause, title_names: tuple[str, ...]) -> list[str]:
-    """Return the names of a clause that are neither the claim's nor the page's."""
+    """Return the names of a clause that neither the claim nor the page's title has."""
     known_names = (*claim.subject_values.names, *claim.values.names, *title_names)
     return [
         name
@@ -199,7 +199,7 @@ def _refers(name: str, clause: Clause, page: View, sentence: Sentence) -> bool:
 
 
 def _has_numbers(claim: Claim, clause: Clause, page: View, sentence: Sentence) -> bool:
-    """Return whether the numbers of the subject, as in "proposal 7", are in the clause or before it on the page."""
+    """Return whether the numbers of the subject, as in "proposal 7", occur in the clause or earlier on the page."""
     if not claim.subject_values.amounts:
         return True
     text = " ".join((page.title, *(line.text for line in page.sentences[: sentence.index]), clause.text))
@@ -221,7 +221,7 @@ def _has_subject(text: str) -> bool:
 
 
 def _nearness(claim: Claim, clause: Clause, traces: SubjectTraces, sentence: Sentence) -> float | None:
-    """Return a weight for how near the words of the subject are to a clause, or None if a word is missing.
+    """Return a weight for the distance between the subject's words and a clause, or None if a word is missing.
 
     It is 1 if all words are in the clause or the page's title. Names do not count.
     """

@@ -1,4 +1,4 @@
-"""Values in a text that can be compared: dates, amounts and names."""
+"""Comparable values in a text: dates, amounts and names."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -62,12 +62,12 @@ class When:
     day: int
 
     def may_equal(self, other: When) -> bool:
-        """Return whether the parts that both dates have are equal, so that they may be the same day."""
+        """Return whether the parts that both dates have are equal, so that both may be the same day."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
         return all(own == others or not own or not others for own, others in pairs)
 
     def is_comparable(self, other: When) -> bool:
-        """Return whether both dates have the same part, such as the year."""
+        """Return whether the dates have a part in common, such as the year."""
         pairs = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
         return any(own and others for own, others in pairs)
 
@@ -125,7 +125,7 @@ class Values:
 
 @lru_cache(maxsize=4096)
 def values_of(text: str) -> Values:
-    """Return the dates, names and amounts of a text. No word belongs to two of them."""
+    """Return the dates, names and amounts of a text. Each word belongs to at most one of them."""
     dates, rest = [], text
     for match in _WHEN.finditer(text):
         when = _when(match[0])

@@ -1,4 +1,4 @@
-"""Answers to yes/no questions about one thing: by what sentences state, or by looking up a value."""
+"""Answers to yes/no questions about one thing, from statements in sentences or by looking up a value."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def verdict_on(question: str, pages: Sequence[View], ask: Ask | None = None) -> 
     Args:
         question: Question to answer.
         pages: Passages, best first.
-        ask: Function that answers another question from the same passages. None to look up no value.
+        ask: Function that answers another question from the same passages. None to do without look-ups.
     """
     claim = read_claim(question)
     if claim is None:
@@ -48,9 +48,9 @@ def _reading(ruling: Ruling) -> Reading:
 
 
 def _of_other_kind(claim: Claim, pages: Sequence[View]) -> Ruling | None:
-    """Answer no if the thing's own page says what it is, and never has the noun of the question.
+    """Answer no if the thing's own page describes it and never uses the noun of the question.
 
-    To "Was Ada Lind a painter?" the answer is no if her page says that she was a poet.
+    To "Was Ada Lind a painter?" the answer is no if her page calls her a poet.
     """
     match = _KIND.fullmatch(claim.predicate)
     names = claim.subject_values.names

@@ -1,1 +1,1 @@
-"""Neural reader: a network that marks answers in passages, its input, and checks of its answers."""
+"""Neural reader: a network that marks answers in passages, its input, and checks of the answers."""

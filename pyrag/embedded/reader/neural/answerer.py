@@ -1,10 +1,10 @@
 """Neural answerer, which combines the lexical reader with a network that marks answers in passages.
 
 The lexical reader decides yes/no and either-or questions, and questions about facts in the query. For other questions,
-tables are read first, then patterns for the question's relation, which are right more often than the network. The
-network answers the rest: the score of a candidate is its margin over "no answer", and rises if the page is about the
-question's subject or if a pattern agrees. The calibrated score of the best candidate is the confidence. Below a
-threshold, the answer is unknown.
+tables are read first. Then patterns for the question's relation are tried, since they are right more often than the
+network. The network answers the remaining questions: a candidate's score is its margin over "no answer", and is higher
+if the page is about the question's subject or if a pattern agrees. The calibrated score of the best candidate is the
+confidence. Below a threshold, the answer is unknown.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class NeuralAnswerer:
     """Answerer of single-hop questions.
 
     Args:
-        folder: Folder of the network, which is loaded for the first question.
-        eagerness: Factor on the confidence before it is compared with the threshold. Above 1 gives fewer unknown
+        folder: Folder of the network, which is loaded when the first question arrives.
+        eagerness: Factor on the confidence before it is compared with the threshold. Values above 1 give fewer unknown
             answers.
         reader: Reader to use instead of the network in `folder`.
-        min_evidence: Minimum confidence of a known answer, if it is below the threshold of the network. None for that
-            threshold.
+        min_evidence: Minimum confidence of a known answer, if it is below the threshold of the network. None to use
+            that threshold.
     """
 
     folder: Path = MODEL_FOLDER
@@ -160,7 +160,7 @@ class NeuralAnswerer:
 
     @property
     def model(self) -> SpanReader:
-        """Network, which is loaded at the first use."""
+        """Network, loaded on first use."""
         with self._loading:  # several threads may read at once
             if self.reader is None:
                 self.reader = load(self.folder)
@@ -174,8 +174,8 @@ class Candidate:
     Args:
         span: Span of the answer.
         text: Text of the answer, with corrected edges.
-        about: How surely the passage is about the question's subject, in [0, 1].
-        agrees: Confidence of the lexical reader in the same answer, in [0, 1].
+        about: Certainty that the passage is about the question's subject, in [0, 1].
+        agrees: The lexical reader's confidence in the same answer, in [0, 1].
     """
 
     span: MarkedSpan
@@ -184,7 +184,7 @@ class Candidate:
     agrees: float
 
     def score(self, calibration: Calibration) -> float:
-        """Return the margin, raised for a passage about the subject and for agreement."""
+        """Return the margin, increased if the passage is about the subject and if the lexical reader agrees."""
         return self.span.margin + calibration.about * self.about + calibration.agrees * self.agrees
 
 
@@ -202,7 +202,7 @@ def answer(
         calibration: Calibration of the scores, and threshold of known answers.
         passages: Passages of the candidates' spans.
         eagerness: Factor on the probability before it is compared with the threshold.
-        min_evidence: Another threshold. The lower threshold is used.
+        min_evidence: A second threshold. The lower of the two is used.
     """
     if not answers:
         return Reading(UNKNOWN, False, (), "there is nothing to read", 0.0)
@@ -216,7 +216,7 @@ def answer(
 
 
 def supported(answers: Sequence[Candidate], analysis: QuestionAnalysis, pages: Sequence[View]) -> list[Candidate]:
-    """Return the candidates without an objection, in their order; see `objections`.
+    """Return the candidates that `objection` accepts, in their order.
 
     Args:
         answers: Candidates.
@@ -229,14 +229,14 @@ def supported(answers: Sequence[Candidate], analysis: QuestionAnalysis, pages: S
 
 
 def _is_elsewhere(analysis: QuestionAnalysis, passage: Passage, start: int) -> bool:
-    """Return whether a span belongs to another row or label than the question names."""
+    """Return whether a span belongs to a different row or label than the question names."""
     return other_row(analysis, passage, start) or other_label(analysis, passage, start)
 
 
 def _doubted(
     reading: Reading, analysis: QuestionAnalysis, pages: Sequence[View], *, by_pattern: bool = False
 ) -> Reading:
-    """Return a reading with a lower confidence if there is a doubt about it."""
+    """Return a reading, with a lower confidence if there is a doubt about it."""
     confidence = reading.confidence or 0.0
     if not reading.known or confidence <= WEAK:
         return reading
@@ -248,7 +248,7 @@ def _doubted(
 
 
 def _has_objection(analysis: QuestionAnalysis, pages: Sequence[View], reading: Reading) -> bool:
-    """Return whether an answer has an objection on a page that it cites."""
+    """Return whether there is an objection to an answer on a page that it cites."""
     return any(objection(analysis, pages[position], reading.text) for position in reading.citations)
 
 
@@ -271,7 +271,7 @@ def candidates(
     pages: Sequence[View],
     lexical: Reading | None = None,
 ) -> list[Candidate]:
-    """Return the network's answers in each passage, and the answer of a pattern if the network does not mark it.
+    """Return the network's answers in each passage, plus a pattern's answer if the network does not mark it.
 
     Args:
         model: Network that marks answers.
@@ -301,7 +301,7 @@ def _missed(
     about: Sequence[float],
     confidence: float,
 ) -> list[Candidate]:
-    """Return the lexical answer as a candidate, with the lowest margin of the network in its passage."""
+    """Return the lexical answer as a candidate, with the network's lowest margin in its passage."""
     if not lexical.citations:
         return []
     position = lexical.citations[0]

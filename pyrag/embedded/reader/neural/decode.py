@@ -124,7 +124,7 @@ def _without_marks(answer: str) -> str:
 
 
 def _date(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
-    """Return the date that overlaps a span; in "born – died", the one that the question asks for."""
+    """Return the date that overlaps a span; for "born – died", return the date that the question asks for."""
     dates = list(_WHOLE_DATE.finditer(text, max(0, start - 24), min(len(text), end + 60)))
     overlapping = [match for match in dates if match.start() < end and match.end() > start]
     if not overlapping:
@@ -143,9 +143,9 @@ def _opens_range(text: str, match: re.Match[str]) -> bool:
 
 
 def _nation(answer: str) -> str:
-    """Return the last country or people that an answer names, or the answer if it names none.
+    """Return the last country or people in an answer, or the answer if it names none.
 
-    It is "Slovak" for "male Slovak racewalker" and "Iran" for "Jask County, Iran".
+    For example, "Slovak" for "male Slovak racewalker" and "Iran" for "Jask County, Iran".
     """
     words = re.findall(r"[\w'’.-]+", answer)
     runs = [" ".join(words[at : at + size]) for size in (3, 2, 1) for at in range(len(words) - size, -1, -1)]

@@ -1,6 +1,7 @@
 """Doubts about an answer, which lower its confidence without rejecting it.
 
-An answer is doubtful if its sentence shares only names with the question, or if the evidence is from another year.
+An answer is doubtful if its sentence has only names in common with the question, or if the evidence is from another
+year.
 """
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
@@ -36,7 +37,7 @@ def doubt(analysis: QuestionAnalysis, page: View, answer: str, *, by_pattern: bo
         analysis: Analysis of the question.
         page: Page of the answer.
         answer: Answer as it is on the page.
-        by_pattern: True if a pattern for the question's relation matched the sentence, which then is to the point.
+        by_pattern: True if a pattern for the question's relation matched the sentence, which is then relevant.
     """
     sentences = [sentence for sentence in page.sentences if holds(sentence.text, answer)]
     if not sentences:
@@ -67,12 +68,12 @@ def _off_topic(analysis: QuestionAnalysis, page: View, sentences: Sequence[Sente
 
 
 def _is_by(verb: str, sentence: Sentence, answer: str) -> bool:
-    """Return whether a work is by the answer, as in "a novel by Ines Valdar"."""
+    """Return whether a sentence names the answer as the maker of a work, as in "a novel by Ines Valdar"."""
     return base_of(verb) in _MADE and bool(re.search(rf"\bby (?:[\w-]+ ){{0,4}}{re.escape(answer)}", sentence.text))
 
 
 def _verb(question: str) -> str:
-    """Return the verb of a question if its place is clear, as in "Who founded …" and "When was … opened", else ""."""
+    """Return a question's verb if its position is clear, as in "Who founded …" and "When was … opened", else ""."""
     if match := _WHO_DID.match(question):
         word = match["verb"].lower()
         return word if (is_past(word) or is_present(word)) and base_of(word) not in _PLAIN_VERBS else ""

@@ -64,7 +64,7 @@ _UNIT_OF = {
 
 
 def other_kind(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
-    """Return a reason if an answer is not of the kind that the question asks for, else "".
+    """Return a reason if an answer is not the kind of thing that the question asks for, else "".
 
     Args:
         analysis: Analysis of the question.
@@ -83,7 +83,7 @@ def other_kind(analysis: QuestionAnalysis, page: View, sentence: Sentence, answe
     if question.startswith("where ") and (_IS_NUMBER.fullmatch(answer) or _has_title(answer)):
         return "no place is named"
     if _TITLED.search(analysis.question) and _is_maker(page, sentence, answer):
-        return "a person is no title"
+        return "a person is not a title"
     return _other_measure(analysis, answer)
 
 
@@ -96,11 +96,11 @@ def _before(sentence: Sentence, answer: str) -> str:
 def _not_person(sentence: Sentence, answer: str) -> str:
     """Return a reason if an answer is a number, a date or a place, else ""."""
     if _IS_NUMBER.fullmatch(answer) or not re.search(r"[^\W\d_]{2}", answer):
-        return "a number is no person"
+        return "a number is not a person"
     if re.fullmatch(rf"(?:\d{{1,2}} )?(?:{MONTHS})(?: \d{{1,4}})?(?:, \d{{4}})?", answer):
-        return "a date is no person"
+        return "a date is not a person"
     if fold(answer) in _PLACES:
-        return "a place is no person"
+        return "a place is not a person"
     before = _before(sentence, answer)
     after = sentence.text[len(before) + len(answer) :]
     name = re.match(rf"[{UPPER_CLASS}][\w'’-]*(?:, [{UPPER_CLASS}][\w'’-]*)?$", answer)
@@ -110,7 +110,7 @@ def _not_person(sentence: Sentence, answer: str) -> str:
         and not _DOES.match(after)
         and not re.search(r"\bled to|came to|next to", before)
     ):
-        return "a place is no person"
+        return "a place is not a person"
     return ""
 
 
@@ -133,7 +133,7 @@ def _is_maker(page: View, sentence: Sentence, answer: str) -> bool:
 
 
 def _wrote(page: View, answer: str) -> bool:
-    """Return whether the page says that an answer did what only people do, such as writing."""
+    """Return whether the page attributes to an answer something that only people do, such as writing."""
     deed = re.compile(
         rf"{re.escape(answer)},? (?:who )?(?:wrote|writes|said|says|was born|died|lives|studied|published|designed|directed|composed)\b"
     )

@@ -1,7 +1,7 @@
 """Network of the neural reader: an int8 ONNX model that onnxruntime runs on one thread, one window at a time.
 
-Int8 activations are scaled over the whole input. In a batch, the scores of a passage would depend on the other
-passages, and batches are no faster on a CPU. `onnxruntime` is imported when a model is first loaded.
+Int8 activations are scaled over the whole input, so in a batch, a passage's scores would depend on the other passages.
+Batches are also no faster on a CPU. `onnxruntime` is imported when a model is first loaded.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Loaded network, which several threads may use at once.
+    """Loaded network, which several threads can use at once.
 
     Args:
         tokenizer: Tokenizer of the network.
@@ -64,7 +64,7 @@ class Model:
         """Return the best spans of all passages, best first.
 
         Args:
-            question: Question, cut after `QUESTION_TOKENS` tokens.
+            question: Question; its first `QUESTION_TOKENS` tokens are used.
             texts: Title and text of each passage. Long texts are read in several windows.
             count: Maximum number of spans per window.
         """

@@ -1,8 +1,8 @@
-"""Objections to an answer whose sentence is about another thing than the question.
+"""Objections to an answer whose sentence is about a different thing than the question.
 
 A network that scores spans may mark the predecessor's birthday instead of the successor's, or the first album's name
-instead of the second's. The checks compare names, numbers and modifiers of the question with the sentence and its
-page. They object only to a visible conflict, because a page may use other words for the same thing.
+instead of the second's. The checks compare the question's names, numbers and modifiers with the sentence and its page.
+They only object to an evident conflict, because a page may use other words for the same thing.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _ABOUT = 0.6  # from this match on, the pronouns of a page refer to the question
 def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
     """Return the reason why an answer on a page does not answer the question, or "".
 
-    Each sentence of the page that has the answer must have an objection.
+    This requires an objection to each sentence of the page that contains the answer.
 
     Args:
         analysis: Analysis of the question.
@@ -84,7 +84,7 @@ def objection(analysis: QuestionAnalysis, page: View, answer: str) -> str:
 
 
 def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
-    """Return the first objection to a sentence of an answer, or ""."""
+    """Return the first objection to a sentence that contains an answer, or ""."""
     return (
         _other_identifier(analysis, page, sentence)
         or other_number(analysis.question, page, sentence)
@@ -99,7 +99,7 @@ def _objection(analysis: QuestionAnalysis, page: View, sentence: Sentence, answe
 def _other_identifier(analysis: QuestionAnalysis, page: View, sentence: Sentence) -> str:
     """Return an objection if the sentence or page has only another identifier of the same series.
 
-    To a question about the "TW-7", a sentence about the "TW-9" is no answer.
+    A sentence about the "TW-9" does not answer a question about the "TW-7".
     """
     asked = _series_of_identifiers(analysis.question)
     for text in (sentence.text, page.title):
@@ -148,7 +148,7 @@ def _other_journey(analysis: QuestionAnalysis, page: View) -> str:
 
 
 def _modifiers(text: str) -> set[str]:
-    """Return the lower-case words of a text, except before "time" as in "the last time"."""
+    """Return the modifiers in a text: lower-case words, except before "time" as in "the last time"."""
     return {word for word in re.findall(r"[\w'’-]+(?! times?\b)", text) if word == word.lower()}
 
 
@@ -160,7 +160,7 @@ def _canonical(words: set[str]) -> set[str]:
 def _other_subject(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     """Return an objection if the sentence is about another person, by name or pronoun.
 
-    A page about the question's subject has no objection.
+    There is no objection to a page about the question's subject.
     """
     names = names_of_question(analysis.question)
     if not names or page.about >= _ABOUT:

@@ -1,4 +1,4 @@
-"""Years, versions and other numbers that distinguish things of the same name, compared between question and passage."""
+"""Years, versions and other numbers that distinguish things with the same name, in question and passage."""
 
 # ruff: noqa: E501 - a pattern is easier to read, compare and sort on one line
 
@@ -34,7 +34,7 @@ _MONTH = re.compile(
 
 @lru_cache(maxsize=4096)
 def _numbered(text: str) -> dict[str, set[str]]:
-    """Return the numbers after each name or noun of a text: "Lodestar 2024", "version 3.0"."""
+    """Return the numbers after each name or noun in a text: "Lodestar 2024", "version 3.0"."""
     numbers: dict[str, set[str]] = {}
     for match in _NUMBERED.finditer(text):
         noun = fold(match["noun"])
@@ -44,7 +44,7 @@ def _numbered(text: str) -> dict[str, set[str]]:
 
 
 def other_number(question: str, page: View, sentence: Sentence) -> str:
-    """Return a reason if the sentence or page is about a thing with the same name and another number, else "".
+    """Return a reason if the sentence or page is about a thing with the same name but another number, else "".
 
     Args:
         question: Question to answer, as in "What does version 3 cost?".

@@ -35,7 +35,7 @@ class Tokenizer(Protocol):
 
         Args:
             sequence: Text.
-            add_special_tokens: Add `[CLS]` and `[SEP]`.
+            add_special_tokens: Whether to add `[CLS]` and `[SEP]`.
         """
         ...
 
@@ -49,7 +49,7 @@ class Window:
         ids: Token ids.
         split: Index of the first token of the second segment.
         first: Index of the first token of the passage's text.
-        offsets: Characters of the text that each of these tokens covers.
+        offsets: Range of characters in the text that each of these tokens covers.
     """
 
     passage: int
@@ -60,7 +60,7 @@ class Window:
 
 
 def assemble(question: Sequence[int], title: Sequence[int], window: Sequence[int]) -> tuple[list[int], int, int]:
-    """Return an input of the network.
+    """Assemble an input of the network.
 
     Args:
         question: Token ids, cut after `QUESTION_TOKENS`.
@@ -96,10 +96,10 @@ def spread(count: int, starts: Sequence[int], budget: int = WINDOW_TOKENS) -> It
     Args:
         count: Number of tokens of the text.
         starts: Tokens that start a sentence.
-        budget: Maximum number of tokens of a window, above the overlap of 48.
+        budget: Maximum number of tokens of a window. Must be more than the overlap of 48.
 
     Returns:
-        The first token of each window and the token after its last one. An empty text has one empty window.
+        For each window, its first token and the token after its last one. An empty text has one empty window.
     """
     first = 0
     while True:

@@ -1,1 +1,1 @@
-"""Importers of released data sets into the common layout."""
+"""Importers that convert released data sets to the common layout."""

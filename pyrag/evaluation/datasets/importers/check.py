@@ -1,6 +1,6 @@
 """Checks of question sets: every gold answer scores 1.0, every gold passage exists, ids are unique.
 
-They use the reader and the scores of a benchmark, and report all problems instead of stopping at the first.
+They use a benchmark's reader and scores, and report all problems instead of stopping at the first.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyrag.evaluation.metrics import Script, normalise, score_text, script_of
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Counts of a file of questions, and its problems, one sentence each."""
+    """Counts for a file of questions, and its problems, one sentence each."""
 
     path: Path
     questions: int
@@ -26,9 +26,9 @@ class Checked:
 
 
 def check_folder(folder: Path) -> list[Checked]:
-    """Check the sets in a folder and in the folders below it, including training questions."""
+    """Check the sets in a folder and its subfolders, including training questions."""
     if not folder.is_dir():
-        raise DataError(f"there is no folder {folder}: name one with questions.jsonl in it, or one of such folders")
+        raise DataError(f"there is no folder {folder}: name a folder with questions.jsonl, or a folder of such folders")
     below = sorted(path for path in folder.iterdir() if path.is_dir())
     places = [place for place in (folder, *below) if find_file(place, "questions")]
     if not places:
@@ -86,7 +86,7 @@ def _corpus_ids(path: Path, problems: list[str]) -> set[str]:
             try:
                 fields = decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                problems.append(f"{path} line {number} is no passage ({error}): fix or remove the line")
+                problems.append(f"{path} line {number} is not a passage ({error}): fix or remove the line")
                 continue
             problems += [f"{path} line {number} {problem}" for problem in _passage_problems(fields, seen)]
             seen.setdefault(str(fields.get("id")), number)

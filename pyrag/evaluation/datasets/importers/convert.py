@@ -1,6 +1,7 @@
 """Conversion of a released data set, from a file or the hub, to `questions.jsonl` and, with passages, `corpus.jsonl`.
 
-Records are streamed, and the files appear once all records are valid, so a broken source leaves no partial set.
+Records are streamed, and the files are renamed into place after all records proved valid, so a broken source leaves no
+partial set.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Imported:
     Attributes:
         questions: Number of questions written.
         passages: Number of passages written.
-        others: Number of records of other sets that were left out, by set.
-        remark: Sentence if the papers count another number of questions; otherwise empty.
+        others: Number of skipped records of other sets, by set.
+        remark: Sentence if the papers give a different number of questions; otherwise empty.
     """
 
     questions: int
@@ -70,13 +71,13 @@ def import_set(name: str, source: Path | Sequence[Path], out: Path, split: str =
     """Convert released files. An earlier import of the split in `out` is replaced.
 
     Args:
-        name: Name of the set, which selects the format of an official release and the records of a mixture.
+        name: Name of the set, which determines the format of an official release, and the records of a mixture.
         source: The file, or its parts in order.
         out: Folder to write.
-        split: Name of the split, "train" for training questions; else empty.
+        split: Name of the split: "train" for training questions, else empty.
 
     Raises:
-        DataError: A record is wrong; the message names file, place and cure.
+        DataError: A record is wrong; the message says in which file and where, and how to fix it.
         UsageError: The format is unknown.
     """
     name, sources = canonical_name(name), [source] if isinstance(source, Path) else list(source)
@@ -118,7 +119,7 @@ def import_mixture(source: Path, out: Path, split: str = "") -> dict[str, Import
     Args:
         source: The file.
         out: Folder of sets.
-        split: Name of the split, "train" for training questions; else empty.
+        split: Name of the split: "train" for training questions, else empty.
 
     Returns:
         Outcome by set.
@@ -139,7 +140,7 @@ def download_set(name: str, out: Path, source: str = HUB, split: str = "") -> Im
         name: Name of the set.
         out: Folder to write.
         source: URL of a hub, or a folder that mirrors one.
-        split: Name of the split, "train" for training questions; else empty.
+        split: Name of the split: "train" for training questions, else empty.
 
     Raises:
         UsageError: No hub has the set.
@@ -156,7 +157,7 @@ def download_mixture(out: Path, source: str = HUB) -> dict[str, Imported]:
         source: URL of a hub, or a folder that mirrors one.
 
     Raises:
-        PermanentServiceError: They cannot be fetched.
+        PermanentServiceError: The questions cannot be fetched.
     """
     return import_mixture(fetch(_SEARCH_R1_TRAIN, source), out, TRAIN)
 
@@ -187,7 +188,7 @@ def _format(record: Record, name: str) -> Format:
 
 
 class _SetWriter:
-    """Writer of each question and each passage once. Two questions with one id are an error."""
+    """Writer that writes each question and each passage once. Two questions with the same id are an error."""
 
     def __init__(self, questions: IO[bytes], corpus: IO[bytes]) -> None:
         self.questions, self.corpus = questions, corpus
@@ -218,10 +219,10 @@ class _SetWriter:
 
 @contextmanager
 def _files(out: Path, split: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Open both files under temporary names, and rename them when the block ends without an error.
+    """Open both files under temporary names, and rename them if the block ends without an error.
 
-    An import without passages leaves no corpus, not even an earlier one. A failed import leaves no folder that it
-    made.
+    After an import without passages, there is no corpus, not even an earlier one. A failed import removes the folders
+    that it created.
     """
     prefix = f"{split}_" if split else ""
     made = [folder for folder in (out, *out.parents) if not folder.exists()]
@@ -242,7 +243,7 @@ def _files(out: Path, split: str) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
 
 
 def _remove_empty(folders: Sequence[Path]) -> None:
-    """Remove folders that are empty, deepest first."""
+    """Remove folders that are empty, starting with the deepest."""
     for folder in folders:
         with suppress(OSError):
             folder.rmdir()

@@ -1,8 +1,8 @@
 """Formats of released records: one function per format, from a record to a question and its passages.
 
-The name of the data set selects official formats; the layouts of FlashRAG, of Search-R1 and our own are recognised
-by their fields. White space in texts is collapsed, and HTML entities in titles are decoded. Every format takes the
-record, the name of the set and the record's position from 1, and raises `DataError` for a record of another form.
+The name of the data set selects official formats; the layouts of FlashRAG, of Search-R1 and our own are recognised by
+their fields. White space in texts is collapsed, and HTML entities in titles are decoded. Every format takes the record,
+the name of the set and the record's position from 1, and raises `DataError` for a record in a different form.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pyrag.evaluation.datasets.layout import completed_fields
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """Passage of the set's corpus. Its id is derived from its text, so that equal texts share it."""
+    """Passage of the set's corpus. Its id is derived from its text, so equal texts have the same id."""
 
     id: str
     title: str
@@ -68,7 +68,7 @@ def _hotpotqa(record: Record, name: str, number: int) -> Item:
 
 
 def _context(record: Record, name: str) -> Context:
-    """Return passages with their sentences, by title; several paragraphs may have one title."""
+    """Return passages with their sentences, by title. Several paragraphs may have the same title."""
     context: Context = {}
     for title, value in _pairs(record, "context", "sentences"):
         sentences = structured(value)
@@ -87,7 +87,7 @@ def _supporting_facts(record: Record) -> list[tuple[str, int]]:
 
 
 def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
-    """Return `[[title, x], …]`, also from the hub's columns `{"title": […], second: […]}`; empty for a missing
+    """Return `[[title, x], …]`, including from the hub's columns `{"title": […], second: […]}`; empty for a missing
     field."""
     value = record.value(name)
     if value is None:
@@ -100,12 +100,12 @@ def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
         record.fail(f"has no list in the field {name!r}: write it as [[title, …], …]")
     for pair in value:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            record.fail(f"has an entry in {name!r} that is no pair of a title and more: write it as [title, …]")
+            record.fail(f"has an entry in {name!r} that is not a pair of a title and more: write it as [title, …]")
     return [(pair[0], pair[1]) for pair in value]
 
 
 def _supported(fields: dict[str, Any], context: Context, facts: list[tuple[str, int]]) -> Item:
-    """Name gold passages by id where the context holds them all, else by title (the full-wiki setting)."""
+    """Name gold passages by id if the context holds all of them, else by title (the full-wiki setting)."""
     titles = list(dict.fromkeys(title for title, _ in facts))
     fields["hops"] = len(titles)
     if all(title in context for title in titles):
@@ -120,9 +120,9 @@ def _supported(fields: dict[str, Any], context: Context, facts: list[tuple[str, 
 
 
 def _stated(context: Context, title: str, number: int) -> list[tuple[Paragraph, str]]:
-    """Return the paragraphs of a title that have this sentence, with it; of none, the first, without a sentence.
+    """Return a title's paragraphs that contain this sentence, with it; if none does, the first, without a sentence.
 
-    The releases hold numbers beyond the paragraph's end, and do not say which of two paragraphs of a title is meant.
+    The releases contain numbers beyond a paragraph's end, and do not distinguish two paragraphs with the same title.
     """
     same = context[title]
     having = [(paragraph, tidy[number]) for paragraph, tidy in same if 0 <= number < len(tidy)]
@@ -153,7 +153,7 @@ def _musique(record: Record, name: str, number: int) -> Item:
 
 
 def _hops(record: Record, by_index: dict[Any, Paragraph], gold: list[str]) -> dict[str, Any]:
-    """Return the decomposition, whose steps name passages in hop order; the paragraphs have another order."""
+    """Return the decomposition, whose steps name passages in hop order; the paragraphs are in another order."""
     steps = [_step(record.part("question_decomposition", value), by_index) for value in _steps(record)]
     ordered = [step["supporting"] for step in steps if "supporting" in step] + gold
     return {"hops": len(steps), "supporting": list(dict.fromkeys(ordered)), "decomposition": steps}
@@ -170,7 +170,7 @@ def _step(part: Record, by_index: dict[Any, Paragraph]) -> dict[str, Any]:
 
 
 def _popqa(record: Record, name: str, number: int) -> Item:
-    """Parse PopQA (`popQA.tsv`), where one column holds the gold spellings as a JSON list."""
+    """Parse PopQA (`popQA.tsv`), in which one column holds the gold spellings as a JSON list."""
     try:
         answers = json.loads(record.text("possible_answers"))
     except ValueError as error:
@@ -212,12 +212,12 @@ def _label(record: Record) -> str:
 
 
 def _nq(record: Record, name: str, number: int) -> Item:
-    """Parse NQ-open (`NQ-open.dev.jsonl`): a list of answers, no ids."""
+    """Parse NQ-open (`NQ-open.dev.jsonl`): a list of answers, without ids."""
     return Item({**_basics(record, f"nq_{number}", list(record.texts("answer"))), "hops": 1})
 
 
 def _ambigqa(record: Record, name: str, number: int) -> Item:
-    """Parse AmbigQA. The answers to every interpretation of the question count."""
+    """Parse AmbigQA. The answers to all interpretations of the question are accepted."""
     answers: list[str] = []
     for value in record.items("annotations"):
         note = record.part("annotations", value)
@@ -228,7 +228,7 @@ def _ambigqa(record: Record, name: str, number: int) -> Item:
 
 
 def _multihoprag(record: Record, name: str, number: int) -> Item:
-    """Parse MultiHop-RAG (`MultiHopRAG.json`): evidence by article title and sentence; the corpus is another file."""
+    """Parse MultiHop-RAG (`MultiHopRAG.json`): evidence by title and sentence; the corpus is in a separate file."""
     facts = [record.part("evidence_list", value) for value in record.items("evidence_list")]
     evidence = [
         {key: fact.fields[key] for key in ("title", "source", "published_at", "fact") if fact.has(key)}
@@ -245,7 +245,7 @@ def _multihoprag(record: Record, name: str, number: int) -> Item:
 
 
 def _flashrag(record: Record, name: str, number: int) -> Item:
-    """Parse FlashRAG: `golden_answers`, and in `metadata` the original's fields, with paragraphs of some sets."""
+    """Parse FlashRAG: `golden_answers`, and in `metadata` the original's fields, with paragraphs for some sets."""
     identity = record.text("id") if record.has("id") else completed_fields(record.fields)["id"]
     fields = _basics(record, identity, list(record.texts("golden_answers")))
     metadata = record.part("metadata", record.fields.get("metadata") or {})
@@ -269,7 +269,7 @@ def _gold_paragraphs(metadata: Record) -> Iterator[Record]:
 def _search_r1(record: Record, name: str, number: int) -> Item:
     """Parse Search-R1's training and test files, which mix sets.
 
-    Ids are the file's own if one set of the mixture is read. Otherwise they are prefixed with the set's name.
+    If only one set of the mixture is read, the file's ids are kept. Otherwise, the set's name is added as a prefix.
     """
     truth = record.part("reward_model", record.fields.get("reward_model"))
     target = truth.part("ground_truth", truth.fields.get("ground_truth"))
@@ -286,18 +286,18 @@ def _search_r1(record: Record, name: str, number: int) -> Item:
 
 
 def mixed_source(record: Record, name: str) -> str | None:
-    """Return the set of a mixture's record if a known set of another name is read; otherwise None.
+    """Return the set of a mixture's record if it is a known set other than the one being read; otherwise None.
 
     Args:
         record: Record of Search-R1's files, or of any other file.
-        name: Name of the set that is read.
+        name: Name of the set being read.
     """
     source = str(record.fields.get("data_source") or "") if record.has("reward_model") else ""
     return source if source and name in OFFICIAL and canonical_name(source) != name else None
 
 
 def _prompted(record: Record) -> str:
-    """Return the question, from its own column or from the end of the prompt."""
+    """Return the question, taken from its own column or from the end of the prompt."""
     if record.has("question"):
         return record.text("question")
     messages = [record.part("prompt", message) for message in record.items("prompt")]
@@ -308,7 +308,7 @@ def _prompted(record: Record) -> str:
 
 
 def _common(record: Record, name: str, number: int) -> Item:
-    """Parse a question of our own layout, with the fields that `completed_fields` adds."""
+    """Parse a question in our own layout, with the fields that `completed_fields` adds."""
     return Item(completed_fields(record.fields))
 
 
@@ -363,7 +363,7 @@ def _is_common(record: Record) -> bool:
 
 
 def canonical_name(name: str) -> str:
-    """Return the name of a known data set for its other spellings (`2Wiki`, `natural-questions`); else the name."""
+    """Return the usual name of a known data set for another spelling (`2Wiki`, `natural-questions`); else the name."""
     plain = re.sub(r"[\W_]", "", name.lower())
     return _SPELLINGS.get(plain, name)
 
@@ -377,5 +377,5 @@ def _selected(record: Record, *names: str) -> dict[str, Any]:
 
 
 def _without_empty(fields: dict[str, Any]) -> dict[str, Any]:
-    """Drop empty lists and texts, except the answers."""
+    """Drop empty lists and texts, except for the answers."""
     return {key: value for key, value in fields.items() if key == "answers" or value is False or value}

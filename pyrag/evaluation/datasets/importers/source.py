@@ -1,6 +1,7 @@
 """Records of released files, one at a time: JSON arrays, JSON lines, TSV, CSV and Parquet.
 
-Memory is bounded by the largest record. Each record knows its place, so that errors name file, place and cure.
+Memory use is limited to the largest record. Each record knows its place, so that errors can name file, place and
+remedy.
 """
 
 from __future__ import annotations
@@ -56,11 +57,11 @@ class Record:
         return list(value)
 
     def value(self, name: str) -> Any:
-        """Return a field; a list or object that is written as a text, by JSON or by Python, is read."""
+        """Return a field. A list or object that is stored as JSON or Python text is parsed."""
         return structured(self.fields.get(name))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts, each once, without empty ones; numbers count as texts, and a single text as a list.
+        """Return a list of texts without duplicates and empty ones. A number becomes a text, a single text a list.
 
         Raises `DataError` for anything else in the list.
         """
@@ -83,12 +84,12 @@ class Record:
         """
         value = structured(value)
         if not isinstance(value, dict):
-            self.fail(f"has something in the field {name!r} that is no object: write it as the release does")
+            self.fail(f"has something in the field {name!r} that is not an object: write it as the release does")
         return Record(self.where, value)
 
 
 def structured(value: Any) -> Any:
-    """Return a list or object that is written as a text; any other value as it is."""
+    """Parse a list or object that is stored as text; return any other value unchanged."""
     if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
         return value
     for read in (json.loads, ast.literal_eval):
@@ -135,12 +136,12 @@ def _json_lines(path: Path) -> Iterator[Record]:
 
 def _object(where: str, fields: Any) -> Record:
     if not isinstance(fields, dict):
-        raise DataError(f"{where} is no JSON object but {type(fields).__name__}: fix or remove it")
+        raise DataError(f"{where} is not a JSON object but {type(fields).__name__}: fix or remove it")
     return Record(where, fields)
 
 
 def _json_array(path: Path) -> Iterator[Record]:
-    """Yield the objects of one large array, decoded from a window that moves over the file."""
+    """Yield the objects of one large array, decoded from a window that moves through the file."""
     decoder = json.JSONDecoder()
     with _open_text(path) as file:
         before, _, window = _read(file, path).partition("[")
@@ -162,7 +163,7 @@ def _json_array(path: Path) -> Iterator[Record]:
 
 
 def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -> str:
-    """Return a larger window for an object that is cut off. Raises `DataError` for a broken object."""
+    """Return a larger window for an object that is cut off. Raises `DataError` if the object is broken."""
     at = getattr(error, "pos", 0)
     cut_off = isinstance(error, json.JSONDecodeError) and (at >= len(window) - 8 or "Unterminated" in error.msg)
     if cut_off and len(window) <= MAX_LINE:
@@ -190,11 +191,13 @@ def _table(path: Path, delimiter: str) -> Iterator[Record]:
                     raise DataError(f"{where} has {cells} columns instead of {columns}: quote or complete the row")
                 yield Record(where, dict(row))
         except csv.Error as error:
-            raise DataError(f"{path} line {rows.line_num + 1} is no table row ({error}): fix or remove it") from error
+            raise DataError(
+                f"{path} line {rows.line_num + 1} is not a table row ({error}): fix or remove it"
+            ) from error
 
 
 def _is_pair(line: str, delimiter: str) -> bool:
-    """Return whether the first line of a table is a question with a list of answers, and no heading."""
+    """Return whether the first line of a table is a question with a list of answers, rather than a heading."""
     cells = next(csv.reader([line], delimiter=delimiter), [])
     return len(cells) == 2 and isinstance(structured(cells[1]), list)
 
@@ -203,7 +206,7 @@ def _check_heading(path: Path, names: Sequence[str]) -> None:
     """Raise `DataError` if no column of a table holds the questions."""
     if not _QUESTIONS & {name.strip().lower() for name in names}:
         raise DataError(
-            f"{path} line 1 is no heading: write the column names in the first line, such as question and answers"
+            f"{path} line 1 is not a heading: write the column names in the first line, such as question and answers"
         )
 
 

@@ -29,7 +29,7 @@ MAX_LINE = 300  # characters of a rule or principle
 
 @dataclass(frozen=True, slots=True)
 class LLMCoach(PromptedAgent):
-    """Coach as specified by `pyrag.methods.hera.coach.protocol.Coach`. It advises on the prompts it was made with."""
+    """Coach as specified by `pyrag.methods.hera.coach.protocol.Coach`. Its advice concerns its current prompts."""
 
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
         """Return insights from comparing a group's trajectories, at most `MAX_INSIGHTS`.
@@ -94,12 +94,12 @@ class LLMCoach(PromptedAgent):
         return await self._ask("distil", {**values, "most": str(MAX_LINES)}, GUIDANCE, parse_guidance)
 
     async def shorten(self, agent: Agent, guidance: Guidance, characters: int) -> Guidance:
-        """Return the guidance in no more lines than before. The caller checks its length.
+        """Return the guidance in no more lines than before. The caller must check its length.
 
         Args:
             agent: The agent.
             guidance: Guidance of the agent.
-            characters: Maximum length of all lines together, which the model is told.
+            characters: Maximum length of all lines together, as stated in the request.
         """
         values = {
             "agent": agent,
@@ -164,14 +164,14 @@ def parse_blame(text: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
         agents: Agents that may be blamed.
 
     Raises:
-        BadOutputError: The reply is not in the required form, or names another agent.
+        BadOutputError: The reply is not in the required form, or names an agent that may not be blamed.
     """
     value = object_with(text, "agents")
     named: dict[Agent, None] = {}
     for name in _texts(value, "agents"):
         agent = agent_named(name, agents)
         if agent is None:
-            raise BadOutputError(f"{name[:40]!r} is none of the agents {', '.join(agents)}")
+            raise BadOutputError(f"{name[:40]!r} is not one of the agents {', '.join(agents)}")
         named[agent] = None
     return tuple(named)[:2]
 
@@ -185,7 +185,7 @@ def parse_guidance(text: str, limit: int = MAX_LINES) -> Guidance:
 
     Args:
         text: The reply.
-        limit: Maximum number of rules, and of principles; further ones are dropped.
+        limit: Maximum number of rules, and of principles; any others are dropped.
 
     Raises:
         BadOutputError: The reply has no rules, or a line of more than `MAX_LINE` characters.

@@ -51,7 +51,7 @@ class Guidance:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A trajectory as it is shown to a coach. `text` describes what happened and the score."""
+    """Trajectory in the form shown to a coach. `text` describes the course and the score."""
 
     topology: Topology
     f1: float

@@ -1,6 +1,6 @@
-"""Coach of the embedded engine: it names the style of topology that did best, in words that its orchestrator follows.
+"""Coach of the embedded engine: it names the style of the best topology, in words that its orchestrator understands.
 
-This is all that the embedded engine can learn. Its agents have no prompts, so none is blamed and none is taught.
+This is all that the embedded engine can learn. Its agents have no prompts, so they are neither blamed nor taught.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyrag.methods.hera.topology import Agent, Characterisation
 
 class EmbeddedCoach:
     async def reflect(self, profile: Characterisation, group: Sequence[Seen]) -> tuple[str, ...]:
-        """Return the style of the best trajectory as the only insight; empty if that is the default style.
+        """Return the style of the best trajectory as the only insight; empty if this is the default style.
 
         Args:
             profile: The kind of question.
@@ -38,7 +38,7 @@ class EmbeddedCoach:
         return Settlement("KEEP" if any(entry.insight == insight for entry in entries) else "ADD")
 
     async def blame(self, trajectory: str, agents: Sequence[Agent]) -> tuple[Agent, ...]:
-        """Return no agents; this coach blames none.
+        """Return no agents, since this coach never blames any.
 
         Args:
             trajectory: Ignored.

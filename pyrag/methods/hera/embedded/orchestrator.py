@@ -1,7 +1,8 @@
-"""Embedded orchestrator: by rules, it makes a topology from the embedded planner's reading of a question.
+"""Embedded orchestrator, which derives a topology from the embedded planner's reading of a question by rules.
 
 The reading determines what is looked up and computed; a `Style` determines how each look-up is made. The samples of a
-group differ in style, and so experience can change the style: an insight in the words of `advice` is followed.
+group differ in style, and experience can change the style: the orchestrator follows insights that are worded like
+`advice`.
 """
 
 from __future__ import annotations
@@ -56,13 +57,13 @@ def advice(style: Style) -> str:
 
 
 def hinted(experience: Sequence[Lesson]) -> Style:
-    """Return the style that insights ask for. Only insights in the words of `advice` are understood."""
+    """Return the style that insights recommend. Only insights that are worded like `advice` are understood."""
     insights = " ".join(lesson.insight for lesson in experience).casefold()
     return Style(**{name: sentence in insights for name, sentence in _ADVICE.items()})
 
 
 def style_of(topology: Topology) -> Style:
-    """Return the style of a topology of this orchestrator. `whole` is also set for a question that has no parts."""
+    """Return the style of one of this orchestrator's topologies. `whole` is also set for a question without parts."""
     agents = {node.agent for node in topology.nodes}
     return Style(
         any(node.topk == _DEEP for node in topology.nodes),
@@ -103,7 +104,7 @@ class EmbeddedOrchestrator:
             error: How it failed; ignored.
 
         Raises:
-            BadOutputError: There is no further topology.
+            BadOutputError: No other topology is left.
         """
         others = list({other.nodes: other for other in _topologies(question, self.rules, style_of(topology))}.values())
         tried = [other.nodes for other in others]
@@ -123,7 +124,7 @@ def _topologies(question: str, rules: QuestionRules, style: Style) -> Iterator[T
 
 
 def topology_of(question: str, goals: Sequence[Goal], profile: Characterisation, style: Style) -> Topology:
-    """Return a reading of a question as a topology that keeps the rules.
+    """Return a valid topology for a reading of a question.
 
     Args:
         question: The question.
@@ -167,7 +168,7 @@ def _nodes(goal: Goal, question: str, ids: dict[int, str], style: Style) -> Iter
 
 
 def _node(id_: str, agent: Agent, text: str, *depends_on: str, topk: int = 0) -> Node:
-    """Return a node that depends on the nodes its text refers to, in addition to the others."""
+    """Return a node that depends on the nodes that its text refers to, in addition to the given ones."""
     return Node(id_, agent, text, tuple(dict.fromkeys((*REFERENCE.findall(text), *depends_on))), topk=topk)
 
 

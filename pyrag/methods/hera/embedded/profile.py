@@ -19,7 +19,7 @@ def profile_of(question: str, rules: QuestionRules) -> Characterisation:
 
     Args:
         question: The question.
-        rules: Rules that read it.
+        rules: Rules that read the question.
     """
     reading = next(rules.readings(question))
     searches = sum(bool(goal.search) for goal in reading.goals)

@@ -1,7 +1,7 @@
 """HERA's agents without a language model: the embedded reader and planner in the agents' roles.
 
 The evidence selector ranks passages with the reader, the context validator checks whether the reader finds an answer,
-and the reflect agent checks whether an answer is of the right kind. None of them can be taught with prompts.
+and the reflect agent checks whether an answer is of the right kind. They have no prompts, so they cannot be taught.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyrag.trace.model import UNKNOWN, Passage
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.numbers import parse_number
 
-KEPT = 3  # maximum number of passages of a selection
+MAX_SELECTED = 3  # maximum number of passages of a selection
 _READERS: dict[str, Callable[[str], object]] = {"date": parse_date, "number": parse_number}
 
 
@@ -27,14 +27,14 @@ class EmbeddedSelector:
     reader: EvidenceReader
 
     async def select(self, query: str, passages: Sequence[Passage]) -> Selection:
-        """Keep the `KEPT` passages that the reader rates highest; of equal ones, the earlier.
+        """Keep the `MAX_SELECTED` passages that the reader rates highest; on ties, the earlier one.
 
         Args:
             query: The question that the passages are for.
             passages: The candidates.
         """
         likely = self.reader.evidence(query, passages)
-        best = sorted(range(len(passages)), key=lambda place: (-likely[place], place))[:KEPT]
+        best = sorted(range(len(passages)), key=lambda place: (-likely[place], place))[:MAX_SELECTED]
         ratings = ", ".join(f"[{place + 1}] {likely[place]:.2f}" for place in best)
         return Selection(tuple(best), f"likely to hold the answer: {ratings}")
 
@@ -60,7 +60,7 @@ class EmbeddedReflector:
     rules: QuestionRules
 
     async def reflect(self, query: str, answer: str, passages: Sequence[Passage]) -> Reflection:
-        """Accept an answer of the kind that the question asks for: yes or no, a date, or a number.
+        """Accept an answer of the requested kind: yes or no, a date, or a number.
 
         Args:
             query: The question.
@@ -81,13 +81,13 @@ class EmbeddedReflector:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedConcluder:
-    """Answerer from facts. If facts are missing or cannot be computed with, it answers from passages."""
+    """Answerer that answers from facts, or from passages if facts are missing or cannot be used for computing."""
 
     reader: EvidenceReader
     rules: QuestionRules
 
     async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
-        """Answer from facts, or from passages to the question without its facts.
+        """Answer from facts, or answer the question without its facts from passages.
 
         Args:
             query: Facts, and the question.

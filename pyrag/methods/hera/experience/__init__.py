@@ -1,1 +1,1 @@
-"""Experience library: insights by kind of question, with their utilities, and their exchange."""
+"""Experience library: insights by kind of question, with their utilities, and their import and export."""

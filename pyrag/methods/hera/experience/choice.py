@@ -6,7 +6,7 @@
 The paper names both objectives but no formula; for diversity, it asks for entries that are "semantically distinct from
 those already chosen" and have a "lower prior usage frequency". The formula here is maximal marginal relevance.
 Similar(c', c) means the same question type, and Redundant(z, E_rel) a similarity of at least `REDUNDANT`, measured by
-the word stems that two insights share, without common words. No model is involved, so the result is the same on every
+the word stems that two insights share, ignoring common words. No model is involved, so the result is the same on every
 machine.
 """
 
@@ -51,7 +51,7 @@ def related(entries: Iterable[Experience], profile: Characterisation, insight: s
 
     Args:
         entries: All entries.
-        profile: The kind of question; entries of another type are left out.
+        profile: The kind of question; entries of another type are ignored.
         insight: The new insight.
 
     Returns:

@@ -12,10 +12,10 @@ MAX_INSIGHT = 600  # characters
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """Profile, insight and utility, (c, z, u) in HERA's §3.2.
+    """Profile, insight and utility, (c, z, u) in §3.2 of HERA's paper.
 
-    `utility` counts the trajectories that were shown the insight and succeeded (u, algorithm 3); `uses` counts all that
-    were shown it. An `id` is never used again, even after the entry was pruned.
+    `utility` counts the successful trajectories that were shown the insight (u, algorithm 3); `uses` counts all
+    trajectories that were shown it. An `id` is never reused, even after the entry was pruned.
     """
 
     id: int
@@ -34,12 +34,12 @@ class Experience:
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks and control characters, because text of models is shown in terminals."""
+    """Return a text without line breaks and control characters, because models' texts are shown in terminals."""
     return "".join(character for character in " ".join(text.split()) if character.isprintable())
 
 
 def checked_insight(text: str) -> str:
-    """Return an insight in the form it is stored. Raises `DataError` if it is empty or longer than `MAX_INSIGHT`."""
+    """Return an insight in its stored form. Raises `DataError` if it is empty or longer than `MAX_INSIGHT`."""
     insight = one_line(text)
     if not insight or len(insight) > MAX_INSIGHT:
         raise DataError(f"an insight must have 1 to {MAX_INSIGHT} characters, not {len(insight)}: shorten it")

@@ -50,7 +50,7 @@ def exported(entries: Iterable[Experience]) -> Iterator[bytes]:
 
 
 def import_lines(library: Library, lines: Iterable[bytes], where: str) -> int:
-    """Add the entries that the library does not have yet, all or none, and return their number.
+    """Add the entries that the library does not have yet, all of them or none, and return their number.
 
     Args:
         library: A library opened for writing.
@@ -80,9 +80,14 @@ def _read(line: bytes, where: str) -> _Line:
     try:
         entry = msgspec.json.decode(line, type=_Line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{where} is no experience ({error}): fix or remove the line; nothing was imported") from error
+        raise DataError(
+            f"{where} is not an experience ({error}): fix or remove the line; nothing was imported"
+        ) from error
     if not 0 <= entry.utility <= entry.uses < 1 << 32:
-        raise DataError(f"{where} has a utility of {entry.utility} in {entry.uses} uses: it must be from 0 to the uses")
+        raise DataError(
+            f"{where} has a utility of {entry.utility} in {entry.uses} uses: "
+            "the utility must be from 0 to the number of uses"
+        )
     try:
         checked_insight(entry.insight)
     except DataError as error:

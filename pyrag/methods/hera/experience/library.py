@@ -1,8 +1,8 @@
-"""Experience library in a SQLite file, for any number of readers and one writer, in this process or others.
+"""Experience library in an SQLite file, for any number of readers and one writer, in one or several processes.
 
 An update is a single transaction: readers see the previous state until it is complete, and a process that is killed
 leaves the previous state. An update may record a text about itself in the same transaction, so that a process that
-makes many updates can tell after a crash which was the last.
+makes many updates can find out after a crash which one was the last.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COMMIT;
 
 
 class Library:
-    """Readable library. Methods raise `DataError` if the file is damaged. Must not be used by several threads."""
+    """Readable library. Methods raise `DataError` if the file is damaged. It must not be shared between threads."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -104,7 +104,7 @@ class Library:
 
     @contextmanager
     def update(self) -> Iterator[EntryDraft]:
-        """Begin a transaction: changes to the draft take effect when the block ends, and none does if it raises.
+        """Begin a transaction: changes to the draft take effect when the block ends, unless it raises an error.
 
         The draft sees its own changes; other readers do not.
         """
@@ -147,7 +147,7 @@ class EntryDraft(Library):
     """A library inside `Library.update`, with the operations of HERA's algorithm 3. KEEP changes nothing."""
 
     def add(self, profile: Characterisation, insight: str, *, utility: int = 0, uses: int = 0) -> Experience:
-        """Add an entry (ADD). If there are more than `MAX_ENTRIES`, delete those that helped least often.
+        """Add an entry (ADD). If there are more than `MAX_ENTRIES`, delete the entries that helped least often.
 
         Args:
             profile: The kind of question that the insight is about.
@@ -165,7 +165,7 @@ class EntryDraft(Library):
         return Experience(cursor.lastrowid or 0, profile, values[3], utility, uses)
 
     def merge(self, ids: Sequence[int], insight: str) -> Experience:
-        """Give the first of several entries a new text and the counts of all, and delete the others (MERGE).
+        """Give the first of several entries a new text and the sum of their counts, and delete the others (MERGE).
 
         Args:
             ids: Ids of the entries.
@@ -192,7 +192,7 @@ class EntryDraft(Library):
             self._db.executemany("DELETE FROM experiences WHERE id = ?", [(id_,) for id_ in ids])
 
     def used(self, ids: Sequence[int], *, succeeded: bool) -> None:
-        """Count a trajectory that was shown entries: u ← u + 1 if it succeeded (algorithm 3, lines 16 to 20).
+        """Count a trajectory that was shown these entries: u ← u + 1 if it succeeded (algorithm 3, lines 16 to 20).
 
         Args:
             ids: Ids of the entries.
@@ -205,7 +205,7 @@ class EntryDraft(Library):
             )
 
     def mark(self) -> None:
-        """Mark a point for `undo` to return to."""
+        """Mark a point that `undo` returns to."""
         with self._guarded():
             self._db.execute("SAVEPOINT mark")
 
@@ -261,7 +261,7 @@ def _prepare(db: sqlite3.Connection, *, write: bool) -> None:
             db.execute("PRAGMA journal_mode = WAL")
         db.executescript(_SCHEMA)
     elif owner != APPLICATION_ID:
-        raise sqlite3.DatabaseError("it is no experience library")
+        raise sqlite3.DatabaseError("it is not an experience library")
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"it has version {version}; this pyrag reads version {VERSION}")
 

@@ -1,1 +1,1 @@
-"""Readers of single formats: Markdown, HTML, PDF, Word and office documents."""
+"""Readers for single formats: Markdown, HTML, PDF, Word and office documents."""

@@ -1,7 +1,7 @@
 """Front matter of Markdown files: a mapping of YAML between two lines of `---` (or `...`), or TOML between `+++`.
 
-A block that is not a mapping is text, since slides and notes may begin with a rule. Only the syntax tree of YAML is
-used, so that figures keep their form; aliases, tags and merged mappings are not read.
+A block that is not a mapping is treated as text, since slides and notes may begin with a rule. Only YAML's syntax tree
+is used, so that numbers keep their form; aliases, tags and merged mappings are not supported.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _toml(text: str, remarks: list[str]) -> dict[str, object] | None:
 
 
 def _dated(value: object) -> object:
-    """Return a date or time of TOML as ISO text."""
+    """Convert a TOML date or time to ISO text."""
     return str(value.isoformat()) if hasattr(value, "isoformat") else value
 
 
@@ -96,7 +96,7 @@ def _yaml(text: str, remarks: list[str]) -> dict[str, object] | None:
 
 
 def _line_fields(text: str, remarks: list[str]) -> dict[str, object] | None:
-    """Return the fields of a block of broken YAML, read line by line; None if its first line is not a field.
+    """Return the fields of a block of invalid YAML, read line by line; None if its first line is not a field.
 
     Args:
         text: The block.
@@ -136,7 +136,7 @@ class _TreeReader:
         fields: dict[str, object] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.value == "<<":
-                self._left_out("a name that is no text")
+                self._left_out("a name that is not text")
             elif id(value) in self._seen:
                 self._left_out(f"{key.value!r} refers to another one")  # which also stops exponential aliases
             else:
@@ -163,7 +163,7 @@ class _TreeReader:
 
 
 def _columns(items: list[object]) -> object:
-    """Return a list of mappings as lists by name, if each mapping has the same names; else the list."""
+    """Convert a list of mappings to lists by name if all mappings have the same names; otherwise return the list."""
     mappings = [item for item in items if isinstance(item, dict)]
     if not items or len(mappings) < len(items):
         return items

@@ -1,7 +1,7 @@
-"""HTML pages as Markdown, by `html-to-markdown` over a tree of `lxml`.
+"""HTML pages as Markdown, converted by `html-to-markdown` from a tree of `lxml`.
 
-Menus (`nav`), scripts and hidden parts are removed and counted. The rest of a page stays: no heuristic selects its main
-content. Own code handles only what the library drops: values of forms, tables within cells, line breaks and lists
+Menus (`nav`), scripts and hidden parts are removed and counted. The rest of a page is kept, without a heuristic for its
+main content. Our own code only handles what the library drops: form values, tables within cells, line breaks and lists
 within cells, `header` and `noscript`.
 """
 
@@ -43,7 +43,7 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
         name: Name of the file in messages.
 
     Returns:
-        Title, which may be empty, text, and remarks on what was left out.
+        Title (may be empty), text, and remarks on omitted parts.
 
     Raises:
         DataError: The converter is missing or cannot read the page.
@@ -68,7 +68,7 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
         result = html_to_markdown.convert(etree.tostring(tree, encoding="unicode", method="html"), options)
     except Exception as error:  # of hostile pages; the libraries have classes of their own
         raise DataError(
-            f"{name} is no HTML that can be read ({error}): open it in a browser and save it again, or save it as text"
+            f"{name} cannot be read as HTML ({error}): open it in a browser and save it again, or save it as text"
         ) from error
     text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", result.content or ""))
     return title, with_headings(text), remarks
@@ -97,7 +97,7 @@ def _without_declaration(text: str) -> str:
 
 
 def _simplified(tree: Any) -> list[str]:
-    """Remove menus and scripts, turn forms and cells into text; return remarks on what was left out."""
+    """Remove menus and scripts, turn forms and cells into text; return remarks on omitted parts."""
     menus = hidden_parts = 0
     for element in list(tree.iter()):
         if not isinstance(element.tag, str) or (element.tag in _SILENT):
@@ -140,7 +140,7 @@ def _drop(element: Any) -> None:
 
 
 def _write_form(element: Any) -> None:
-    """Replace a field of a form by its value."""
+    """Replace a form field with its value."""
     if element.tag == "input":
         kind = element.get("type", "text").lower()
         value = element.get("value", "")
@@ -194,7 +194,7 @@ def _pieces(element: Any) -> Iterator[str]:
 
 
 def _write_terms(tree: Any) -> None:
-    """Write lists of terms as `term: meaning`."""
+    """Rewrite lists of terms as lines of the form `term: meaning`."""
     for term in list(tree.iter("dt")):
         following = term.getnext()
         if following is not None and following.tag == "dd":

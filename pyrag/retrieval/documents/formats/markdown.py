@@ -1,7 +1,7 @@
-"""Blocks of Markdown: CommonMark and tables, parsed by `markdown-it-py`.
+"""Blocks of Markdown (CommonMark with tables), parsed by `markdown-it-py`.
 
-Only the structure of blocks is used. The text of a block is the text of its lines, with entities decoded outside of
-code, so every character keeps its place. A long text is parsed in parts that end between two blocks.
+Only the structure of blocks is used. The text of a block is the text of its lines, with entities decoded outside code,
+so every character keeps its position. A long text is parsed in parts that end between two blocks.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def markdown_blocks(lines: Iterable[str]) -> Iterator[Block]:
 
 
 def _parsed(text: str, at: int, *, is_last: bool) -> Generator[Block, None, str]:
-    """Yield the blocks of a part of a text; return the text of the last block, which may continue."""
+    """Yield the blocks in a part of a text; return the text of the last block, which may continue."""
     lines = [SourceLine(match[0], at + match.start(), encoded=True) for match in _LINE.finditer(text) if match[0]]
     tokens = _parser().parse(text)
     top = [token for token in tokens if token.level == 0 and token.map]
@@ -69,7 +69,7 @@ def _parser() -> MarkdownIt:
 
 
 def _marked(lines: Sequence[SourceLine], tokens: Iterable[Token]) -> list[SourceLine]:
-    """Return the lines, with lines of code and comments marked as separate and free of entities."""
+    """Return the lines, in which lines of code and comments are marked as separate and free of entities."""
     source_lines = list(lines)
     for token in tokens:
         if token.map and token.type in _VERBATIM:
@@ -79,7 +79,7 @@ def _marked(lines: Sequence[SourceLine], tokens: Iterable[Token]) -> list[Source
 
 
 def _headings(tokens: Sequence[Token]) -> dict[int, tuple[int, int, str]]:
-    """Return last line, level and text of each heading by its first line. Headings in quotes and lists do not count."""
+    """Return last line, level and text of each heading by its first line. Headings in quotes and lists are ignored."""
     headings = {}
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:

@@ -1,4 +1,4 @@
-"""Presentations, spreadsheets, e-mails, books and other office formats as Markdown, by `xberg`."""
+"""Presentations, spreadsheets, e-mails, books and other office formats as Markdown, converted by `xberg`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _MAX_UNPACKED = 512 << 20  # bytes of all parts of a packed document
 
 
 def office_markdown(file: Opened) -> str:
-    """Return an office document as Markdown, and append remarks to the file on what was left out.
+    """Return an office document as Markdown, and add remarks on omitted parts to the file.
 
     Args:
         file: The open document.

@@ -1,4 +1,4 @@
-"""Text of PDF files by pypdfium2: text of pages, fields of forms, and notes.
+"""Text of PDF files, extracted with pypdfium2: text of pages, form fields, and notes.
 
 Annotations of a page are read through the raw interface of pypdfium2.
 """
@@ -64,7 +64,7 @@ def _clean(text: str) -> str:
 
 
 def _annotations(pdf: Any, page: Any, remarks: list[str]) -> list[str]:
-    """Return the fields of a page's form, one per line, and the notes on the page."""
+    """Return the fields of a page's form, one per line, and the page's notes."""
     from pypdfium2 import raw
 
     fields: list[str] = []
@@ -89,7 +89,7 @@ def _annotations(pdf: Any, page: Any, remarks: list[str]) -> list[str]:
 
 
 def _field(form: Any, annotation: Any) -> str:
-    """Return a field of a form as `name: value`; empty for a field without a value."""
+    """Return a form field as `name: value`; empty for a field without a value."""
     from pypdfium2 import raw
 
     if form is None:

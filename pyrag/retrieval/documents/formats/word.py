@@ -1,8 +1,8 @@
 """Word documents as Markdown: headings, paragraphs, numbers, notes, boxes and tables.
 
-Written over the standard library, since no tested library preserves numbers, ticks, merged cells and moved text
-(`docs/notes/document-readers.md`). Headings follow the outline level in any language. Left out, with a remark: page
-headers and footers, comments, and text that was deleted with changes tracked. Pictures are left out without a remark.
+This uses only the standard library, since no tested library preserves numbers, ticks, merged cells and moved text
+(`docs/notes/document-readers.md`). Headings follow the outline level in any language. Page headers and footers,
+comments, and tracked deletions are omitted with a remark. Pictures are omitted without a remark.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
     Args:
         data: Content of the file.
         name: Name of the file in messages.
-        remarks: List to which remarks on what was left out are appended.
+        remarks: List to which remarks on omitted parts are appended.
 
     Raises:
         DataError: The document is broken, or not a Word document.
@@ -54,7 +54,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
     except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
         if isinstance(error, RecursionError):
             raise DataError(f"{name}: nested too deeply: flatten it") from None
-        raise DataError(f"{name} is no Word document that can be read ({error}): save it again as .docx") from error
+        raise DataError(f"{name} cannot be read as a Word document ({error}): save it again as .docx") from error
     except ET.ParseError as error:
         raise DataError(f"{name} is a broken Word document ({error}): save it again as .docx") from error
 
@@ -99,7 +99,7 @@ class _WordDocument:
         return {} if root is None else {note.get(f"{WORD}id", ""): note for note in root}
 
     def _note_parts(self) -> None:
-        """Add a remark on parts that are left out, if they hold text."""
+        """Add a remark on omitted parts, if they contain text."""
         kinds = (("header", "page headers"), ("footer", "page footers"), ("comments.xml", "comments"))
         for kind, words in kinds:
             parts = [name for name in self._names if name.startswith(f"word/{kind}") and name.endswith(".xml")]
@@ -177,7 +177,7 @@ class _WordDocument:
 
     def _table(self, table: ET.Element, depth: int) -> Iterator[str]:
         rows: list[list[str]] = []
-        for element in _found(table, "tr"):
+        for element in _rows_or_cells(table, "tr"):
             cells = self._cells(element, rows[-1] if rows else [], "; " if rows else " ", depth)
             rows += [cells] if any(cells) else []
         titles, rows = headed(rows)
@@ -190,10 +190,10 @@ class _WordDocument:
         yield "\n"
 
     def _cells(self, row: ET.Element, above: Sequence[str], between: str, depth: int) -> list[str]:
-        """Return the cells of a row by column. A cell that is merged with the cell above has its text."""
+        """Return the cells of a row by column. A cell that is merged with the cell above has the same text."""
         before = row.find(f"{WORD}trPr/{WORD}gridBefore")
         cells = [""] * _number(before, 0)
-        for cell in _found(row, "tc"):
+        for cell in _rows_or_cells(row, "tc"):
             merge = cell.find(f"{WORD}tcPr/{WORD}vMerge")
             goes_on = merge is not None and value_of(merge) in ("", "continue")
             place = len(cells)
@@ -210,7 +210,7 @@ class _WordDocument:
 
 
 def _children(element: ET.Element) -> Iterator[ET.Element]:
-    """Yield the child elements; of alternatives, only the first."""
+    """Yield the child elements; of alternatives, only the first one."""
     for child in element:
         if child.tag == f"{_MC}AlternateContent":
             alternative = child.find(f"{_MC}Choice")
@@ -221,13 +221,13 @@ def _children(element: ET.Element) -> Iterator[ET.Element]:
             yield child
 
 
-def _found(element: ET.Element, tag: str) -> Iterator[ET.Element]:
-    """Yield rows or cells, including rows and cells in content controls, but not of nested tables."""
+def _rows_or_cells(element: ET.Element, tag: str) -> Iterator[ET.Element]:
+    """Yield rows or cells, including those in content controls, but not those in nested tables."""
     for child in _children(element):
         if child.tag == f"{WORD}{tag}":
             yield child
         elif child.tag in (f"{WORD}sdt", f"{WORD}sdtContent", f"{WORD}ins", f"{WORD}customXml"):
-            yield from _found(child, tag)
+            yield from _rows_or_cells(child, tag)
 
 
 def _number(element: ET.Element | None, default: int) -> int:
@@ -257,7 +257,7 @@ def _form_value(element: ET.Element) -> str:
 
 
 def _formula(element: ET.Element) -> str:
-    """Return a formula in one line."""
+    """Return a formula as one line."""
     tag = element.tag.removeprefix(_MATH)
     if tag == "t":
         return element.text or ""
@@ -273,5 +273,5 @@ def _formula(element: ET.Element) -> str:
 
 
 def _escaped(line: str) -> str:
-    """Escape a line of text that would be a mark of Markdown."""
+    """Escape a line of text that Markdown would read as markup."""
     return f"\\{line}" if line.startswith(_MARKS) else line

@@ -28,7 +28,7 @@ def value_of(element: ET.Element, name: str = "val") -> str:
 
 @dataclass(frozen=True, slots=True)
 class NumberedLevel:
-    """Numbered list of a paragraph, with the paragraph's level, from 0."""
+    """Numbered list that a paragraph belongs to, with the paragraph's level, from 0."""
 
     list_id: str
     level: int
@@ -58,7 +58,7 @@ class Styles:
         return 0
 
     def numbering(self, paragraph: ET.Element) -> NumberedLevel | None:
-        """Return the list that numbers a paragraph, directly or by its style."""
+        """Return the list that numbers a paragraph, set directly or by its style."""
         name = _style_id(paragraph)
         list_id, level = "", ""
         for holder in (paragraph, *self._chain(name)):
@@ -88,7 +88,7 @@ def _style_id(paragraph: ET.Element) -> str:
 
 
 def _outline(holder: ET.Element) -> int | None:
-    """Return the heading level of an element's outline level: 0 for body text, None if there is no outline level."""
+    """Return the heading level of an element's outline level: 0 for body text, None if it has no outline level."""
     outline = holder.find(f"{WORD}pPr/{WORD}outlineLvl")
     value = "" if outline is None else value_of(outline)
     return None if not value.isdecimal() else int(value) + 1 if int(value) < 9 else 0
@@ -105,7 +105,7 @@ def _level_of_id(name: str) -> int:
 
 
 class Numbering:
-    """Counters of the lists of a document."""
+    """Counters for the lists of a document."""
 
     def __init__(self, root: ET.Element | None) -> None:
         self._levels: dict[str, dict[int, ET.Element]] = {}
@@ -183,7 +183,7 @@ def _roman(number: int) -> str:
 
 
 def _letters(number: int) -> str:
-    """Return the letter of a number as Word counts: a, b, … z, aa, bb, …"""
+    """Return the letters for a number as Word counts: a, b, … z, aa, bb, …"""
     return chr(ord("A") + (number - 1) % 26) * min(1 + (number - 1) // 26, 20) if number > 0 else "0"
 
 

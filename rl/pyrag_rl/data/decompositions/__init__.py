@@ -1,6 +1,6 @@
 """Rows from gold decompositions: questions that people, or the makers of a data set, split into sub-questions.
 
-    source             the file of decompositions, and the choice of its questions
+    source             the file of decompositions, and the choice of questions
     qdmr               Break's noun phrases, turned into questions
     wording            sub-questions as an agent would ask them
     programs           the program of a decomposition

@@ -1,4 +1,4 @@
-"""Programs broken in the way small models break them, to learn repairs from.
+"""Programs broken in the way small models break them, used for learning repairs.
 
 Syntax errors are not included: they are repaired within a conversation, and verl's trainer would also learn the broken
 reply in it.

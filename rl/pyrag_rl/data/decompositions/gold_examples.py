@@ -35,11 +35,11 @@ class GoldRequest:
 
     `splits` lists the splits to use; empty for all. `sources` lists sources by the beginning of their names, each
     optionally with a maximum number of questions ("2wiki=2000"); empty for all. `repairs` is the share of questions
-    with a further row in which a failing program is repaired. `singles` is the share of questions whose first step
-    becomes a question of its own. Rows of kinds of questions that are rare in their source are written up to `repeats`
-    times. `nested` is the share of questions, including those made in this way, to which a longer question is added
-    (see `nesting`). `planned` is the number of questions of each source to add with sub-questions of the embedded
-    planner (see `planned_questions`). `mix` controls the passages over which the steps are answered.
+    with an additional row in which a failing program is repaired. `singles` is the share of questions whose first step
+    becomes a question of its own. Rows of rare kinds of questions are written up to `repeats` times. `nested` is the
+    share of questions, including those made in this way, to which a longer question is added (see `nesting`). `planned`
+    is the number of questions of each source to add with sub-questions of the embedded planner (see
+    `planned_questions`). `mix` controls the passages over which the steps are answered.
     """
 
     folder: Path
@@ -106,7 +106,7 @@ async def gold_examples(
 
 
 def _nested(questions: Sequence[GoldQuestion], request: GoldRequest) -> list[GoldQuestion]:
-    """Return further questions with one and with two more searches."""
+    """Return additional questions with one and with two more searches."""
     nesting, nested_questions = Nesting(questions, request.seed), []
     again: Sequence[GoldQuestion] = questions
     for _ in range(2):
@@ -135,7 +135,7 @@ def _groups(questions: Sequence[GoldQuestion], size: int) -> Iterator[Sequence[G
 
 
 async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram | str:
-    """Return the program of a question, or the reason why there is none to learn from."""
+    """Return the program of a question, or the reason why there is no program to learn from."""
     try:
         program = program_of(question.question, question.sub_questions)
     except UncoveredFormError as error:
@@ -144,7 +144,7 @@ async def _program(question: GoldQuestion, check: ProgramCheck) -> GoldProgram |
 
 
 def _in_form(question: GoldQuestion) -> GoldQuestion | str:
-    """Return a question whose steps are questions with answers, or the reason why that is impossible."""
+    """Return a question whose steps are questions with answers, or the reason why this is impossible."""
     if question.form == "qdmr":
         try:
             return as_questions(question)
@@ -169,7 +169,7 @@ def _draw(request: GoldRequest, what: str, question: GoldQuestion) -> float:
 async def _repairs(
     question: GoldQuestion, program: GoldProgram, request: GoldRequest, check: ProgramCheck
 ) -> list[PromptlessRow]:
-    """Return a row that repairs a broken form of the program, if the draw selects it and the fault shows."""
+    """Return a row that repairs a broken program, if the draw selects the question and the fault has an effect."""
     if _draw(request, "repair", question) >= request.repairs:
         return []
     draw = random.Random(f"{request.seed}:fault:{question.source}:{question.id}")  # noqa: S311  a draw, no secret

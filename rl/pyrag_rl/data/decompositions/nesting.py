@@ -1,10 +1,10 @@
-"""Longer questions made of shorter ones: a description replaces a name, and one more search finds the name.
+"""Longer questions made from shorter ones: a description replaces a name, and an additional search finds the name.
 
     Where did Ann Lee die?   →   Where did the director of Dracula die?   (first: "Who directed Dracula?", Ann Lee)
 
-Only the wording is worth learning. Nobody checks that Ann Lee directed Dracula, so no reader learns from these rows.
-They are needed because data sets have few questions of three and four searches, and a planner that sees few of them
-stops after two.
+Only the wording is worth learning. Whether Ann Lee directed Dracula is not checked, so no reader learns from these
+rows. They are needed because data sets have few questions with three and four searches, and a planner that sees few of
+them stops after two.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MENTION = r"(?<!\w)(?:[Tt]he )?(?:(?:film|movie|song|album|novel) )?{name}(?!\w
 
 @dataclass(frozen=True, slots=True)
 class _Description:
-    """Phrase that describes a thing of one kind by the name of another, and the question that finds the thing."""
+    """Phrase that describes a thing of one kind by the name of another thing, and the question that finds it."""
 
     kind: str
     by: str  # kind of the name
@@ -76,11 +76,11 @@ _DESCRIPTIONS = (
 
 
 class Nesting:
-    """Replacement of names by descriptions; the names in these are those that the questions ask about.
+    """Replacement of names by descriptions. The names in these come from names that the questions ask about.
 
     Args:
         questions: Questions that the names are taken from.
-        seed: Seed of all choices.
+        seed: Seed for all choices.
     """
 
     def __init__(self, questions: Iterable[GoldQuestion], seed: int) -> None:
@@ -137,7 +137,7 @@ def _subject(step: GoldStep) -> tuple[str, str]:
 
 
 def _later(step: GoldStep) -> GoldStep:
-    """Return a step with its references moved by one, because a step is inserted before it."""
+    """Return a step with its references increased by one, because a step is inserted before it."""
     moved = {
         name: REFERENCE.sub(lambda match: f"#{int(match[1]) + 1}", text)
         for name, text in (("question", step.question), ("plain", step.plain))

@@ -1,10 +1,9 @@
 """Questions without decompositions, with the sub-questions that the embedded planner reads in them.
 
 MuSiQue's training questions are in the order of the original file, which groups them by their number of hops. A reading
-is kept if it has as many steps as the question has hops; this is the case for 66 % of the questions of three hops, and
-40 % of the ones of four. (Of the gold decompositions, 112 have more than two steps.) R1-Searcher's questions come from
-HotpotQA and 2WikiMultiHopQA; the ones that are read as a chain of any length are kept. A question read as one search is
-no example, because a single search is the planner's fallback.
+is kept if it has as many steps as the question has hops. R1-Searcher's questions come from HotpotQA and
+2WikiMultiHopQA, and are kept if they are read as a chain of any length. A question read as a single search is not used,
+because a single search is the planner's fallback.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def planned_questions(folder: Path, limit: int, seed: int) -> list[GoldQuestion]
     Args:
         folder: Folder of decompositions, with `questions.jsonl[.gz]`.
         limit: Maximum number of questions of each source; 0 for none.
-        seed: Seed of the order.
+        seed: Seed for the order.
 
     Raises:
         DataError: The file of questions is damaged.
@@ -59,7 +58,7 @@ def _planned(questions: Iterable[Question]) -> Iterator[GoldQuestion]:
 
 
 def hops_of(identifier: str) -> int:
-    """Return the hops of a question by its id ("musique_train_00017"); 0 for questions of another source."""
+    """Return the number of hops of a question by its id ("musique_train_00017"); 0 for questions of another source."""
     source, _, number = identifier.rpartition("_")
     if source != "musique_train" or not number.isdigit():
         return 0

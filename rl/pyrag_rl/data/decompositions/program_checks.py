@@ -1,8 +1,8 @@
 """Checks of gold decompositions' programs, which run in the sandbox over gold answers before they are learnt.
 
 A scripted answerer returns the gold answer of a step's question, and unknown for any other question; searches return
-the gold passages of their step. So a program only passes if it asks its sub-questions word for word, needs no repair,
-satisfies the plan checks, and computes the gold answer.
+the gold passages of their step. A program therefore only passes if it asks its sub-questions verbatim, needs no repair,
+passes the plan checks, and computes the gold answer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Error of a program as its planner receives it, with the sub-queries that the planner is shown."""
+    """Error of a program, as shown to its planner, and the sub-queries that the planner is shown."""
 
     sub_queries: tuple[str, ...]
     error: str
@@ -45,7 +45,7 @@ class ProgramCheck:
         self._sandbox = Sandbox()
 
     async def fault(self, question: GoldQuestion, program: GoldProgram) -> str:
-        """Return why a program must not be learnt; empty if it may.
+        """Return the reason why a program must not be learnt; empty if it may be learnt.
 
         Args:
             question: The question, with its gold answers.
@@ -59,7 +59,7 @@ class ProgramCheck:
         return ""
 
     async def run(self, question: GoldQuestion, program: GoldProgram, source: str) -> tuple[Trace, Fault | None]:
-        """Return the trace of a program, and the fault that its planner receives if it needs a repair.
+        """Run a program; return its trace, and the fault that its planner is shown if the program needs a repair.
 
         Args:
             question: The question, with its gold answers.

@@ -6,8 +6,8 @@
     a2 = answer(q2, retrieve(q2))
     final_answer = a2
 
-A chain ends with the answer of its last step. Dates and kinds are compared in Python. If the answers cannot be read as
-such, or if no rule says how to compare them, the Answer agent concludes from them.
+A chain ends with the answer of its last step. Dates and kinds are compared in Python. If the answers cannot be parsed
+as such, or if no rule covers their comparison, the Answer agent concludes from them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class UncoveredFormError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class GoldProgram:
-    """A program and its questions, in which `#1` stands for the first answer.
+    """Program with its questions, in which `#1` stands for the first answer.
 
     `concludes` is set if the Answer agent always concludes, and not only if a computation fails.
     """
@@ -106,13 +106,13 @@ def _step(number: int, question: str) -> tuple[str, str]:
 
 
 def _conclusion(question: str, count: int) -> str:
-    """Return the call with which the Answer agent concludes from all questions and answers."""
+    """Return the call in which the Answer agent concludes from all questions and answers."""
     facts = " ".join(f"{{q{number}}} {{a{number}}}." for number in range(1, count + 1))
     return f'answer(f"Given: {facts} Answer the question: {braced(question)}")'
 
 
 def concluding_query(question: str, asked: Sequence[tuple[str, str]]) -> str:
-    """Return the query of a concluding call once its questions and answers are known.
+    """Return the query of a concluding call after its questions and answers are known.
 
     Args:
         question: The user's question.
@@ -126,7 +126,7 @@ def concluding_query(question: str, asked: Sequence[tuple[str, str]]) -> str:
 class _Comparison:
     """Expression that compares two answers, and a comment that explains its sign.
 
-    A small model that learnt the sign without a comment chose the wrong one in 9 of 28 comparisons.
+    The comment is needed because small models otherwise often choose the wrong sign.
     """
 
     expression: str
@@ -172,7 +172,7 @@ def _root(steps: Sequence[GoldStep], number: int) -> GoldStep:
 
 
 def _name(question: str, step: GoldStep) -> str:
-    """Return the name that a step asks about, as the question spells it; empty if the question does not have it."""
+    """Return the name that a step asks about, as the question spells it; empty if the question does not contain it."""
     if not step.triple:
         return ""
     match = re.search(rf"(?<!\w){re.escape(step.triple[0])}(?!\w)", question, re.IGNORECASE)

@@ -4,7 +4,7 @@
     the river that #1 is situated on           What is the river that #1 is situated on?
 
 The rules cover chains, comparisons of two dates or numbers, yes or no about two things, and what two things share.
-Break has no answers of steps, so placeholders are used: a program over them only shows that it runs and computes.
+Break has no answers for steps, so placeholders are used: with these, a program only shows that it runs and computes.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def as_questions(question: GoldQuestion) -> GoldQuestion:
     """
     steps = [_clean(step.question) for step in question.sub_questions]
     if not question.answers:
-        raise UncoveredFormError("the steps are no questions")
+        raise UncoveredFormError("the steps are not questions")
     if len(steps) == 1:
         only = GoldStep(question=question.question, answer=question.answers[0])
         return replace(question, sub_questions=(only,), form="")
@@ -64,7 +64,7 @@ def as_questions(question: GoldQuestion) -> GoldQuestion:
         and {"#1", "#2"} <= set(re.findall(r"#\d", steps[2]))
     ):
         return _pair(question, steps)
-    raise UncoveredFormError("the steps are no questions")
+    raise UncoveredFormError("the steps are not questions")
 
 
 def _clean(text: str) -> str:
@@ -95,13 +95,13 @@ def _chain(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
 
 
 def _asked(phrase: str) -> str:
-    """Return the question that a phrase stands for."""
+    """Return the question that corresponds to a phrase."""
     if _ASKS.match(phrase) or _VERB_FIRST.match(phrase):
         return f"{phrase[:1].upper()}{phrase[1:]}?"
     if parts := _IF.fullmatch(phrase):
         return f"{parts[2].capitalize()} {parts[1]} {parts[3]}?"
     if phrase.startswith("if "):
-        raise UncoveredFormError("the steps are no questions")
+        raise UncoveredFormError("the steps are not questions")
     head = re.split(r"(?i)\b(?:of|in|on|from|by|that|which|where|who|whose|with|for)\b", phrase, maxsplit=1)[0]
     asks = "Who" if _PERSON.search(head) or re.match(r"(?i)(?:\S+ ){1,4}who\b", phrase) else "What"
     verb = "are" if _PLURAL.search(head) else "is"
@@ -109,7 +109,7 @@ def _asked(phrase: str) -> str:
 
 
 def _pair(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
-    """Return a question about two things, whose last step compares them or asks whether both are so."""
+    """Return a question about two things, whose last step compares them or asks whether something is true of both."""
     *asked, last = steps
     names = _names(*asked)
     relation, values = "", ("Alpha", "Beta")
@@ -126,7 +126,7 @@ def _pair(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
         first = gold == names[0]
         values = (low, high) if first == bool(_LESS.search(last)) else (high, low)
         if relation and gold not in names:
-            raise UncoveredFormError("the answer is none of the names compared")
+            raise UncoveredFormError("the answer is not one of the names compared")
     made = [
         GoldStep(question=_asked(phrase), answer=value, triple=(name, relation, value))
         for phrase, name, value in zip(asked, names, values, strict=True)
@@ -136,7 +136,7 @@ def _pair(question: GoldQuestion, steps: Sequence[str]) -> GoldQuestion:
 
 
 def _names(first: str, second: str) -> tuple[str, str]:
-    """Return the words in which two phrases differ."""
+    """Return the words that differ between two phrases."""
     left, right = first.split(), second.split()
     start = next((at for at, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), 0)
     end = next((at for at, (a, b) in enumerate(zip(reversed(left), reversed(right), strict=False)) if a != b), 0)

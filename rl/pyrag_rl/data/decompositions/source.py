@@ -24,7 +24,7 @@ DECOMPOSITIONS, CORPUS = "decompositions", "corpus"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldStep:
-    """A sub-question. `plain` is a template's wording if `question` is the data set's shorthand ("X >> spouse")."""
+    """Sub-question. `plain` is a template's wording if `question` is the data set's shorthand ("X >> spouse")."""
 
     question: str
     answer: str | int | float = ""
@@ -42,7 +42,7 @@ class GoldStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldQuestion:
-    """A question with its sub-questions. Questions of the same `group` are different wordings of one question."""
+    """Question with its sub-questions. Questions of the same `group` are different wordings of the same question."""
 
     id: str
     source: str
@@ -72,7 +72,7 @@ class GoldQuestion:
 
 
 def read_decompositions(folder: Path) -> Iterator[GoldQuestion]:
-    """Yield all questions of a folder. Raises `DataError`, naming file and line, if it cannot be read."""
+    """Yield all questions in a folder. Raises `DataError`, naming file and line, if it cannot be read."""
     import msgspec
 
     path = find_file(folder, DECOMPOSITIONS)
@@ -83,7 +83,7 @@ def read_decompositions(folder: Path) -> Iterator[GoldQuestion]:
         try:
             yield decoder.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DataError(f"{path} line {number} is no decomposition ({error}): fix or remove the line") from error
+            raise DataError(f"{path} line {number} is not a decomposition ({error}): fix or remove the line") from error
 
 
 def read_gold_passages(folder: Path) -> dict[str, Passage]:
@@ -100,7 +100,7 @@ def read_corpus(path: Path) -> dict[str, Passage]:
     try:
         return {passage.id: passage for passage in (decoder.decode(line) for _, line in numbered_lines(path))}
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} holds a line that is no passage ({error}): fix or remove it") from error
+        raise DataError(f"{path} holds a line that is not a passage ({error}): fix or remove it") from error
 
 
 def read_caps(texts: Iterable[str]) -> dict[str, int | None]:
@@ -126,14 +126,14 @@ def chosen(
 ) -> list[GoldQuestion]:
     """Return the questions to learn from, in an order that depends only on the seed.
 
-    One wording of each group is used. The questions of a source are ordered so that any beginning of the list has its
-    kinds in equal numbers, as far as there are enough, so that no kind outnumbers the others.
+    One wording of each group is used. The questions of a source are ordered so that any first part of the list has all
+    kinds in equal numbers, if there are enough of them.
 
     Args:
         questions: All questions.
         splits: Splits to use; empty for all.
         caps: Maximum number of questions of each source, by the beginning of its name; empty for all sources.
-        seed: Seed of the order.
+        seed: Seed for the order.
 
     Raises:
         UsageError: A name in `caps` is not the beginning of any source's name.

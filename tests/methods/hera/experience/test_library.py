@@ -193,8 +193,8 @@ def _wrong_files(tmp_path: Path) -> list[tuple[Path, str]]:
         (tmp_path / "missing.db", "there is no such file"),
         (tmp_path, "it is a folder"),
         (text, "not a database"),
-        (empty, "no experience library"),
-        (other, "no experience library"),
+        (empty, "not an experience library"),
+        (other, "not an experience library"),
         (newer, "version 99; this pyrag reads version 1"),
     ]
 
