@@ -109,7 +109,9 @@ class _SQLite:
         ]
 
     def reason(self, error: Exception) -> str:
-        return "the query took too long: read fewer rows" if self._is_late() else str(error)
+        if self._is_late():
+            return "the query took too long: read fewer rows"
+        return f"{error}: only SELECT is possible" if str(error) == "not authorized" else str(error)
 
     def close(self) -> None:
         self._connection.close()

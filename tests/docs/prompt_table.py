@@ -1,4 +1,4 @@
-"""The table of prompt templates in docs/agents.md; `python tests/docs/prompt_table.py` prints it."""
+"""The table of prompt templates in docs/extending/prompts.md; `python tests/docs/prompt_table.py` prints it."""
 
 from __future__ import annotations
 

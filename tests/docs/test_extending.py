@@ -1,4 +1,4 @@
-"""The files of docs/extending.md, written to a folder and run there as a reader would."""
+"""The files of the pages on extensions and retrievers, written to a folder and run there as a reader would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import pytest
 
 from tests.cli.conftest import environment
 
-DOCUMENT = Path(__file__).parents[2] / "docs/extending.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "".join((DOCS / name).read_text(encoding="utf-8") for name in ("extending.md", "extending/retriever.md"))
 FILE = re.compile(r"```python\n# (\w+\.py)\n(.*?)```", re.DOTALL)
 ENTRY_POINTS = re.compile(r"```toml\n\[project\.entry-points\.\"([\w.]+)\"\]\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"^\$ python (-m pyrag\.testing (?:retriever|catalogue|tool) .*)$", re.MULTILINE)
@@ -23,14 +24,14 @@ MAX_LINES = 30
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files of the document, and the metadata of an installed package with its entry points."""
-    made, text = tmp_path_factory.mktemp("extending"), DOCUMENT.read_text(encoding="utf-8")
-    for name, source in FILE.findall(text):
+    made = tmp_path_factory.mktemp("extending")
+    for name, source in FILE.findall(TEXT):
         assert source.count("\n") < MAX_LINES, name
         (made / name).write_text(source, encoding="utf-8")
     about = made / "mine-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
-    points = "".join(f"[{group}]\n{lines}" for group, lines in ENTRY_POINTS.findall(text)).replace('"', "")
+    points = "".join(f"[{group}]\n{lines}" for group, lines in ENTRY_POINTS.findall(TEXT)).replace('"', "")
     (about / "entry_points.txt").write_text(points)
     assert sorted(path.name for path in made.glob("*.py")) == [
         "catalogue.py",
@@ -39,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "listing.py",
         "my_tools.py",
         "progress.py",
-        "test_answers.py",
         "test_catalogue.py",
+        "test_tools.py",
     ]
     return made
 
@@ -99,8 +100,8 @@ def test_method_is_found_by_its_name(folder: Path) -> None:
 
 def test_checks_run_in_pytest_and_without(folder: Path) -> None:
     options = ["-q", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto", "--rootdir", str(folder)]
-    assert "3 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py", "test_answers.py")
-    commands = COMMAND.findall(DOCUMENT.read_text(encoding="utf-8"))
+    assert "3 passed" in run(folder, "-m", "pytest", *options, "test_catalogue.py", "test_tools.py")
+    commands = COMMAND.findall(TEXT)
     assert len(commands) == 3
     for command in commands:
         said = run(folder, *shlex.split(command))

@@ -39,7 +39,7 @@ PACKAGED = [
     ("answer", "grpo"), ("plan", "grpo"), ("decompose", "grpo"), ("rewrite", "grpo"), ("plan", "mapgrpo"),
     ("answer", "mapgrpo"), ("rewrite", "mapgrpo"),
 ]  # fmt: skip
-# The variants that docs/training.md shows.
+# The variants that docs/training.md and docs/training show.
 DOCUMENTED = [
     [], ["lora_rank=0"], ["norm_adv_by_std=false"], ["trainer_mode=colocate_async"], ["constrained=false"],
     ["gradient_checkpointing=false"], ["batch_size=16"], ["group_size=12"],
