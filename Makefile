@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-container test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
+.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page page-picture test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-container test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ $(VENV)-page/.done: pyproject.toml Makefile
 
 test-page: $(VENV)-page/.done ## run the tests of the page in a real browser (PAGE_SHOTS=FOLDER keeps pictures)
 	$(VENV)-page/bin/python -m pytest -q tests/page
+
+page-picture: $(VENV)-page/.done ## write docs/page.png, the picture of the page of `pyrag serve` in the documents
+	$(VENV)-page/bin/python -m tools.page_picture
 
 MODEL := runs/models/smollm2-135m-instruct
 

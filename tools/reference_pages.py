@@ -16,14 +16,31 @@ DOCS = Path(__file__).parent.parent / "docs"
 _SETTINGS = """\
 # Settings
 
-Each setting is read from `pyrag.toml` in the current folder (or from the file named by `--config` or `PYRAG_CONFIG`),
-from its environment variable, and from its option of a command: the last of these that names it counts. In Python,
-`PyRAG(topk=8)` and `Settings(topk=8)` take the same names. Relative paths in a file are relative to its folder.
-[commands.md](commands.md) shows which commands have an option. `python -m tools.reference_pages` writes this page.
+Commands read settings from three places. If several have a setting, the last of these counts:
 
-| setting | variable, option | type | default | meaning |
-| --- | --- | --- | --- | --- |
+1. the file `pyrag.toml` in the current folder, or the file that `--config` or `PYRAG_CONFIG` names: `topk = 8`
+2. the environment: `PYRAG_TOPK=8`
+3. an option: `--topk 8` ([commands.md](commands.md) shows which commands have it)
+
+In Python, `PyRAG(topk=8)` and `Settings(topk=8)` take the same names, and read neither the file nor these variables.
+
+Relative paths in a file are relative to its folder. [models.md](models.md#settings) has an example of a file.
+A *profile* sets several settings at once, see [below](#profiles). `python -m tools.reference_pages` writes this page.
 """
+# First setting of each section, in the order of the declarations.
+_SECTIONS = {
+    "profile": "Models",
+    "index": "What is searched",
+    "method": "How a question is answered",
+    "parallel": "How programs run",
+    "max_calls": "Limits and costs",
+    "proxy": "Network and cache",
+    "context_tokens": "Prompts and formats",
+    "sandbox": "Sandbox and monitoring",
+    "tools": "Tools and effects",
+    "request": "Requests to models",
+}
+_SETTING_HEAD = "| setting | meaning | default | type | variable, option |\n| --- | --- | --- | --- | --- |\n"
 _COMMANDS = """\
 # Commands and options
 
@@ -35,15 +52,20 @@ Options that set a setting are explained in [settings.md](settings.md), the use 
 def settings_page() -> str:
     """Return the reference page of settings and profiles."""
     options = {name for _, command in commands() for parameter in command.params for name in parameter.opts}
-    rows = [_setting_row(setting, options) for setting in declarations().values()]
+    sections = "".join(_setting_lines(setting, options) for setting in declarations().values())
     profiles = [_row(f"`{name}`", _profile(values)) for name, values in PROFILES.items()]
     head = "\n## Profiles\n\n| profile | settings |\n| --- | --- |\n"
-    return _SETTINGS + "".join(rows) + head + "".join(profiles)
+    return _SETTINGS + sections + head + "".join(profiles)
 
 
 def commands_page() -> str:
     """Return the reference page of commands."""
-    return _COMMANDS + "".join(_section(path, command) for path, command in commands())
+    overview = [
+        _row(f"[`pyrag {name}`](#pyrag-{name})", command.get_short_help_str(200))
+        for name, command in typer.main.get_command(app).commands.items()  # type: ignore[attr-defined]
+    ]
+    head = "\n| command | what it does |\n| --- | --- |\n"
+    return _COMMANDS + head + "".join(overview) + "".join(_section(path, command) for path, command in commands())
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -57,11 +79,17 @@ def _below(path: str, command: Any) -> Iterator[tuple[str, Any]]:
         yield from _below(f"{path} {name}", inner)
 
 
+def _setting_lines(setting: Declaration, options: set[str]) -> str:
+    """Return the row of a setting, below a heading if it is the first of a section."""
+    section = _SECTIONS.get(setting.name)
+    return (f"\n## {section}\n\n{_SETTING_HEAD}" if section else "") + _setting_row(setting, options)
+
+
 def _setting_row(setting: Declaration, options: set[str]) -> str:
     flag = setting.flag.partition("/")[0]
     names = [f"`{setting.variable}`", *([f"`{flag}`"] if flag in options else [])]
     default = setting.shown_default or ("off" if setting.default is False else "")
-    return _row(f"`{setting.name}`", ", ".join(names), _type(setting), default, setting.help)
+    return _row(f"`{setting.name}`", setting.help, default, _type(setting), ", ".join(names))
 
 
 def _type(setting: Declaration) -> str:

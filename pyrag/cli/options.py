@@ -32,7 +32,7 @@ SERVED = (
 )  # fmt: skip
 
 # Options of commands that serve questions; they are not settings.
-ApiKeyFile = Annotated[Path | None, typer.Option(help="File of API keys, one a line: KEY [INDEX,…].")]
+ApiKeyFile = Annotated[Path | None, typer.Option(help="File of API keys, one per line: KEY [INDEX,…].")]
 AllowAnonymous = Annotated[bool, typer.Option("--allow-anonymous", help="Serve other hosts without keys.")]
 TraceFile = Annotated[Path | None, typer.Option("--traces", help="SQLite file of traces.", show_default="in memory")]
 

@@ -59,12 +59,12 @@ class Settings:
         "replay:FILE.",
     )
     plan_llm: str | None = setting(
-        None, "Engine of the Plan agent, such as a coder model.", default_text="that of --llm"
+        None, "Engine of the Plan agent, such as a coder model.", default_text="same as --llm"
     )
-    decompose_llm: str | None = setting(None, "Engine of the Decompose agent.", default_text="that of --llm")
-    answer_llm: str | None = setting(None, "Engine of the Answer agent.", default_text="that of --llm")
+    decompose_llm: str | None = setting(None, "Engine of the Decompose agent.", default_text="same as --llm")
+    answer_llm: str | None = setting(None, "Engine of the Answer agent.", default_text="same as --llm")
     rewrite_llm: str | None = setting(
-        None, "Engine of the Rewrite agent, such as a small model.", default_text="that of --llm"
+        None, "Engine of the Rewrite agent, such as a small model.", default_text="same as --llm"
     )
     index: str | None = setting(
         None, "Folder of the index to search (see pyrag index).", default_text="the bundled corpus"

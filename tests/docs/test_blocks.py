@@ -17,7 +17,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import chdir, closing
 from pathlib import Path
 
 import pytest
@@ -187,8 +187,9 @@ class Reader:
         notes.mkdir()
         for name, text in NOTES.items():
             (notes / name).write_text(text, encoding="utf-8")
-        for index in ("my-index", "notes/.pyrag"):
-            update_index([notes], self.folder / index)
+        with chdir(self.folder):  # sources are named as a reader's own command would name them
+            for index in ("my-index", "notes/.pyrag"):
+                update_index([Path("notes")], Path(index))
         (self.folder / "more").mkdir()
         (self.folder / "more" / "harbour.md").write_text("# Harbour\n\nThe harbour opened in 1891.\n")
         (self.folder / "questions.txt").write_text("When was Jed Hoyer born?\nWho directed Gravity?\n")

@@ -126,6 +126,8 @@ def test_a_trace_is_valid_by_its_schema() -> None:
         ("project/contributing.md", "[map](docs/architecture.md)", "[map](../architecture.md)"),
         ("training.md", "[`rl/configs`](../rl/configs)", "`rl/configs`"),
         ("tools.md", "[gone](../nowhere.md)", "[gone](../nowhere.md)"),
+        ("serve.md", "see `reference/http.md`", "see [`reference/http.md`](./reference/http.md)"),
+        ("notes/words.md", "see `reference/http.md`", "see [`reference/http.md`](../reference/http.md)"),
         ("tools.md", "[web](https://example.org) [here](#x)", "[web](https://example.org) [here](#x)"),
     ],
 )

@@ -16,7 +16,7 @@ _HEAD = """\
 
 Observers of `ask` get objects of these classes, in this order for a simple question ([python.md](../python.md#events)
 has an example). The service streams them as JSON, and a trace keeps them in `trace.events`
-([observability.md](../observability.md#traces)): the name in the second column under `event`, the seconds since the
+([observability.md](../observability.md#events)): the name in the second column under `event`, the seconds since the
 question was asked under `at`, then the fields. Each object also has the `question` that it belongs to, and its
 `number` in a batch, from 0.
 

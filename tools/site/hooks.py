@@ -16,12 +16,14 @@ DOCUMENTS = {
     "CONTRIBUTING.md": "project/contributing.md",
     "CHANGELOG.md": "project/changelog.md",
     "CODE_OF_CONDUCT.md": "project/conduct.md",
+    "examples/README.md": "examples.md",
     "sandbox/README.md": "project/sandbox.md",
     "pyrag/embedded/model/MODEL_CARD.md": "project/reader.md",
 }
 PAGES = {page: document for document, page in DOCUMENTS.items()}
 _FENCED = re.compile(r"(^(?P<fence>```+|~~~+).*?^(?P=fence)$)", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[(?P<text>[^\]]*)\]\((?!https?:|mailto:|#)(?P<target>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+_REFERENCE = re.compile(r"`(reference/[a-z-]+\.md)`")  # a page that only the site has
 _LOADED = re.compile(
     r"<(?:script|img|iframe|link)\b[^>]*?\b(?:src|href)=\"?(?:https?:)?//(?!localhost)[^\s>]*", re.IGNORECASE
 )
@@ -52,6 +54,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Rewrite the links of a page, and remove marks that only tests use."""
+    if page.file.src_uri == "index.md":
+        page.meta["hide"] = ["navigation"]  # a column with the single word "Home"
     parts = _FENCED.split(_MARK.sub("", markdown))
     # `split` returns text, fenced block, fence, text, …
     return "".join(
@@ -69,7 +73,8 @@ def site_links(text: str, page: str) -> str:
         page: Page of the site that shows the text, such as "notes/words.md".
 
     Returns:
-        The text. A link to a file that the site does not have becomes the link's text and the file's path.
+        The text. A link to a file that the site does not have becomes the link's text and the file's path. The name
+        of a generated page, such as `reference/http.md`, becomes a link.
     """
     folder = posixpath.dirname(PAGES.get(page, f"docs/{page}"))
 
@@ -84,7 +89,8 @@ def site_links(text: str, page: str) -> str:
         plain = match["text"].strip("`")
         return f"`{path}`" if path.endswith(plain) else f"{match['text']} (`{path}`)"
 
-    return _LINK.sub(target_of, text)
+    above = posixpath.relpath(".", posixpath.dirname(page) or ".")
+    return _REFERENCE.sub(rf"[`\1`]({above}/\1)", _LINK.sub(target_of, text))
 
 
 def on_post_build(config: Any) -> None:

@@ -19,9 +19,23 @@ _TRACES = """\
 # Traces
 
 `pyrag ask --trace FILE` and `pyrag.trace` write a trace as one line of JSON;
-[observability.md](../observability.md#traces) says what it is for. Its [JSON schema](#json-schema) is in the
+[observability.md](../observability.md#look-at-a-trace) shows its use. Its [JSON schema](#json-schema) is in the
 installed package: `importlib.resources.files("pyrag.trace") / "schema.json"`. Fields with a default may be missing.
 Readers must ignore fields that they do not know.
+
+## Variables
+
+`variables` holds the variables of a program as JSON:
+
+| value of the program | in JSON |
+| --- | --- |
+| key of a dict | text: `"True"`, `"None"`, `"1.5"`; a key that is taken is followed by its type, as in `"1 (int)"` |
+| tuple, set | list |
+| whole number of more than 4,200 digits | hexadecimal text |
+| `nan`, `inf` | text |
+| bytes | the text of `repr` |
+| half of a surrogate pair | U+FFFD |
+| a value nested deeper than 100 levels, or in itself | `"…"` |
 """
 _ERRORS = """\
 # Errors and exit codes
