@@ -205,7 +205,7 @@ def with_own_parts(agents: Agents, settings: Settings, answerer: Answerer | None
     if answerer is not None:
         if not callable(getattr(answerer, "answer", None)):
             raise ConfigError(
-                f"a {type(answerer).__name__} is no answerer: give an object with async answer(query, passages)"
+                f"a {type(answerer).__name__} is not an answerer: give an object with async answer(query, passages)"
             )
         name = type(answerer).__name__
         bounded = _OwnAnswerer(answerer, name, ModelGate(lambda: Limiter(settings.max_in_flight)))

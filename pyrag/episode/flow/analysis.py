@@ -88,7 +88,7 @@ def effect_sites(source: str, sources: frozenset[str], effects: frozenset[str]) 
 
 
 class _FlowAnalysis:
-    """Passes over one program until nothing new is learnt."""
+    """Analysis of one program, in passes until nothing changes."""
 
     def __init__(self, shape: Shape) -> None:
         self.shape, self.facts = shape, FlowFacts()
