@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from benchmarks.own_documents import tables_with_notes
 from pyrag import PyRAG
 from pyrag.cli.main import guarded
 from pyrag.trace.model import Trace
@@ -279,23 +280,52 @@ def asked() -> Iterable[tuple[str, str, str]]:
     return [(name, question, gold) for name, pairs in QUESTIONS.items() for question, gold in pairs]
 
 
+def verdict_on_note(trace: Trace, gold: str) -> str:
+    """Return the verdict on an answer that should be in a note, whose words may stand around it.
+
+    Args:
+        trace: Trace of the question.
+        gold: Right answer.
+    """
+    if not trace.answer.known or trace.weak:
+        return "weak or unknown"
+    return "right" if gold.casefold() in trace.answer.text.casefold() else "confident wrong"
+
+
 def main() -> None:
-    """Ask all questions over one index, and print what is not right and the counts."""
+    """Ask all questions over two indexes, and print what is not right and the counts."""
+    _ask_all("tables", write_files, ((verdict, asked()),))
+    stated = [("notes", question, gold) for question, gold in tables_with_notes.STATED]
+    computed = [("tables", question, gold) for question, gold in tables_with_notes.COMPUTED]
+    _ask_all("tables with notes", write_notes, ((verdict, computed), (verdict_on_note, stated)))
+
+
+def write_notes(folder: Path) -> None:
+    """Write the tables of further subjects and the notes beside them into a folder, which must exist."""
+    for name, text in tables_with_notes.FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _ask_all(
+    title: str,
+    write: Callable[[Path], None],
+    parts: Sequence[tuple[Callable[[Trace, str], str], Iterable[tuple[str, str, str]]]],
+) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "documents").mkdir()
-        write_files(folder / "documents")
+        write(folder / "documents")
         command = [sys.executable, "-m", "pyrag", "index", str(folder / "documents"), "--out", str(folder / "index")]
         subprocess.run(command, check=True, capture_output=True)
         counts: dict[str, int] = {}
         with PyRAG(retriever=str(folder / "index")) as rag:
-            for source, question, gold in asked():
+            for judge, source, question, gold in [(judge, *item) for judge, items in parts for item in items]:
                 trace = rag.ask(question)
-                result = verdict(trace, gold)
+                result = judge(trace, gold)
                 counts[result] = counts.get(result, 0) + 1
                 if result != "right":
                     print(f"{result}: {source}: {question} {gold!r}, not {trace.answer.text!r}: {trace.remark[:160]}")
-        print(", ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
+        print(f"{title}:", ", ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
 
 
 if __name__ == "__main__":

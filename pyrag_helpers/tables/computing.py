@@ -10,27 +10,30 @@ from statistics import median
 from typing import Any
 
 from pyrag_helpers.tables.conditions import is_foreign, matching
+from pyrag_helpers.tables.counting import counter, noun_of, quantity_of
 from pyrag_helpers.tables.numbers import (
     date_columns,
     date_of,
     has_numbers,
+    is_label,
     is_missing,
+    is_years,
     mark_of,
     measured,
     numbers_of,
     plain_number,
 )
-from pyrag_helpers.tables.vocabulary import MONTHS, PLAIN, QUANTITIES, SMALL
+from pyrag_helpers.tables.vocabulary import MONTHS, PLAIN
 from pyrag_helpers.tables.words import (
     Row,
     TableError,
     alike,
     alike_any,
+    column_by_word,
     column_of,
     entity_column,
     folded,
     is_about,
-    is_key,
     shown_column,
 )
 
@@ -39,8 +42,6 @@ HOW = (
     "list",
 )  # fmt: skip
 _TAIL = re.compile(r" (?:in|for|on|during|of|from) .+")
-_PLURALS = frozenset(("people", "staff", "personnel", "crew"))
-_STATES = frozenset("sold free available left lost open taken".split())  # noqa: SIM905
 _DATED = frozenset(("issued", "published", "released", "founded", "built", "ordered", "scheduled", "paid"))
 _PERIODS = ("month", "quarter", "year")
 
@@ -95,7 +96,7 @@ def _computed(title: str, rows: Sequence[Row], asked: Computation) -> Any:
 def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if isinstance(asked.where, str) or len(asked.where) != 2:
         raise ValueError("a difference needs the names of two rows: where=(first, second)")
-    name = _column(rows, asked.column)
+    name = _column(rows, asked.column or _named_numbers(rows, asked.condition))
     pair: list[Row] = []
     tail = _TAIL.search(asked.where[1])
     for part in asked.where:
@@ -110,9 +111,21 @@ def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     return measured(rows, name, abs(first - second))
 
 
+def _named_numbers(rows: Sequence[Row], condition: str) -> str:
+    """Return the column of numbers that a condition names, as in "the rent of 3A"; empty if it names none."""
+    words = folded(condition).split()
+    named = {column_by_word(rows, word) for word in words}
+    names = [name for name in rows[0] if name in named and has_numbers(rows, name)]
+    if len(names) > 1:
+        raise TableError(f"the condition names several columns of numbers: {', '.join(names)}")
+    return names[0] if names else ""
+
+
 def _column(rows: Sequence[Row], text: str) -> str:
     """Return a column of numbers. Raises `ValueError` for a column of words, since then other numbers are meant."""
     name = column_of(rows, text)
+    if is_label(rows, name, text):
+        raise ValueError(f"the column {name!r} numbers {text}, and does not count them")
     if any(not is_missing(row.get(name)) for row in rows) and not has_numbers(rows, name):
         raise ValueError(f"the column {name!r} has no numbers")
     return name
@@ -128,83 +141,10 @@ def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[str, 
 
 
 def _count(title: str, rows: Sequence[Row], asked: Computation) -> Any:
-    noun = _noun(rows, asked.condition)
-    quantity = _quantity(rows, noun, asked.condition)
+    noun = noun_of(rows, asked.condition)
+    quantity = quantity_of(rows, noun, asked.condition)
     chosen = matching(title, rows, asked.condition, (noun, quantity))
-    return _counter(title, rows, asked.condition)(chosen)
-
-
-def _counter(title: str, rows: Sequence[Row], condition: str) -> Callable[[Sequence[Row]], Any]:
-    """Return how the things of a condition's noun are counted: as rows, as names, or by a column of counts."""
-    noun = _noun(rows, condition)
-    quantity = _quantity(rows, noun, condition)
-    if quantity:
-        return lambda chosen: measured(
-            rows, quantity, sum((n for _, n in numbers_of(chosen, quantity, rows)), Decimal(0))
-        )
-    name = entity_column(rows, noun)
-    if not name:
-        return len
-    names = [folded(row.get(name)) for row in rows if not is_missing(row.get(name))]
-    if len(set(names)) < len(rows) and not is_key(name) and alike_any(noun, folded(title).split()):
-        raise TableError(f"some cells of the column {name!r} are repeated or missing, so rows may not be {noun}")
-    return lambda chosen: len({folded(row.get(name)) for row in chosen if not is_missing(row.get(name))})
-
-
-def _noun(rows: Sequence[Row], condition: str) -> str:
-    """Return the last noun of a condition before its first small word: "tickets" in "high priority tickets opened"."""
-    leading: list[str] = []
-    for word in folded(condition).split():
-        if word in PLAIN and leading:
-            break
-        if word not in PLAIN:
-            leading.append(word)
-    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
-    nouns = [word for word in leading if word not in cells]
-    plurals = [word for word in nouns if word.endswith("s") or word in _PLURALS]
-    return (plurals or nouns or [""])[-1]
-
-
-def _quantity(rows: Sequence[Row], noun: str, condition: str) -> str:
-    """Return the column of counts that a noun means, such as "Units sold"; empty if none.
-
-    Raises:
-        TableError: Several columns fit.
-    """
-    if not noun.endswith("s") and noun not in _PLURALS:
-        return ""
-    names = [name for name in rows[0] if noun in folded(name).split() and has_numbers(rows, name)]
-    names = [name for name in names if not is_key(name)]
-    if not names:
-        return _counted_cells(rows, noun)
-    words = f" {folded(condition)} "
-    counts = [name for name in rows[0] if _is_state(name) and has_numbers(rows, name)]
-    named = [name for name in counts if f" {folded(name)} " in words and folded(name) != noun]
-    exact = [name for name in names if folded(name) == noun]
-    for fitting in (named, exact if len(names) > 1 else names):
-        if len(fitting) == 1:
-            return fitting[0]
-        if len(fitting) > 1:
-            break
-    raise TableError(f"several columns count {noun}: {', '.join(named or names)}")
-
-
-def _is_state(name: str) -> bool:
-    """Return whether a column counts the things of a row in a state, as "On loan" and "Sold" do."""
-    words = folded(name).split() or [""]
-    return words[0] in SMALL or words[-1].endswith("ed") or words[-1] in _STATES
-
-
-def _counted_cells(rows: Sequence[Row], noun: str) -> str:
-    """Return the column of counts if a noun is a cell, as "kettles" are, of which each row has several."""
-    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
-    if not cells.intersection((noun, noun.removesuffix("s"), f"{noun[:-3]}y" if noun.endswith("ies") else noun)):
-        return ""
-    names = [name for name in rows[0] if QUANTITIES.intersection(folded(name).split()) and not is_key(name)]
-    names = [name for name in names if has_numbers(rows, name)]
-    if len(names) > 1:
-        raise TableError(f"several columns may count {noun}: {', '.join(names)}")
-    return names[0] if names else ""
+    return counter(title, rows, asked.condition)(chosen)
 
 
 def _distinct(title: str, rows: Sequence[Row], asked: Computation) -> int:
@@ -223,6 +163,8 @@ def _statistic(how: str, values: Sequence[Decimal]) -> Decimal:
 
 def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     name, numbers = _numbers(title, rows, asked)
+    if asked.how == "sum" and len(numbers) > 1 and is_years(rows, name):
+        raise TableError(f"the column {name!r} has years, which have no sum")
     return measured([row for row, _ in numbers], name, _statistic(asked.how, [number for _, number in numbers]))
 
 
@@ -302,8 +244,8 @@ def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
         whole: Any = matching(title, rows, asked.column)
         members = set(map(id, whole))
         part: Any = [row for row in matching(title, rows, asked.condition) if id(row) in members]
-        counter = _counter(title, rows, asked.column)
-        whole, part = Decimal(str(counter(whole))), Decimal(str(counter(part)))
+        count = counter(title, rows, asked.column)
+        whole, part = Decimal(str(count(whole))), Decimal(str(count(part)))
     else:
         chosen = set(map(id, matching(title, rows, asked.condition)))
         numbers = numbers_of(rows, name)
@@ -351,8 +293,8 @@ def _values(
     title: str, rows: Sequence[Row], groups: Mapping[str, Sequence[Row]], asked: Computation
 ) -> dict[str, tuple[Decimal, Any]]:
     if asked.how == "count":
-        counter = _counter(title, rows, asked.condition)
-        counts = {name: counter(members) for name, members in groups.items()}
+        count = counter(title, rows, asked.condition)
+        counts = {name: count(members) for name, members in groups.items()}
         return {name: (Decimal(str(count).split()[0]), count) for name, count in counts.items()}
     name = _column(rows, asked.column)
     mark = mark_of(name, rows)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from pyrag_helpers.tables.limits import limits, plain_times, sided_times
-from pyrag_helpers.tables.numbers import is_missing
+from pyrag_helpers.tables.numbers import date_columns, is_missing
 from pyrag_helpers.tables.vocabulary import COMPARATIVES, FALSE, IRREGULAR, MONEY, MONTHS, NEGATIVE, PLAIN, SMALL, TRUE
 from pyrag_helpers.tables.words import (
     Row,
@@ -36,6 +36,8 @@ _LIMITING = frozenset((*MONTHS, *COMPARATIVES, *MONEY)) | frozenset(
     exceeding first second third fourth last quarter million thousand""".split()  # noqa: SIM905
 )
 _PREPOSITIONS = frozenset(("against", "before", "after", "under", "over", "out"))
+_CAPITALS = re.compile(r"(?<![\w.'’$€£-])[A-Z]{1,5}(?![\w'’-]|\.\w)")
+_JOINING = "(?:a|an|any|the|is|are|was|were|be|been|has|have|had|their|his|her|its|yet)"
 _PHRASES = re.compile(r"\b(come|comes|came) out\b", re.IGNORECASE)
 _HAVING = r"(?:with|have|has|had|having)(?: (?:a|an|any|the|recorded|known|been|already))*"
 
@@ -59,17 +61,51 @@ def matching(title: str, rows: Sequence[Row], condition: str, read: Sequence[str
     if whole and len(columns) == 1:
         name = columns.pop()
         return [row for row in rows if folded(row.get(name)) == whole]
-    tests, text = limits(rows, condition)
-    more, text = sided_times(rows, text)
+    tests, text = _letters(rows, condition)
+    more, text = limits(rows, text)
     tests += more
+    timed, text = sided_times(rows, text)
     words = f" {folded(text)} "
     for part in (_gaps, _cells, _times, _truths, _presence):
         more, words = part(rows, words)
         tests += more
+        timed += more if part is _times else []
     more, words = _parts(title, rows, words)
-    tests += more
-    _check(title, rows, words, read)
+    tests += [*more, *timed]
+    _check(title, rows, words, (*read, *date_columns(rows)) if timed else read)
     return [row for row in rows if all(test(row) for test in tests)]
+
+
+def _letters(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
+    """Find cells that are like small words or single letters but for their capitals: "group A", "in IT".
+
+    Raises:
+        TableError: A last word without capitals is such a cell, or several columns have the cell.
+        ValueError: No cell is such a letter.
+    """
+    wanted: dict[str, set[str]] = {}
+    for match in _CAPITALS.finditer(condition):
+        cell = folded(match[0])
+        if len(cell) > 1 and cell not in SMALL:
+            continue
+        names = {name: {cell} for name in rows[0] if any(folded(row.get(name)) == cell for row in rows)}
+        if names:
+            wanted.setdefault(_column_of_cell(cell, names, f" {folded(condition)} "), set()).add(cell)
+        elif (len(cell) > 1 and not condition.isupper()) or (len(cell) == 1 and match[0] != "I"):
+            raise ValueError(f"{match[0]!r} is not a cell of the table")
+    last = folded(condition).split()[-1:]
+    if not wanted and any(
+        word in SMALL and any(folded(v) == word for row in rows for v in row.values()) for word in last
+    ):
+        raise TableError(f"{last[0]!r} is a cell and a common word: write it as in the table")
+    if not wanted:
+        return [], condition
+    text = _CAPITALS.sub(
+        lambda match: " " if any(folded(match[0]) in cells for cells in wanted.values()) else match[0], condition
+    )
+    for name in wanted:
+        text = _without_label(text, name)
+    return [_is_one(name, values) for name, values in wanted.items()], text
 
 
 def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> None:
@@ -85,8 +121,15 @@ def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> 
         name = column_by_word(rows, word) if word not in _PREPOSITIONS else ""
         if name and not alike_any(word, used) and any(is_number(row.get(name)) for row in rows) and read:
             raise TableError(f"the condition names the numbers of the column {name!r} without a limit")
+        if name and not alike_any(word, used) and _tells_rows_apart(rows, name):
+            raise TableError(f"the condition names the column {name!r}, and not which of its cells")
     if negative:
         raise TableError(f"the condition excludes something ({negative!r}), which is not computed: filter the rows")
+
+
+def _tells_rows_apart(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a column's name is a condition itself, since it has missing cells, or yes and no."""
+    return _is_truth(rows, name) or any(is_missing(row.get(name)) for row in rows)
 
 
 def is_foreign(title: str, rows: Sequence[Row], condition: str) -> bool:
@@ -125,7 +168,7 @@ def _gaps(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
     tests: list[Test] = []
     for name in rows[0]:
         pattern = re.compile(rf" {_LACKING} {_column_pattern(name)}(?= )")
-        if any(is_missing(row.get(name)) for row in rows) and pattern.search(words):
+        if any(is_missing(row.get(name)) for row in rows) and not _says_no(rows, name) and pattern.search(words):
             tests.append(_is_missing(name))
             words = pattern.sub(" ", words)
     return tests, words
@@ -158,22 +201,40 @@ def _truths(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
     """Find columns of yes and no whose name stands in the condition, as in "finished" or "not finished"."""
     tests: list[Test] = []
     for name in rows[0]:
-        values = {_truth(row.get(name)) for row in rows}
         column = folded(name)
-        if not column or not values <= TRUE | FALSE or not values & (TRUE | FALSE - {""}):
+        if not column or not _is_truth(rows, name):
             continue
         pattern = re.compile(rf" (?P<no>(?:not|not yet|un) )?{_form(column)}(?= )")
-        match = pattern.search(words.replace(" un", " un ") if f" un{column} " in words else words)
+        text = words.replace(" un", " un ") if f" un{column} " in words else words
+        match = pattern.search(text)
         if match is None:
             continue
-        tests.append(_truth_test(name, FALSE if match["no"] else TRUE))
-        words = re.sub(rf" (?:not yet |not |un)?{_form(column)}(?= )", " ", words)
+        if match["no"] and _says_no(rows, name) and any(is_missing(row.get(name)) for row in rows):
+            raise TableError(f"some cells of the column {name!r} are missing, which may mean no or unknown")
+        tests.append(_truth_test(name, FALSE if match["no"] or match.groupdict().get("none") else TRUE))
+        words = pattern.sub(" ", text)
     return tests, words
 
 
+def _is_truth(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a column has yes and no, or a mark for yes, and nothing else."""
+    values = {_truth(row.get(name)) for row in rows}
+    return values <= TRUE | FALSE and bool(values & (TRUE | FALSE - {""}))
+
+
+def _says_no(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a column has yes and an explicit no, so that a missing cell is neither."""
+    return _is_truth(rows, name) and any(_truth(row.get(name)) in FALSE - {""} for row in rows)
+
+
 def _form(column: str) -> str:
-    """Return the pattern of a column's name and of its participle: "ship", "shipped"."""
-    return rf"{re.escape(column)}(?:s|d|ed)?"
+    """Return the pattern of a column's name in a condition: "shipped" for "Ship", "own no bike" for "Owns bike"."""
+    parts = [word for word in column.split() if word not in SMALL] or column.split()
+    first, *others = [rf"{re.escape(word.removesuffix('s') if len(word) > 3 else word)}(?:s|d|ed)?" for word in parts]
+    return first + "".join(
+        rf"(?: {_JOINING})*{'(?P<none> not| no)?' if place == 0 else ''}(?: {_JOINING})* {word}"
+        for place, word in enumerate(others)
+    )
 
 
 def _truth(value: object) -> str:
@@ -222,12 +283,24 @@ def _cells(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
             before = text[: match.start()].rsplit(" ", 1)  # "room 12"
             is_label = len(before) > 1 and any(alike(before[1], part) for part in folded(name).split())
             text = f"{before[0] if is_label else text[: match.start()]}  {text[match.end() :]}"
+    for name in wanted.keys() | denied.keys():  # "the Gold plan", "whose plan is Gold"
+        text = _without_label(text, name)
     if set(wanted) & set(denied) or (denied and " or " in words):
         raise TableError("the condition excludes one of several values: filter the rows")
     if " or " in words and len(wanted) > 1 and all(len(values) == 1 for values in wanted.values()):
         raise TableError("the condition joins two columns with 'or': filter the rows")
     tests = [_is_one(name, values) for name, values in wanted.items()]
     return [*tests, *(_is_none(name, values) for name, values in denied.items())], text
+
+
+def _without_label(text: str, name: str) -> str:
+    labels = folded(name).split()
+    first = next((word for word in text.split() if folded(word) not in PLAIN), "")
+    return " ".join(
+        word
+        for word in text.split(" ")
+        if word == first or folded(word) in PLAIN or not alike_any(folded(word), labels)
+    )
 
 
 def _forms(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:

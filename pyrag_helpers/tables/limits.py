@@ -7,7 +7,16 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from pyrag_helpers.numbers import parse_number
-from pyrag_helpers.tables.numbers import date_columns, date_of, is_unit, last_day, numbers_of, same_unit
+from pyrag_helpers.tables.numbers import (
+    date_columns,
+    date_of,
+    is_label,
+    is_unit,
+    is_years,
+    last_day,
+    numbers_of,
+    same_unit,
+)
 from pyrag_helpers.tables.vocabulary import COMPARATIVES, MONEY, MONTHS
 from pyrag_helpers.tables.words import (
     Row,
@@ -95,7 +104,11 @@ def _nearby(rows: Sequence[Row], condition: str, start: int, end: int, kind: str
     after, before = condition[end:].split()[:2], condition[:start].split()[-4:]
     for word in (*after, *reversed(before)):
         name = column_by_word(rows, word) or related(rows, folded(word))
-        if name and any(is_number(row.get(name)) or isinstance(row.get(name), str) for row in rows):
+        if (
+            name
+            and not is_label(rows, name, word)
+            and any(is_number(row.get(name)) or isinstance(row.get(name), str) for row in rows)
+        ):
             return name
     return only_numbers(rows)
 
@@ -191,7 +204,7 @@ def _time_column(rows: Sequence[Row], condition: str) -> str:
         TableError: Several columns fit.
     """
     dates = date_columns(rows)
-    years = [name for name in rows[0] if _is_years(rows, name)]
+    years = [name for name in rows[0] if is_years(rows, name)]
     words = folded(condition).split()
     named = [name for name in dates if any(alike(word, part) for word in words for part in _own_words(name))]
     for names in (named, dates, years):
@@ -204,11 +217,6 @@ def _time_column(rows: Sequence[Row], condition: str) -> str:
 
 def _own_words(name: str) -> list[str]:
     return [word for word in folded(name).split() if word not in ("date", "day", "time", "on", "at", "of")]
-
-
-def _is_years(rows: Sequence[Row], name: str) -> bool:
-    values = [row.get(name) for row in rows if row.get(name) is not None]
-    return bool(values) and all(isinstance(value, int) and 1500 <= value <= 2100 for value in values)
 
 
 def _parts(time: str) -> tuple[str, str, str]:
@@ -252,7 +260,7 @@ def _any_time(column: str, times: Sequence[tuple[str, str, str]]) -> Test:
 def _in_time(rows: Sequence[Row], column: str, side: str, start: str, end: str) -> Test:
     """Return the test of a time before, after or between others."""
     first, last = _prefix(rows, column, start), _prefix(rows, column, end) if end else ""
-    numeric = _is_years(rows, column)
+    numeric = is_years(rows, column)
 
     def test(row: Row) -> bool:
         value = str(row.get(column)) if numeric else date_of(row.get(column))

@@ -13,8 +13,8 @@ from pyrag_helpers.date_forms import find_dates
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.measures.units import Unit, read_unit
 from pyrag_helpers.numerals import plain_digits
-from pyrag_helpers.tables.vocabulary import UNIT_COLUMNS
-from pyrag_helpers.tables.words import Row, TableError, filled, folded, is_number
+from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, KEYS, QUANTITIES, UNIT_COLUMNS
+from pyrag_helpers.tables.words import Row, TableError, alike, filled, folded, is_key, is_number
 
 _BRACKETS = re.compile(r"[(\[]([^()\[\]\d]{1,16})[)\]]\s*$|\bin ([^\W\d_/²³°%]{1,6}|[$€£¥])\s*$")
 _MONEY_SIGNS = frozenset("$€£¥%")
@@ -220,6 +220,39 @@ def date_columns(rows: Sequence[Row]) -> list[str]:
         for name in rows[0]
         if (cells := [row.get(name) for row in rows if not is_missing(row.get(name))]) and all(map(date_of, cells))
     ]
+
+
+def is_years(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a column has years and nothing else.
+
+    Args:
+        rows: Rows to look at.
+        name: Column.
+    """
+    values = [row.get(name) for row in rows if row.get(name) is not None]
+    return bool(values) and all(isinstance(value, int) and 1500 <= value <= 2100 for value in values)
+
+
+def is_label(rows: Sequence[Row], name: str, text: str) -> bool:
+    """Return whether a column only numbers things, as "Order" and "Order no" do for "orders".
+
+    Args:
+        rows: Rows of the table.
+        name: Column.
+        text: Words that mean the column.
+    """
+    words, own = folded(text).split(), folded(name).split()
+    noun = words[-1] if words else ""
+    cells = [row[name] for row in rows if not is_missing(row.get(name))]
+    numbers = [cell for cell in cells if isinstance(cell, int)]
+    if len(numbers) < len(cells) or not any(alike(noun, word) for word in own):
+        return False
+    measures = {word for kind in COLUMN_KINDS for word in kind} - KEYS
+    if name == next(iter(rows[0])) and measures.isdisjoint(own) and len(numbers) > 1 and not is_years(rows, name):
+        return numbers == sorted(set(numbers))
+    if noun in own or QUANTITIES.intersection(own):
+        return False
+    return is_key(name) or noun.endswith("s")
 
 
 def last_day(prefix: str) -> str:

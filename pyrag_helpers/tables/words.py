@@ -7,11 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, GROUPS, IDS, KEYS, KINDS, PERSONS, PLAIN, TOTALS
+from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, GROUPS, IDS, KEYS, KINDS, PERSONS, PLAIN, SMALL, TOTALS
 
 Row = Mapping[str, Any]
 
 _WORD = re.compile(r"[^\W_]+(?:[-.'’/&+][^\W_]+)*(?:[+#]+)?|\d+(?:[.,]\d+)*")
+_NUMERIC = re.compile(
+    r"(?:[$€£¥]\s?|[A-Z]{3}\s)?[-+−]?\d[\d.,'’ \u00a0\u202f]*(?:\s?[%$€£¥°]|\s[^\W\d]{1,12}\.?|[kmc]?[gml])?"
+)
 _ARTICLES = ("the", "of", "a", "an", "in")
 
 
@@ -37,6 +40,11 @@ def filled(value: object) -> bool:
 def is_number(value: object) -> bool:
     """Return whether a cell was read as a number."""
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_numeric(value: object) -> bool:
+    """Return whether a cell is a number, or a text that is one with a sign or a unit, such as "€ 1.250,00"."""
+    return is_number(value) or (isinstance(value, str) and bool(_NUMERIC.fullmatch(value.strip())))
 
 
 def without_totals(rows: Sequence[Row]) -> list[Row]:
@@ -80,6 +88,21 @@ def known_words(title: str, rows: Sequence[Row]) -> set[str]:
         rows: Rows of the table.
     """
     return set(folded(title).split()) | {word for name in rows[0] for word in folded(name).split()}
+
+
+def subject_of(title: str) -> set[str]:
+    """Return the words of a table's name that may name its rows: "rivers" of "List of rivers", "harvest" of a harvest.
+
+    Args:
+        title: Name of the table.
+    """
+    subjects: list[str] = []
+    for word in folded(title).split():
+        if word in SMALL and subjects:
+            break
+        if word not in PLAIN:
+            subjects.append(word)
+    return {subjects[-1], folded(title).split()[-1]} if subjects else set()
 
 
 def alike(first: str, second: str) -> bool:
@@ -159,7 +182,7 @@ def only_numbers(rows: Sequence[Row]) -> str:
     names = [
         name
         for name in rows[0]
-        if (values := [row[name] for row in rows if row.get(name) is not None]) and all(map(is_number, values))
+        if (values := [row[name] for row in rows if filled(row.get(name))]) and all(map(_is_numeric, values))
     ]
     if len(names) != 1:
         raise ValueError("the condition has a limit, and does not say for which column")

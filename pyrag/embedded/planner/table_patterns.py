@@ -20,7 +20,7 @@ LOW = r"(?P<low>lowest|smallest|least|fewest|minimum|min)"
 RANK = rf"(?:{HIGH}|{LOW})"
 ADJECTIVES = "|".join(sorted(SUPERLATIVES, key=len, reverse=True))
 PLACE = r"(?P<where>(?: (?:in|of|at|for|from|on|with|without|during|among|by|since|after|before|between|that|which|who|whose)\b.*)?)"
-NOUN = r"(?P<noun>[A-Za-z][\w'-]*(?: [a-z][\w'-]*){0,2}?)"
+NOUN = r"(?P<noun>[A-Za-z][\w'-]*(?: (?!(?:in|at|on|from|for|with|the|that|who|whose)\b)[a-z][\w'-]*){0,2}?)"
 COMPARATIVES = {
     "expensive": "price", "heavier": "weight", "lighter": "weight", "longer": "length", "shorter": "length", "taller": "height",
     "higher": "height", "lower": "height", "deeper": "depth", "wider": "width", "older": "age", "younger": "age", "faster": "speed",

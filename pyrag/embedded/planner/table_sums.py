@@ -80,7 +80,7 @@ _SUM = re.compile(
     re.I,
 )
 _AMOUNT_OF = re.compile(
-    r"(?:what (?:is|was)|what's|calculate|compute|give(?: me)?|tell me|show(?: me)?|find) (?:the )?(?:total|overall|combined) (?P<column>amount|number|value|cost)(?P<where> of .+)",
+    r"(?:what (?:is|was)|what's|calculate|compute|give(?: me)?|tell me|show(?: me)?|find) (?:the )?(?:total|overall|combined) (?P<column>amount|value|cost)(?P<where> of .+)",
     re.I,
 )
 _HOW_MUCH_SUM = re.compile(
@@ -97,6 +97,10 @@ _DID_SPEND = re.compile(
 )
 _HOW_MUCH = re.compile(
     r"how much (?P<column>[a-z][\w-]*) (?:did|have|has|was|were) (?:(?:we|you|they|i|there|made|generated|earned|sold|produced|harvested|used) ?)+(?:make|made|have|earn|earned|generate|generated|get|use|used|sell|sold|produce|produced|harvest|harvested)?(?P<where>(?: .*)?)",
+    re.I,
+)
+_GOT = re.compile(
+    r"how (?:much|many) (?P<column>(?!(?:times|years|months|weeks|days|minutes|more|fewer|less)\b)[a-z][\w-]*(?: [a-z]+)?) (?:did|do|does|have|has) (?P<who>(?!not\b|an?\b|no\b|been\b|their\b|there\b).+?) (?:get|got|win|won|score|scored|receive|received|count|counted|collect|collected|cast|raise|raised|lose|lost|concede|conceded|sell|sold|deliver|delivered|donate|donated|catch|caught|earn|earned|see|seen|use|used|eat|work|worked|produce|produced)(?P<where>(?: (?:in|on|for|at|with|from|by|since|after|before|during|between)\b.*)?)",
     re.I,
 )
 _US = frozenset(("we", "you", "they", "i", "the company", "it", ""))
@@ -123,5 +127,8 @@ def sums(text: str) -> Iterator[TableQuestion]:
     if match := _DID_SPEND.fullmatch(text):
         who = "" if match["who"].lower() in _US else match["who"]
         yield TableQuestion("sum", SPENDING[match["verb"].lower()], name_of(f"{who}{match['where']}"))
+    if match := _GOT.fullmatch(text):
+        who = "" if match["who"].lower() in _US else match["who"]
+        yield TableQuestion("sum", match["column"], name_of(f"{who}{match['where']}"))
     if match := _HOW_MUCH.fullmatch(text):
         yield TableQuestion("sum", match["column"], condition_of(match["where"]))

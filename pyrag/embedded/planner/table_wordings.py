@@ -66,7 +66,7 @@ def _groups(text: str) -> Iterator[TableQuestion]:
 
 _DID = r"(?:with|[a-z]+(?: [a-z]+)?)"
 _THE_MOST = re.compile(
-    rf"(?:which|what|who|in which|at which|for which|from which)(?: (?:of the |of our )?{NOUN})?(?P<before>(?: in| of| from)? [A-Z\d][\w-]*)? (?:{_DID}|are|were|is|was|do we have|did we have|are there) (?:there )?the (?P<rank>most|fewest|least|highest number of|largest number of|lowest number of|smallest number of) (?P<what>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:who|(?:which|what|in which|at which|for which|from which)(?: (?:of the |of our )?{NOUN})?)(?P<before>(?: in| of| from)? (?-i:[A-Z\d])[\w-]*)? (?:{_DID}|are|were|is|was|do we have|did we have|are there) (?:there )?the (?P<rank>most|fewest|least|highest number of|largest number of|lowest number of|smallest number of) (?P<what>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _SPENT_MOST = re.compile(
@@ -167,7 +167,7 @@ _FIRST_DATE = re.compile(
     rf"(?:what|which) (?:is|was) the {_FIRST} (?P<column>[a-z][\w-]*(?: (?:date|day))?){PLACE}", re.I
 )
 _WHICH_FIRST = re.compile(
-    rf"(?:which|what)(?: (?:of the |of our )?{NOUN})(?P<before> (?:in|from|of|for) [A-Z][\w-]*)? (?:is|was|are) the {_FIRST}(?: one)?{PLACE}",
+    rf"(?:which|what)(?: (?:of the |of our )?{NOUN})(?P<before> (?:in|from|of|for) (?-i:[A-Z])[\w-]*)? (?:is|was|are) the {_FIRST}(?: one)?{PLACE}",
     re.I,
 )
 _DONE_FIRST = re.compile(

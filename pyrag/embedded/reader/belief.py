@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -28,9 +29,25 @@ def believable(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[
         return reading
     cited = [passages[place] for place in reading.citations] or passages
     reasons = [shortfall(analysis, page.text, reading.text, page.title) or unnamed(analysis, page) for page in cited]
-    if not reasons or not all(reasons):
+    other = _one_of_rows(analysis, reading, passages)
+    if not other and (not reasons or not all(reasons)):
         return reading
+    reasons = [other or reasons[0]]
     return replace(reading, confidence=FALLS_SHORT, rationale=f"{reading.rationale}; but {reasons[0]}")
+
+
+def _one_of_rows(analysis: QuestionAnalysis, reading: Reading, passages: Sequence[Passage]) -> str:
+    """Return why a figure in a record of a table may be one of several, since other records have the same words."""
+    if len(reading.citations) != 1 or not _FIGURE.search(analysis.question):
+        return ""
+    cited = passages[reading.citations[0]]
+    rows = [row for row in passages if row.metadata and row.source == cited.source and row.id != cited.id]
+    asked = content_stems(analysis.question)
+    if not cited.metadata or len(_RECORD.findall(cited.text)) < 2 or not asked.intersection(content_stems(cited.text)):
+        return ""
+    named = asked.intersection(content_stems(f"{cited.title} {cited.text}"))
+    same = any(named <= content_stems(f"{row.title} {row.text}") for row in rows)
+    return "other rows of its table have the same words of the question" if same else ""
 
 
 def unnamed(analysis: QuestionAnalysis, page: Passage) -> str:
@@ -52,6 +69,8 @@ def unnamed(analysis: QuestionAnalysis, page: Passage) -> str:
     return f"the passage does not name {missing[0]}" if missing and (is_long or missing == names) else ""
 
 
+_FIGURE = re.compile(r"\bhow (?:much|many)\b|\b(?:total|number|amount|sum|average|share)\b", re.IGNORECASE)
+_RECORD = re.compile(r"[^\W\d_)]: ")
 _LONG = 9  # words of a question beside stop words
 
 

@@ -6,8 +6,10 @@ The check relies on the question's wording, so it may be wrong: the planner is t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
+
+from pyrag.trace.model import Step
 
 READERS = frozenset(("documents", "count", "each", "read_tables"))
 """Primitives that reach all documents, or all rows of a table."""
@@ -74,3 +76,18 @@ def corpus_faults(question: str, called: Collection[str], primitives: Collection
     """
     if READERS.issubset(primitives) and READERS.isdisjoint(called) and asks_for_all(question):
         yield FAULT
+
+
+def search_faults(question: str, steps: Sequence[Step], primitives: Collection[str]) -> Iterator[str]:
+    """Yield the fault of `corpus_faults` for a program that looked for a table, and then answered from a search.
+
+    Args:
+        question: The user's question.
+        steps: Steps of the program that gave the answer.
+        primitives: Names of all primitives.
+    """
+    called = {step.primitive for step in steps}
+    searches = {step.id for step in steps if step.primitive == "retrieve"}
+    searched = any(step.primitive == "answer" and searches.intersection(step.depends_on) for step in steps)
+    if searched and called & READERS == {"read_tables"}:
+        yield from corpus_faults(question, called - READERS, primitives)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.episode.corpus.exhaustive import search_faults
 from pyrag.episode.corpus.tables import offer_tables
 from pyrag.episode.episode import Episode
 from pyrag.episode.program_values import MAX_TOPK
@@ -66,6 +67,10 @@ async def _by_programs(episode: Episode, settings: Settings) -> Result:
         if settings.plan_checks:
             program = await revise_after_checks(episode, written, revise, partial(problems, episode))
         result = await run_repaired(episode, program, revise, settings.repairs)
+        if settings.plan_checks:
+            last = [step for step in episode.steps if step.round == len(episode.programs) - 1]
+            for fault in search_faults(episode.question, last, episode.primitives):
+                episode.warn(f"plan check: {fault}")
     return await _once_more(episode, result)
 
 

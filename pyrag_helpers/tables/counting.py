@@ -1,0 +1,134 @@
+"""Counts of the things that a noun means in a table: of rows, of names, or by a column of counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+from pyrag_helpers.tables.numbers import has_numbers, is_missing, measured, numbers_of
+from pyrag_helpers.tables.vocabulary import PLAIN, QUANTITIES, SMALL
+from pyrag_helpers.tables.words import Row, TableError, alike_any, entity_column, folded, is_key, subject_of
+
+_PLURALS = frozenset(("people", "staff", "personnel", "crew"))
+_STATES = frozenset("sold free available left lost open taken".split())  # noqa: SIM905
+
+
+def counter(title: str, rows: Sequence[Row], condition: str) -> Callable[[Sequence[Row]], Any]:
+    """Return how the things of a condition's noun are counted: as rows, as names, or by a column of counts.
+
+    Args:
+        title: Name of the table.
+        rows: Rows of the table.
+        condition: Condition in words.
+
+    Raises:
+        TableError: The things are of the table, and it does not tell their number.
+        ValueError: The rows of the table are not such things.
+    """
+    noun = noun_of(rows, condition)
+    quantity = quantity_of(rows, noun, condition)
+    if quantity:
+        return lambda chosen: measured(
+            rows, quantity, sum((n for _, n in numbers_of(chosen, quantity, rows)), Decimal(0))
+        )
+    name = entity_column(rows, noun)
+    if not name:
+        _refuse_other_noun(title, rows, noun)
+        return len
+    names = [folded(row.get(name)) for row in rows if not is_missing(row.get(name))]
+    if len(set(names)) < len(rows) and not is_key(name) and alike_any(noun, folded(title).split()):
+        raise TableError(f"some cells of the column {name!r} are repeated or missing, so rows may not be {noun}")
+    if len(set(names)) < len(names) and _are_ordinals(rows, name):
+        raise TableError(f"the numbers of the column {name!r} repeat, and may count within groups")
+    if len(set(names)) < len(names) and _names_owner(title, rows, condition):
+        raise ValueError(f"the rows of the table are not {noun}")
+    return lambda chosen: len({folded(row.get(name)) for row in chosen if not is_missing(row.get(name))})
+
+
+def _refuse_other_noun(title: str, rows: Sequence[Row], noun: str) -> None:
+    """Raise `ValueError` for a noun that is only a part of the table's name: "class" of "timetable of class 7b"."""
+    columns = {word for name in rows[0] for word in folded(name).split()}
+    if alike_any(noun, folded(title).split()) and not alike_any(noun, subject_of(title) | columns):
+        raise ValueError(f"the rows of the table are not {noun}")
+
+
+def _are_ordinals(rows: Sequence[Row], name: str) -> bool:
+    """Return whether a column has the numbers 1, 2, 3 and so on, as lessons of a day have."""
+    numbers = {row.get(name) for row in rows if not is_missing(row.get(name))}
+    return numbers == set(range(1, len(numbers) + 1))
+
+
+def _names_owner(title: str, rows: Sequence[Row], condition: str) -> bool:
+    """Return whether a condition names a part of the table's name, as "at the school" for a "School timetable"."""
+    columns = {word for name in rows[0] for word in folded(name).split()}
+    cells = {word for row in rows for value in row.values() for word in folded(value).split()}
+    words = [word for word in folded(condition).split() if word not in PLAIN | cells and not alike_any(word, columns)]
+    words = [word for word in words if alike_any(word, folded(title).split())]
+    return bool(words) and not any(alike_any(word, subject_of(title)) for word in words)
+
+
+def noun_of(rows: Sequence[Row], condition: str) -> str:
+    """Return the last noun of a condition before its first small word: "tickets" in "high priority tickets opened".
+
+    Args:
+        rows: Rows of the table.
+        condition: Condition in words.
+    """
+    leading: list[str] = []
+    for word in folded(condition).split():
+        if word in PLAIN and leading:
+            break
+        if word not in PLAIN:
+            leading.append(word)
+    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
+    nouns = [word for word in leading if word not in cells]
+    plurals = [word for word in nouns if word.endswith("s") or word in _PLURALS]
+    return (plurals or nouns or [""])[-1]
+
+
+def quantity_of(rows: Sequence[Row], noun: str, condition: str) -> str:
+    """Return the column of counts that a noun means, such as "Units sold"; empty if none.
+
+    Args:
+        rows: Rows of the table.
+        noun: Noun in lower case.
+        condition: Condition in words.
+
+    Raises:
+        TableError: Several columns fit.
+    """
+    if not noun.endswith("s") and noun not in _PLURALS:
+        return ""
+    names = [name for name in rows[0] if noun in folded(name).split() and has_numbers(rows, name)]
+    names = [name for name in names if not is_key(name)]
+    if not names:
+        return _counted_cells(rows, noun)
+    words = f" {folded(condition)} "
+    counts = [name for name in rows[0] if _is_state(name) and has_numbers(rows, name)]
+    named = [name for name in counts if f" {folded(name)} " in words and folded(name) != noun]
+    exact = [name for name in names if folded(name) == noun]
+    for fitting in (named, exact if len(names) > 1 else names):
+        if len(fitting) == 1:
+            return fitting[0]
+        if len(fitting) > 1:
+            break
+    raise TableError(f"several columns count {noun}: {', '.join(named or names)}")
+
+
+def _is_state(name: str) -> bool:
+    """Return whether a column counts the things of a row in a state, as "On loan" and "Sold" do."""
+    words = folded(name).split() or [""]
+    return words[0] in SMALL or words[-1].endswith("ed") or words[-1] in _STATES
+
+
+def _counted_cells(rows: Sequence[Row], noun: str) -> str:
+    """Return the column of counts if a noun is a cell, as "kettles" are, of which each row has several."""
+    cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
+    if not cells.intersection((noun, noun.removesuffix("s"), f"{noun[:-3]}y" if noun.endswith("ies") else noun)):
+        return ""
+    names = [name for name in rows[0] if QUANTITIES.intersection(folded(name).split()) and not is_key(name)]
+    names = [name for name in names if has_numbers(rows, name)]
+    if len(names) > 1:
+        raise TableError(f"several columns may count {noun}: {', '.join(names)}")
+    return names[0] if names else ""
