@@ -37,7 +37,7 @@ OWN: Mapping[Kind, Collection[str]] = {
     "engines": frozenset(("embedded", "openai", "vllm", "transformers", "scripted", "replay")),
     "documents": frozenset(
         (
-            "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "md", "markdown", "html", "htm", "xhtml",
+            "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "rst", "adoc", "org", "tex", "md", "markdown", "html", "htm", "xhtml",
             "pdf", "docx", "gz", "bz2", "xz", "zip",
         )
     ),

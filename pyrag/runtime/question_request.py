@@ -147,7 +147,7 @@ def checked_text(question: str) -> str:
     try:
         size = len(question.encode())
     except UnicodeEncodeError as error:  # bytes on the command line that its encoding cannot decode
-        message = "the question holds bytes that are no text in UTF-8: convert it to UTF-8"
+        message = "the question holds bytes that are not UTF-8 text: convert it to UTF-8"
         raise QuestionError(message, "not_text") from error
     if size > MAX_QUESTION_BYTES:
         raise QuestionError(

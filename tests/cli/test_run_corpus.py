@@ -82,7 +82,7 @@ def test_coverage_is_printed_beside_an_answer(pyrag: Run, index: str) -> None:
         ("How many documents are there?", "4"),
         ("List all leases that mention the bakery", "South"),
         ("For each lease, what is the monthly rent?", "North: 4,200 euros; South: 1,750 euros; West: unknown"),
-        ("Which lease has the highest monthly rent?", "North: 4200"),
+        ("Which lease has the highest monthly rent?", "North: 4200 EUR"),
         ("How many leases have a monthly rent above 2000 euros?", "1"),
     ],
 )

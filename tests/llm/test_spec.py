@@ -41,7 +41,7 @@ def test_names(spec: str, environ: dict[str, str], name: str) -> None:
         ("openai:http://h:1/v1", "openai:MODEL@http"),
         ("openai:m@gpubox", "with http:// or https://"),
         ("openai:@gpubox", "with http:// or https://"),
-        ("openai:m@http://", "no URL"),
+        ("openai:m@http://", "is not the URL of a model server"),
         ("scripted:", "scripted:FILE"),
     ],
 )
