@@ -116,7 +116,7 @@ def read_tables(docs: list[Any]) -> list[dict[str, Any]]:  # type: ignore[empty-
     document. Compute over the rows in Python, or by `table_value`; never count or add up what a search returns.
 
     Args:
-        docs: Passages of `retrieve` or `open_document`, documents, or ids of documents, such as the name of a file.
+        docs: Passages of `retrieve` or `open_document`, documents, their ids, or names of files, such as "orders.csv".
     """
 
 

@@ -49,7 +49,7 @@ def parts_of(llm: str | ChatModel, own: Mapping[str, Any], values: Mapping[str, 
 
     Raises:
         ConfigError: A setting is unknown or invalid, or `confirm` cannot be called.
-        UsageError: `tools` is not a list.
+        UsageError: `tools` is not a list, or passages come from both `retriever` and `index` or `sources`.
     """
     functions, specs = functions_and_specs(own["tools"])
     model = None
@@ -63,6 +63,8 @@ def parts_of(llm: str | ChatModel, own: Mapping[str, Any], values: Mapping[str, 
 
         chosen["where"] = str(filter_of(own["where"]))
     retriever, searched = own["retriever"], None
+    if retriever is not None and (other := next((name for name in ("index", "sources") if values.get(name)), "")):
+        raise UsageError(f"PyRAG takes {other} or retriever, not both: name all sources in one list, retriever=[…, …]")
     if isinstance(retriever, str | Path):
         chosen |= {"retriever" if is_remote(str(retriever)) else "index": str(retriever)}
     elif isinstance(retriever, list | tuple):

@@ -69,7 +69,8 @@ def table_value(
             continue
         outcomes.append((value, sum(alike_any(word, known_words(title, rows)) for word in words), rows))
     if not outcomes:
-        raise ValueError(reasons[0] if reasons else "there is no table to compute over: retrieve other passages")
+        missing = "there is no table to compute over: retrieve other passages, or name a file that has one"
+        raise ValueError(reasons[0] if reasons else missing)
     return _best(outcomes, adds=how in ("count", "distinct", "sum", "share", "list") or bool(by))
 
 

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from pyrag import PyRAG
 from pyrag.cli.app import app
+from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage, Trace
 from pyrag.trace.plain import encoded
@@ -110,6 +111,32 @@ def test_tables_are_read_from_documents_and_ids(rag: PyRAG) -> None:
         'final_answer = [len(table["rows"]) for table in read_tables(prices) + read_tables("sales.html")]'
     )
     assert value_of(rag.run(source)) == [60, 4]
+
+
+@pytest.mark.parametrize(
+    ("name", "lengths"),
+    [
+        ("staff.csv", [2, 20]),
+        ("docs/staff.csv", [20]),
+        ("./docs/old/staff.csv", [2]),
+        ("old/staff.csv", [2]),
+        ("prices.md", [60]),
+        ("docs/prices.md", [60]),
+        ("aff.csv", []),
+        ("visit.md", []),
+    ],
+)
+def test_tables_of_a_relative_folder_are_read_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, lengths: list[int]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for path, text in {**files(), "old/staff.csv": "Name;City;Salary\nFay;Oslo;1\nGus;Oslo;2\n"}.items():
+        Path("docs", path).parent.mkdir(parents=True, exist_ok=True)
+        Path("docs", path).write_text(text, encoding="utf-8")
+    update_index([Path("docs")], Path("index"))
+    with PyRAG(index="index") as opened:
+        trace = opened.run(f'final_answer = [len(table["rows"]) for table in read_tables("{name}")]')
+    assert sorted(value_of(trace)) == lengths
 
 
 def test_no_table_is_an_empty_list(rag: PyRAG) -> None:

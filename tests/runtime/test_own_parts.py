@@ -11,7 +11,7 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag.agents.protocol import Reading
-from pyrag.errors import FilterError
+from pyrag.errors import FilterError, UsageError
 from pyrag.llm.clients.scripted import ScriptedChat
 from pyrag.llm.protocol import Message, Reply, Sampling
 from pyrag.methods.hera.experience.library import Library
@@ -93,6 +93,13 @@ def test_wrappers_filter_as_far_as_what_they_wrap() -> None:
             check_filters(one)
     for one in around(InMemoryRetriever([])):
         check_filters(one)
+
+
+@pytest.mark.parametrize("retriever", ["other-index", ["other-index"], Catalogue()])
+@pytest.mark.parametrize("setting", [{"index": "my-index"}, {"sources": ("my-index", "third-index")}])
+def test_two_places_of_passages_are_refused(retriever: Any, setting: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"takes {next(iter(setting))} or retriever, not both"):
+        PyRAG(retriever=retriever, **setting)
 
 
 @pytest.mark.parametrize("deadline", [None, 60.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -171,28 +171,60 @@ async def _of_source(episode: Episode, passage: Passage, near: Sequence[Passage]
 
 
 async def _of_name(episode: Episode, source: str, near: Sequence[Passage] = ()) -> list[TableData]:
-    """Return the table of a file's records, found by its path or file name; None if there are no records."""
-    wanted = {source, shown_source(source)}
+    """Return the tables of the files that a path or the end of a path names; empty if no file has one.
+
+    Args:
+        episode: Episode of the question.
+        source: Path of a file, or the end of a path, such as its name.
+        near: Passages of a search. If given, other files of records with the same columns follow.
+    """
     files: dict[str, list[CatalogueDocument]] = {}
     for offset in range(0, _MAX_SCANNED, PAGE):
         page = await list_documents(episode.retriever, episode.where, offset, PAGE)
         for document in page:
-            if document.passages == 1:
-                files.setdefault("" if document.source in wanted else document.source, []).append(document)
+            files.setdefault(document.source, []).append(document)
         if len(page) < PAGE:
             break
     else:
         return [TableData(source, source, [{}] * (MAX_ROWS + 1))]  # more rows than can be read
-    records = files.pop("", [])
-    if not records or not is_record(source):
-        return []
-    columns = _columns(records)
-    alike = {name: rows for name, rows in files.items() if near and is_record(name) and _columns(rows) == columns}
+    tables: list[TableData] = []
+    for name in _matches(source, files):
+        if is_record(name):
+            tables += _of_records(source if name == shown_source(source) else name, name, files, near)
+        elif file_of(name):
+            tables += of_passages(await document_passages(episode.retriever, files[name][0].id, episode.where))
+    return tables
+
+
+def _matches(source: str, names: Iterable[str]) -> list[str]:
+    """Return the names that are a path, else the names that end with it, by whole parts of the path."""
+    ending = f"/{posixpath.normpath(source)}"
+    exact = [name for name in names if name in (source, shown_source(source))]
+    return exact or [name for name in names if f"/{name}".endswith(ending)]
+
+
+def _of_records(
+    source: str, name: str, files: dict[str, list[CatalogueDocument]], near: Sequence[Passage]
+) -> list[TableData]:
+    """Return the table of a file's records, and if `near` is given, also the tables of files with the same columns.
+
+    Args:
+        source: Source of the file in passages.
+        name: Source of the file in `files`.
+        files: All documents, by their source.
+        near: Passages of a search.
+    """
+    columns = _columns(files[name])
+    alike = {
+        other: rows
+        for other, rows in files.items()
+        if near and other != name and is_record(other) and _columns(rows) == columns
+    }
     return [
         of_records(
-            posixpath.basename(name).partition(".")[0], name, rows, [each for each in near if each.source == name][:1]
+            posixpath.basename(file).partition(".")[0], file, rows, [each for each in near if each.source == file][:1]
         )
-        for name, rows in {source: records, **alike}.items()
+        for file, rows in {source: files[name], **alike}.items()
     ]
 
 
