@@ -25,7 +25,7 @@ import weakref
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from typing import Any, cast
 
 from pyrag._io.http.errors import Fault
@@ -199,6 +199,9 @@ def limiter_of(url: str, model: str, maximum: int = MAX_CALLS) -> Limiter:
     return limiter
 
 
+_held: ContextVar[tuple[ModelGate, ...]] = ContextVar("pyrag_held_places", default=())
+
+
 class ModelGate:
     """Limiter of one client, which may serve several event loops in turn: each loop has its own.
 
@@ -230,11 +233,16 @@ class ModelGate:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place, and hold it for one call."""
+        """Wait for a place, and hold it for one call. Calls inside the call use its place, as it waits for them."""
+        if self in _held.get():
+            yield
+            return
         ticket = await self.enter()
+        token = _held.set((*_held.get(), self))
         try:
             yield
         finally:
+            _held.reset(token)
             self.leave(ticket)
 
 
@@ -276,5 +284,10 @@ class BoundedChat(WrappedChat):
         return self._stream if name == "stream" else attribute
 
     async def _stream(self, messages: Sequence[Message], sampling: Sampling, on_text: Callable[[str], None]) -> Reply:
+        outside = copy_context()  # what a shown text starts waits for a place of its own
+
+        def show(text: str) -> None:
+            outside.run(on_text, text)
+
         async with self._gate.place():
-            return await cast(StreamingChatModel, self.model).stream(messages, sampling, on_text)
+            return await cast(StreamingChatModel, self.model).stream(messages, sampling, show)

@@ -4,6 +4,7 @@
     DIR/gen-.../bm25/       tantivy's files with the passages
     DIR/gen-.../vectors/    files of `faiss_index`, for kinds with vectors
     DIR/gen-.../records.db  passages by file
+    DIR/documents/          documents sent over HTTP
 
 A build writes to `.DIR.building`, or to `DIR/.building` if DIR exists. Only a complete generation is renamed to DIR or,
 if DIR already is an index, moved into it and named in `pyrag-index.json`, which is replaced in one step. Until then,
@@ -30,13 +31,8 @@ from pyrag.retrieval.bm25 import Bm25Index
 from pyrag.retrieval.documents.reading import MARK, Columns, nothing_given
 from pyrag.retrieval.indexing.bm25_part import KIND, Bm25Part, open_bm25, words_language
 from pyrag.retrieval.indexing.checksums import cut_files
-from pyrag.retrieval.indexing.sources import (
-    IndexSource,
-    WantedSources,
-    check_dropped,
-    named_sources,
-    wanted_sources,
-)
+from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, check_dropped, named_sources, wanted_sources
+from pyrag.retrieval.sent import sent_documents, sent_folder
 from pyrag.retrieval.words import analysis
 
 if TYPE_CHECKING:
@@ -91,6 +87,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
         removed_files: Files that no longer exist or are no longer named, with their numbers of passages, at most 1000.
         remarks: Files with remarks on how they were read.
         unread: Kinds of files that are not read, with their numbers of files.
+        sent: Ids of the documents in the index that were sent over HTTP.
     """
 
     info: IndexInfo
@@ -103,6 +100,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     removed_files: tuple[tuple[str, int], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     unread: tuple[tuple[str, str], ...] = ()
+    sent: tuple[str, ...] = ()
 
 
 def _ignore(*_: object) -> None:
@@ -126,8 +124,9 @@ def update_index(
 ) -> Built:
     """Update an index from files and folders, or build it if it does not exist.
 
-    Files that no longer exist or are no longer named leave the index. Different spellings of a path are the same path.
-    An index with other settings, of another version, or with a missing or truncated file is built from scratch.
+    Files that no longer exist or are no longer named leave the index; documents sent over HTTP stay. Different
+    spellings of a path are the same path. An index with other settings, of another version, or with a missing or
+    truncated file is built from scratch.
 
     Args:
         paths: Files, folders and globs.
@@ -165,12 +164,14 @@ def update_index(
         known = sources_of(before)
         named = named_sources(named_paths, known)
         if before and before.passages and not (add or replace):
-            check_dropped(named, known, Path(out))
+            check_dropped(named, [item for item in known if Path(item.place) not in sent_folder(target)], Path(out))
+        named = named_sources([*named_paths, *sent_folder(target)], known)
         excluded = before.excluded if before else ()
         wanted = wanted_sources(named, known, excluded, add=add, may_be_empty=before is not None)
         base = target / before.generation if before else None
         outcome = Build(work, options, progress).run(lambda update: update.run(wanted), base)
-        return published(work, target, options, before, outcome, wanted)
+        built = published(work, target, options, before, outcome, wanted)
+        return msgspec.structs.replace(built, sent=sent_documents(target))
 
 
 def sources_of(info: IndexInfo | None) -> list[IndexSource]:

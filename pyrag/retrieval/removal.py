@@ -14,6 +14,7 @@ from pyrag.retrieval.index import Built, language_of, open_generation, published
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.record_database import Records
 from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
+from pyrag.retrieval.sent import FOLDER, delete_sent
 
 if TYPE_CHECKING:
     from pyrag.retrieval.indexing.parts import Part
@@ -31,6 +32,8 @@ def remove_from_index(
     on_wait: Callable[[], None] = _ignore,
 ) -> Built:
     """Remove files and folders from an index, and change nothing else. Later updates skip them.
+
+    Documents sent over HTTP are deleted, since no update could read them again.
 
     Args:
         out: Folder of the index.
@@ -59,7 +62,9 @@ def remove_from_index(
         outcome = Build(work, options, _ignore).run(
             lambda update: update.remove(removal.names.__contains__, removal.located), base
         )
-        return published(work, target, options, before, outcome, removal.wanted(before.excluded))
+        built = published(work, target, options, before, outcome, removal.wanted(before.excluded, target / FOLDER))
+        delete_sent(target, (os.path.realpath(removal.located(name)[0]) for name in removal.names))
+        return built
 
 
 def indexed_files(path: str | Path) -> list[tuple[str, int]]:
@@ -127,16 +132,17 @@ class Removal:
         """Return the path of a file by its name in the index, and its name in an archive."""
         return located(name, self.sources)
 
-    def wanted(self, excluded: Sequence[str]) -> WantedSources:
+    def wanted(self, excluded: Sequence[str], sent: Path) -> WantedSources:
         """Return the sources for later updates.
 
         Args:
             excluded: Real paths that were removed earlier.
+            sent: Folder of documents sent over HTTP, which can be sent again after their removal.
         """
         remaining = tuple(
             source for source in self.sources if not any(_is_in(source.place, place) for place in self.places)
         )
-        removed = dict.fromkeys((*excluded, *self.places))
+        removed = [path for path in dict.fromkeys((*excluded, *self.places)) if not is_below(path, str(sent))]
         return WantedSources(
             remaining, tuple(path for path in removed if any(_is_in(path, its.place) for its in remaining)), True
         )

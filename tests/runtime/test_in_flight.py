@@ -93,3 +93,41 @@ async def test_failed_and_cancelled_calls_give_their_places_back() -> None:
 
 def _is_error(reply: object) -> bool:
     return isinstance(reply, ValueError)
+
+
+class Asking(Crowd):
+    """Answer agent and model that run a program of the same object inside a call."""
+
+    rag: PyRAG
+
+    async def ask(self, text: str) -> str:
+        if "inner" in text:
+            await self.call()
+            return "Ann Lee"
+        return str((await self.rag.arun("final_answer = answer('inner?', retrieve('Mill'))", {})).value)
+
+    async def answer(self, query: str, passages: Sequence[Passage] | None) -> Reading:
+        return Reading(await self.ask(query), known=True, citations=(0,))
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Reply:
+        return Reply(f"<answer>{await self.ask(messages[-1].content)}</answer>")
+
+
+@pytest.mark.parametrize("part", ["answerer", "llm"])
+async def test_calls_inside_a_call_do_not_wait_for_it(part: str) -> None:
+    asking: Any = Asking()
+    async with PyRAG(**{part: asking}, retriever=InMemoryRetriever(PASSAGES), max_in_flight=2, deadline=60) as rag:
+        asking.rag = rag
+        source = "final_answer = [answer(f'outer {n}?', retrieve('Mill')) for n in range(6)]"
+        trace = await rag.arun(source, {})
+    assert (trace.error, trace.value) == (None, ["Ann Lee"] * 6)
+    assert asking.peak == 2
+
+
+async def test_what_a_shown_text_starts_waits_for_a_place() -> None:
+    crowd = Stream()
+    bounded: Any = BoundedChat(crowd, 1)
+    started: list[asyncio.Future[Reply]] = []
+    await bounded.stream((), Sampling(), lambda _: started.append(asyncio.ensure_future(bounded.complete(()))))
+    await asyncio.gather(*started)
+    assert (len(started), crowd.peak) == (1, 1)

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from pyrag.errors import ConfigError
+from pyrag.cli.index.content import as_object, print_notes
+from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.embedding import open_embedder
 from pyrag.retrieval.index import read_info, update_index
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.dense_part import DensePart
+from pyrag.retrieval.removal import indexed_files, remove_from_index
 from pyrag.retrieval.vectors.faiss_index import Layout
 from pyrag.server.config import ServerConfig, read_keys
 from tests.server.live import Live, Reply, live
@@ -166,3 +168,43 @@ def test_documents_reach_indexes_with_vectors(tmp_path: Path, words: bool) -> No
         assert send(server, "/v1/documents/weir", method="DELETE").json["removed"] == 1
         assert [passage["source"].rpartition("/")[2] for passage in found(server, "a dam")] == ["mill.txt"]
     assert read_info(tmp_path / "ix").kind == ("hybrid" if words else "dense")
+
+
+def test_updates_keep_documents_until_they_are_removed(server: Live, index: Path, tmp_path: Path) -> None:
+    notes, other = tmp_path / "notes", tmp_path / "other"
+    other.mkdir()
+    (other / "sluice.txt").write_text("The egret sluice was dug in 1801.", encoding="utf-8")
+    documents = [{"id": f"weir/{number}", "text": f"Heron weir {number} was repaired."} for number in (1, 2)]
+    send(server, "/v1/documents", {"documents": documents})
+    for paths, options in (
+        ([notes], {"replace": False}),
+        ([notes, other], {}),
+        ([notes], {"add": True}),
+        ([other], {}),
+    ):
+        built = update_index(paths, index, **options)
+        assert built.sent == ("weir/1", "weir/2")
+        assert {passage["id"] for passage in found(server, "heron weir")} == {"weir/1", "weir/2"}
+    with pytest.raises(DataError, match="notes is not among") as refused:
+        update_index([notes], index, replace=False)
+    assert str(index / "documents") not in str(refused.value)
+    first = next(name for name, _ in indexed_files(index) if "weir%2F1" in name)
+    remove_from_index(index, [first])
+    assert [passage["id"] for passage in found(server, "heron weir")] == ["weir/2"]
+    assert update_index([other], index).sent == ("weir/2",)
+    assert send(server, "/v1/documents", {"documents": documents[:1]}).json["added"] == 1
+    remove_from_index(index, [index / "documents"])
+    assert found(server, "heron weir") == []
+    assert update_index([other], index).sent == ()
+    assert len(found(server, "egret sluice")) == 1
+    assert send(server, "/v1/documents/weir/2", method="DELETE").status == 404
+
+
+def test_summaries_name_documents_that_stay(
+    server: Live, index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    send(server, "/v1/documents", {"documents": [{"id": "weir", "text": "The heron weir."}]})
+    built = update_index([tmp_path / "notes"], index)
+    print_notes(built)
+    assert "sent over HTTP, still in the index: weir\n" in capsys.readouterr().err
+    assert as_object(built, index, 0.1)["sent"] == ["weir"]

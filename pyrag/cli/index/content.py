@@ -75,6 +75,7 @@ def as_object(built: Built, out: Path, seconds: float) -> dict[str, Any]:
         "removed_files": [{"file": name, "passages": count} for name, count in built.removed_files],
         "remarks": [{"file": name, "remark": remark} for name, remark in built.remarks],
         "unread": {kind: int(count) for kind, count in built.unread},
+        "sent": list(built.sent),
         "language": built.info.language,
         "generation": built.info.generation,
         "seconds": seconds,
@@ -94,6 +95,8 @@ def print_notes(built: Built) -> None:
     if built.removed_files:
         names = [name for name, _ in built.removed_files]
         print(printable(f"no longer in the index: {_listed(names)}"), file=sys.stderr)
+    if built.sent:
+        print(printable(f"sent over HTTP, still in the index: {_listed(built.sent)}"), file=sys.stderr)
     if built.info.language not in ("", ENGLISH) and built.info.passages:
         print(f"language: {language_words(built.info)}", file=sys.stderr)
     print_unread(built.unread)

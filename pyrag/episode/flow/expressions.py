@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pyrag.episode.flow.shape import Cause, Shape, mentions
+from pyrag.episode.flow.shape import ANY_LIST, EVIDENCE, ITEMS, Cause, ListKind, Shape, mentions
 
 _MAX_SHOWN = 80  # characters of an expression in a message
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp)
@@ -131,7 +131,7 @@ class Unit:
             names = self.facts.names | self.shape.sources | self.facts.sensitive
             return self._strict(node, mentions(node, names))
         tainted = self.any(part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
-        return tainted if self.shape.is_evidence(node) else self._strict(node, tainted)
+        return tainted if self.shape.is_list(node, ANY_LIST) else self._strict(node, tainted)
 
     def _strict(self, node: ast.AST, tainted: bool) -> bool:
         """Return whether operands depend on passages; if so, record the operation as a branch."""
@@ -195,7 +195,7 @@ class Unit:
         if any(isinstance(item, ast.Starred) for item in arguments):
             return False
         if name == "len":
-            return len(arguments) == 1 and self.shape.is_evidence(arguments[0])
+            return len(arguments) == 1 and self.shape.is_list(arguments[0], ANY_LIST)
         return name == "print" or (name in ("str", "is_known") and len(arguments) == 1)
 
     def _effect(self, node: ast.Call, name: str) -> bool:
@@ -213,27 +213,30 @@ class Unit:
         """Evaluate a call of a primitive. Its result depends on passages; it may fail by its arguments or in `try`."""
         arguments = [(str(number), item) for number, item in enumerate(node.args)]
         arguments += [(keyword.arg or "**", keyword.value) for keyword in node.keywords]
+        places, kind = self._read_by(node, name)
         for place, item in arguments:
             tainted = self.value(item)
-            if not (place in self._read_by(node, name) and self.shape.is_evidence(item)):
+            if not (place in places and self.shape.is_list(item, kind)):
                 self._strict(item, tainted)
         if self._in_try:
             self.take_risk(node, f"calls {name} inside a try, whose course depends on whether the call fails")
         return True
 
-    def _read_by(self, node: ast.Call, name: str) -> tuple[str, ...]:
-        """Return the numbers and names of the arguments that a primitive reads without failing, if they are lists.
+    def _read_by(self, node: ast.Call, name: str) -> tuple[tuple[str, ...], ListKind]:
+        """Return the numbers and names of the arguments that a primitive reads without failing, and their kind of list.
 
-        A question of `each` with fields in braces may fail by what the documents say.
+        `each` may fail by what the documents say if its question has fields in braces, or if it asks for numbers,
+        which may have different units.
         """
-        if self.shape.bound[name]:
-            return ()
-        if name == "answer":
-            return ("1", "docs")
-        keywords = {keyword.arg: keyword.value for keyword in node.keywords}
-        question = node.args[1] if len(node.args) > 1 else keywords.get("question")
-        is_plain = isinstance(question, ast.Constant) and "{" not in str(question.value)
-        return ("0", "items") if name == "each" and is_plain else ()
+        if name == "answer" and not self.shape.bound[name]:
+            return ("1", "docs"), EVIDENCE
+        if name == "each" and not self.shape.bound[name]:
+            named = {str(number): item for number, item in enumerate(node.args)}
+            named |= {keyword.arg or "**": keyword.value for keyword in node.keywords}
+            question, returns = named.get("1", named.get("question")), named.get("2", named.get("returns"))
+            if _is_plain(question, "{") and (returns is None or _is_plain(returns, "number")):
+                return ("0", "items"), ITEMS
+        return (), ANY_LIST
 
     def _helper(self, node: ast.Call, helper: ast.FunctionDef) -> bool:
         name, parameters = helper.name, helper.args
@@ -264,3 +267,13 @@ class Unit:
 def _shown(node: ast.AST) -> str:
     text = " ".join(ast.unparse(node).split())
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def _is_plain(node: ast.expr | None, unwanted: str) -> bool:
+    """Return True for a constant that does not contain a text.
+
+    Args:
+        node: The expression.
+        unwanted: The text.
+    """
+    return isinstance(node, ast.Constant) and unwanted not in str(node.value)

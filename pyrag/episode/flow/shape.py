@@ -8,8 +8,31 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass, field
 
 _NESTED = (ast.Lambda, ast.GeneratorExp, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-LISTS = frozenset(("retrieve", "open_document", "documents"))
-"""Primitives that always return a list of passages or of documents."""
+_SEARCHES = frozenset(("retrieve", "open_document"))
+_LISTS = _SEARCHES | {"documents"}
+
+
+@dataclass(frozen=True, slots=True)
+class ListKind:
+    """Kind of list that an expression certainly holds.
+
+    Attributes:
+        makers: Primitives that always return a list of this kind.
+        is_nested: Whether an item may be a list of the same kind.
+    """
+
+    makers: frozenset[str]
+    is_nested: bool
+
+
+ANY_LIST = ListKind(_LISTS, True)
+"""Passages and documents, of which slices, sums and lengths never fail."""
+
+EVIDENCE = ListKind(_SEARCHES, True)
+"""Passages, which `answer` reads."""
+
+ITEMS = ListKind(_LISTS, False)
+"""Passages and documents, of which `each` asks a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +59,7 @@ class Shape:
         sources: Names of primitives whose results depend on passages.
         effects: Names of primitives with effects.
         helpers: Functions that are followed into: defined once at the top level, without decorators or `yield`.
-        evidence: Names that only ever hold lists of passages or of documents.
+        lists: Names that only ever hold lists of a kind, by kind.
         unfollowed: Use of a primitive with effects that the analysis cannot follow; None if there is no such use.
     """
 
@@ -45,7 +68,7 @@ class Shape:
     effects: frozenset[str]
     bound: Counter[str] = field(init=False)
     helpers: dict[str, ast.FunctionDef] = field(init=False)
-    evidence: frozenset[str] = field(init=False)
+    lists: dict[ListKind, frozenset[str]] = field(init=False)
     unfollowed: Cause | None = field(init=False)
     _used: dict[str, frozenset[str]] = field(init=False)
 
@@ -54,7 +77,7 @@ class Shape:
         functions = [node for node in self.tree.body if isinstance(node, ast.FunctionDef)]
         self.helpers = {node.name: node for node in functions if self._is_helper(node)}
         self._used = {name: names_in(helper) for name, helper in self.helpers.items()}
-        self.evidence = self._evidence()
+        self.lists = {kind: self._names_of(kind) for kind in (ANY_LIST, EVIDENCE, ITEMS)}
         self.unfollowed = self._unfollowed()
 
     def _is_helper(self, node: ast.FunctionDef) -> bool:
@@ -62,8 +85,8 @@ class Shape:
             return False
         return not any(isinstance(part, ast.Yield | ast.YieldFrom) for part in ast.walk(node))
 
-    def _evidence(self) -> frozenset[str]:
-        """Return the names whose every binding is a list of passages or of documents."""
+    def _names_of(self, kind: ListKind) -> frozenset[str]:
+        """Return the names whose every binding is a list of a kind."""
         values: dict[str, list[ast.expr]] = {}
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign):
@@ -72,32 +95,35 @@ class Shape:
                         values.setdefault(target.id, []).append(node.value)
         names = {name for name, assigned in values.items() if len(assigned) == self.bound[name]}
         while True:
-            wrong = {name for name in names if not all(self.is_evidence(value, names) for value in values[name])}
+            wrong = {name for name in names if not all(self.is_list(value, kind, names) for value in values[name])}
             if not wrong:
                 return frozenset(names)
             names -= wrong
 
-    def is_evidence(self, node: ast.expr, names: Set[str] | None = None) -> bool:
-        """Return True for an expression whose value is certainly a list of passages or documents, or of such lists.
+    def is_list(self, node: ast.expr, kind: ListKind, names: Set[str] | None = None) -> bool:
+        """Return True for an expression whose value is certainly a list of a kind.
+
+        An empty list is not one: it does not depend on passages, so a program may put anything into it later.
 
         Args:
             node: The expression.
-            names: Names that hold such lists; None for `evidence`.
+            kind: The kind of list.
+            names: Names that hold such lists; None for the names in `lists`.
         """
-        names = self.evidence if names is None else names
+        names = self.lists[kind] if names is None else names
         match node:
             case ast.Name(id=name):
                 return name in names
             case ast.Call(func=ast.Name(id=name)):
-                return name in LISTS & self.sources and not self.bound[name]
+                return name in kind.makers & self.sources and not self.bound[name]
             case ast.Subscript(value=value, slice=ast.Slice(lower=lower, upper=upper, step=step)):
-                return self.is_evidence(value, names) and all(map(_is_place, (lower, upper, step)))
+                return self.is_list(value, kind, names) and all(map(_is_place, (lower, upper, step)))
             case ast.BinOp(left=left, op=ast.Add(), right=right):
-                return self.is_evidence(left, names) and self.is_evidence(right, names)
-            case ast.List(elts=items):
-                return all(self.is_evidence(item, names) for item in items)
+                return self.is_list(left, kind, names) and self.is_list(right, kind, names)
+            case ast.List(elts=[_, *_] as items):
+                return kind.is_nested and all(self.is_list(item, kind, names) for item in items)
             case ast.ListComp(elt=item):
-                return self.is_evidence(item, names)
+                return kind.is_nested and self.is_list(item, kind, names)
         return False
 
     def helpers_that_mention(self, names: Set[str]) -> frozenset[str]:

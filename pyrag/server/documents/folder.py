@@ -1,16 +1,14 @@
 """Documents that belong to an index folder, each a file in a folder inside it, from which the index is updated.
 
-Each file is named by the document's id and the id's digest, and holds a record with id, title, text and metadata.
+Each file holds a record with id, title, text and metadata; `pyrag.retrieval.sent` names the files.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
 import msgspec
 
@@ -19,12 +17,10 @@ from pyrag.errors import DataError
 from pyrag.retrieval.index import Built, embedder_of, language_of, read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.parts import Part
+from pyrag.retrieval.sent import FOLDER, file_of
 
 if TYPE_CHECKING:
     from pyrag.retrieval.vectors.faiss_index import Layout
-
-FOLDER = "documents"
-_MAX_NAME = 100  # characters of an id in its file's name
 
 
 class DocumentFolder:
@@ -62,8 +58,7 @@ class DocumentFolder:
         return self._changed({self._path(key): None}) if self._path(key).exists() else None
 
     def _path(self, key: str) -> Path:
-        name = f"{quote(key, safe='')[:_MAX_NAME]}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.jsonl"
-        return self._folder / (f"%2E{name[1:]}" if name.startswith(".") else name)  # hidden files are not indexed
+        return file_of(self._index, key)
 
     def _changed(self, contents: Mapping[Path, bytes | None]) -> Built:
         before = {path: path.read_bytes() if path.exists() else None for path in contents}

@@ -60,6 +60,26 @@ BRANCHES = (
     "chosen = {{True: buy, False: same}}[bool({c})]\nchosen('lark')", "pick = order if {c} else same\npick('mole')",
     "while not ({c}) and number > 0:\n    number -= 1\norder(str(number))",
 )  # fmt: skip
+READS = (
+    'rows = each(docs, "q")', 'rows = each(docs, "q", returns="bool")', 'rows = each(docs[:1], "q")',
+    'rows = each(items=docs + docs, question="q")', "rows = each([], 'q')", 'rows = each(items, "{{item}}?")',
+    'facts = answer("q", docs + retrieve("r"))', 'facts = answer("q", [docs, retrieve("r")])',
+)  # fmt: skip
+LISTS = (
+    'rows = each(documents(), "q")', 'rows = each(items=docs + documents(), question="q")', "print(len(documents()))",
+    'papers = documents()\nrows = each(papers[:2], "q")',
+)  # fmt: skip
+MAYBE_FAILING_READS = (
+    'rows = each(documents(), "q", returns="number")', 'rows = each(docs, "q", "number")',
+    'rows = each(documents(), "{{title}}?")', 'rows = each(docs, f"{{first}}?")', 'facts = answer("q", documents())',
+    'rows = each((docs + [docs])[:1], "q")', 'rows = each([docs][:1], "q")', 'rows = each(docs[0], "q")',
+    'box = []\nbox.append("a")\nfacts = answer("q", (docs + box)[:1])',
+    'rows = each([row["value"] for row in docs], "q")',
+    'rows = each(documents() * 2, "q")\nassert len(rows) < 3', 'rows = each(docs, "q")\nassert rows',
+    'for row in each(docs, "q"):\n    order("owl")', 'rows = each(docs, "q")\nif rows[0]["known"]:\n    order("owl")',
+    'rows = each(docs, "q")\norder(str(len(rows)))', 'rows = each(each(docs, "q"), "{{value}}?")',
+    'try:\n    rows = each(docs, "q")\n    order("owl")\nexcept Exception:\n    pass',
+)  # fmt: skip
 SOURCES = ('look("q")', 'answer("q", docs)', "docs[0].text", 'docs[0]["title"]', 'retrieve("r")[0].text')
 
 
@@ -73,8 +93,11 @@ class Maker:
         """A program all of whose calls with effects depend on passages."""
         lines = ['docs = retrieve("q")', f"first = {self._pick(SOURCES)}"]
         lines += self._some(CARRIED, 2)
-        if self.random.random() < 0.5:
+        kind = self.random.random()
+        if kind < 0.4:
             lines += [self._filled(self._pick((*CALLS, *OTHER_CALLS)), self._value("first"))]
+        elif kind < 0.6:
+            lines += [self._filled(self._pick(MAYBE_FAILING_READS)), 'order("fox")']
         else:
             lines += [self._filled(self._pick(BRANCHES))]
         return self._whole(lines)
@@ -91,8 +114,10 @@ class Maker:
                 lines.append(self._filled(self._pick(CALLS), self._value("first")))
             elif kind < 0.75:
                 lines.append(self._filled(self._pick(BRANCHES)))
-            elif kind < 0.85:
+            elif kind < 0.8:
                 lines.append(self._filled(self._pick(MAYBE_FAILS)))
+            elif kind < 0.9:
+                lines.append(self._filled(self._pick((*READS, *LISTS, *MAYBE_FAILING_READS))))
             else:
                 lines += self._some(CARRIED, 1)
         return self._whole(lines)
@@ -105,6 +130,7 @@ class Maker:
             lines.append(self.random.choice((
                 f'fact{number} = answer("q{number}", docs)', f'more{number} = retrieve(f"{{label}} {number}")',
                 f'fact{number} = look("q{number}")', f'text{number} = f"so: {{docs}}"', "print(docs)",
+                *map(self._filled, READS),
             )))  # fmt: skip
             code, items = self.random.choice((
                 ('order("fox")', ["fox"]), ("order(label)", ["cat"]), ("buy(items[0])", ["ant"]),

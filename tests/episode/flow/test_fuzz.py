@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -20,47 +21,84 @@ from tests.episode.flow.conftest import Desk
 from tests.episode.flow.program_maker import INPUTS, Maker
 
 WORLDS = (("yes", "yes", True), ("nothing to see here", "no, never", True), ("", "", False), ("12", "7", True))
-SOURCES, EFFECTS = frozenset(("retrieve", "answer")), frozenset(("order",))
+SOURCES = frozenset(("retrieve", "answer", "each", "documents"))
+EFFECTS = frozenset(("order",))
 
 
 class _Refused(BaseException):
     """End of a program at a call that is not made."""
 
 
-class _Doc(dict[str, str]):
+class _Doc(dict[str, Any]):
     """A passage as programs see it."""
 
     @property
     def text(self) -> str:
-        return self["text"]
+        return str(self["text"])
+
+
+class _Paper(_Doc):
+    """A document as programs see it: it has no text of its own."""
+
+
+@dataclass
+class _Library:
+    """Primitives that search and answer in a world, and fail as those of the runtime do."""
+
+    text: str
+    answer: str
+    delivered: bool = False
+
+    def retrieve(self, query: str, topk: int = 5) -> list[_Doc]:
+        self.delivered = True
+        return [_Doc(text=self.text, title=self.text)] if self.text else []
+
+    def documents(self) -> list[_Paper]:
+        self.delivered = True
+        return [_Paper(title=self.text) for _ in range(len(self.text) % 3)]
+
+    def read(self, query: str, docs: Any = None) -> str:
+        self.delivered = True
+        if not all(type(item) is _Doc for item in _flat(docs or [])):
+            raise TypeError("docs must hold passages")
+        return self.answer
+
+    def each(self, items: Any, question: str, returns: Any = None) -> list[_Doc]:
+        self.delivered = True
+        if not isinstance(items, list) or not all(isinstance(item, dict | str) for item in items):
+            raise TypeError("each() needs a list of items")
+        for item in items:
+            question.format(**{"item": item, **(item if isinstance(item, dict) else {})})
+            if "{" not in question and not isinstance(item, _Doc):
+                raise ValueError("a plain question is asked only of documents and passages")
+        if returns == "number" and items and self.answer != "yes":
+            raise ValueError("the numbers have different units")
+        return [_Doc(value=self.answer, known=self.answer != "yes") for _ in items]
 
 
 def orders(source: str, text: str, answer: str, *, guarded: bool = True) -> list[str]:
     """What a program orders in a world, in this process."""
     made: list[str] = []
-    delivered = False
+    library = _Library(text, answer)
 
     def order(item: Any) -> str:
         line = sys._getframe(1).f_lineno
-        if guarded and delivered and dependence(source, SOURCES, EFFECTS, "order", line) is not None:
+        if guarded and library.delivered and dependence(source, SOURCES, EFFECTS, "order", line) is not None:
             raise _Refused
         made.append(str(item))
         return f"number {len(made)}"
 
-    def retrieve(query: str, topk: int = 5) -> list[_Doc]:
-        nonlocal delivered
-        delivered = True
-        return [_Doc(text=text, title=text)] if text else []
-
-    def read(query: str, docs: Any = None) -> str:
-        nonlocal delivered
-        delivered = True
-        return answer
-
-    names: dict[str, Any] = {"order": order, "retrieve": retrieve, "answer": read, "is_known": is_known}
+    names: dict[str, Any] = {"order": order, "is_known": is_known, "print": lambda *_: None, **INPUTS}
+    names |= {"retrieve": library.retrieve, "documents": library.documents}
+    names |= {"answer": library.read, "each": library.each}
     with suppress(Exception, _Refused):
-        exec(compile(source, "<program>", "exec"), names | {"print": lambda *_: None} | dict(INPUTS))
+        exec(compile(source, "<program>", "exec"), names)
     return made
+
+
+def _flat(items: Any) -> list[Any]:
+    """Items of a list and of the lists in it."""
+    return [part for item in items for part in _flat(item)] if isinstance(items, list) else [items]
 
 
 def differing(make: Callable[[Maker], str], seeds: range, *, guarded: bool = True) -> Iterator[str]:

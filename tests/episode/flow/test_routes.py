@@ -149,7 +149,8 @@ def test_a_refusal_names_the_branch(desk: Desk, rag: PyRAG) -> None:
     "source",
     [
         'rows = each(documents(), "q")',
-        'docs = documents(where="year > 1")\nrows = each(docs[:3], "q", returns="number")',
+        'docs = documents(where="year > 1")\nrows = each(docs[:3], "q", returns="bool")',
+        'rows = each(retrieve("q") + documents(), "q")\nb = answer("q", [retrieve("q"), retrieve("r")])',
         'rows = each(items=retrieve("q"), question="q")',
         'rows = each(["a", "b"], "who is {item}?")\nprint(len(documents()), rows)',
     ],
@@ -181,6 +182,14 @@ def test_programs_cannot_catch_a_refusal(desk: Desk, rag: PyRAG) -> None:
         'each(documents(), "what about {title}?")\norder("x")',
         'question = answer("q", retrieve("q"))\neach(documents(), question)\norder("x")',
         'try:\n    each(documents(), "q")\n    order("x")\nfinally:\n    pass',
+        'each(documents(), "q", returns="number")\norder("x")',
+        'each(documents(), "q", "number")\norder("x")',
+        'kind = "number"\neach(documents(), "q", returns=kind)\norder("x")',
+        'answer("q", documents(where="year > 1"))\norder("x")',
+        'docs = documents(where="year > 1")\nanswer("q", docs=docs)\norder("x")',
+        'docs = (retrieve("number") + [retrieve("r")])[:1]\neach(docs, "q")\norder("x")',
+        'box = []\nbox.append("a")\nanswer("q", (retrieve("number") + box)[:1])\norder("x")',
+        'box = [[]]\nbox[0].append("a")\nanswer("q", (retrieve("number") + box[:1])[:1])\norder("x")',
     ],
 )
 def test_primitives_over_the_corpus_count_as_retrieved(source: str) -> None:
