@@ -11,6 +11,8 @@ from pyrag_helpers.known import require_known
 
 PRESENT = date(9999, 12, 31)  # end of a period that has not ended
 
+_PART_OF_YEAR = re.compile(r"\d{4}-?W\d{2}(?:-?\d)?|\d{4}-\d{3}")
+
 Period = tuple[date, date]
 Datable = str | int | date
 
@@ -44,6 +46,8 @@ def parse_date(text: Datable) -> date:
     text = require_known(text)
     if isinstance(text, date):
         return text
+    if _PART_OF_YEAR.fullmatch(str(text).strip()):
+        raise ValueError(f"{text!r} names a week or a day of the year: ask for it as YYYY-MM-DD")
     return _build_date(_first(str(text), "date"), str(text))
 
 

@@ -117,8 +117,12 @@ def test_forms_of_dates(text: str, expected: date) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["12 xyzber 1921", "03/04/1999", "1.6.21", "2005-06", "31 April 1912", "2021-13-01", "平成30年5月7日"]
-)
+    "text",
+    [
+        "12 xyzber 1921", "03/04/1999", "1.6.21", "2005-06", "31 April 1912", "2021-13-01", "平成30年5月7日",
+        "2020-W05-3", "2020-W05", "2020W053", "2020-136",
+    ],
+)  # fmt: skip
 def test_other_forms_of_dates_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=":"):
         parse_date(text)

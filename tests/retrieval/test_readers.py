@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
+from pyrag.errors import DataError
 from pyrag.retrieval.documents.encodings import detected_encoding
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats.headings import headed
@@ -262,6 +264,14 @@ def test_tables_of_pages_keep_columns_and_headings() -> None:
     ]
 
 
+def test_boxes_of_facts_on_pages_get_an_empty_heading() -> None:
+    rows = "<tr><th colspan=2>Lake Orun</th></tr><tr><th>Area</th><td>31 km²</td></tr>"
+    rows += "<tr><th>Inflow</th><td>Ruta<br><a href=x>Selm</a></td></tr>"
+    _, text, _ = html_markdown(f"<table>{rows}</table>".encode(), "a.html")
+    rule = ["|  |  |", "| --- | --- |"]
+    assert text.split("\n")[:6] == ["Lake Orun", "", *rule, "| Area | 31 km² |", "| Inflow | Ruta; Selm |"]
+
+
 @pytest.mark.parametrize(
     ("rows", "titles", "heading"),
     [
@@ -273,6 +283,25 @@ def test_tables_of_pages_keep_columns_and_headings() -> None:
         (["Name||Town", "Ann|Smith|Ystad", "Bo|Lie|Moss"], [], "Name||Town"),
         (["|Mon|Tue", "Art|Math|Art", "Gym|Art|Gym"], [], "|Mon|Tue"),
         (["only"], [], "only"),
+        (
+            ["Farm|Milk||Loss|", "|2021|2022|2021|2022", "Dal|8|9|1|2"],
+            [],
+            "Farm|Milk 2021|Milk 2022|Loss 2021|Loss 2022",
+        ),
+        (
+            ["|Milk||Loss|", "Farm|2021|2022|2021|2022", "Dal|8|9|1|2"],
+            [],
+            "Farm|Milk 2021|Milk 2022|Loss 2021|Loss 2022",
+        ),
+        (["Mill|Shift|", "|Early|Late", "Korn|Ada|Ben"], [], "Mill|Shift Early|Shift Late"),
+        (["Tool||Owner|Deputy", "Saw|big|Ann|Ann", "Axe|small|Bo|Carl"], [], "Tool||Owner|Deputy"),
+        (["Item||Price", "Pen|blue|", "Cup|red|3.40"], [], "Item||Price"),
+        (["Lamp|Price||Stock", "Vega|n/a|n/a|", "Rigel|3|4|7"], [], "Lamp|Price||Stock"),
+        (["Height|37 m", "Opened|1962", "Length|410 m"], [], "|"),
+        (["Ann|12 kg|3", "Bo|14 kg|5"], [], "||"),
+        (["Runner|100 m|200 m", "Ann|12.1|24.9"], [], "Runner|100 m|200 m"),
+        (["Class|1|2", "A|20|31"], [], "Class|1|2"),
+        (["Bridge|Built|", "Alm|1950|1961", "Bro|1970|1975"], [], "Bridge|Built|"),
     ],
 )
 def test_headings_stand_below_titles(rows: list[str], titles: list[str], heading: str) -> None:
@@ -333,3 +362,80 @@ def test_broken_office_files_are_named(tmp_path: Path, suffix: str) -> None:
     (tmp_path / f"a{suffix}").write_bytes(b"PK\x03\x04 broken")
     with pytest.raises(DataError, match=r"a\.\w+ (needs a converter|is broken|cannot be read|holds no text)"):
         list(read_passages([tmp_path / f"a{suffix}"]))
+
+
+def _mail(subject: str, text: str) -> EmailMessage:
+    message = EmailMessage()
+    message["Subject"], message["From"] = subject, "Jana Pohl <jana@pohl.example>"
+    message["Date"] = "Tue, 05 Mar 2024 10:00:00 +0100"
+    message.set_content(text)
+    return message
+
+
+def test_mails_keep_lines_headers_and_attachments(tmp_path: Path) -> None:
+    message = _mail("Crates", "Crate 19 comes.\n\n- 40 lamps\n- 12 cords\n")
+    message.add_attachment("item,qty\ncord,12\n", subtype="csv", filename="items.csv")
+    message.add_attachment("Gate 4410\nDock 7\n", filename="notes.txt")
+    message.add_attachment(_mail("Kiln", "It runs at 960 degrees."))
+    message.add_attachment(b"%PDF-1.4 junk", maintype="application", subtype="pdf", filename="junk.pdf")
+    message.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="map.png")
+    message.add_attachment(b"PK", maintype="application", subtype="zip", filename="old.zip")
+    passages, remarks = read(tmp_path / "a.eml", message.as_bytes())
+    head = "From: Jana Pohl <jana@pohl.example>\nDate: Tue, 05 Mar 2024 10:00:00 +0100\n"
+    assert [passage.text for passage in passages] == [
+        f"Subject: Crates\n{head}Crate 19 comes.\n- 40 lamps\n- 12 cords",
+        "item: cord; qty: 12",
+        "Gate 4410\nDock 7",
+        f"Subject: Kiln\n{head}It runs at 960 degrees.",
+    ]
+    assert passages[0].metadata == {
+        "from": "Jana Pohl <jana@pohl.example>",
+        "date": "2024-03-05T10:00:00+01:00",
+    }
+    assert passages[1].source.endswith("a.eml!/items.csv")
+    for words in ("'junk.pdf' is left out", "'map.png' is left out", "'old.zip' is left out: save and unpack it"):
+        assert any(words in remark for remark in remarks), words
+
+
+@pytest.mark.parametrize(
+    ("data", "title", "text"),
+    [
+        (b"Subject: =?iso-8859-1?Q?Caf=E9?=\nContent-Type: text/plain; charset=latin-1\n\nTo\xf1o", "Café", "Toño"),
+        ("Subject: Über\nContent-Type: text/plain; charset=nonsense\n\nGrün".encode(), "Über", "Grün"),
+        (
+            b"Subject: Box\nContent-Type: text/html\n\n<table><tr><th>Wood<th>Price<tr><td>Oak<td>44</table>",
+            "Box",
+            "Oak",
+        ),
+        (
+            b'Subject: Two\nContent-Type: multipart/alternative; boundary="b"\n\n--b\nContent-Type: text/plain\n\n'
+            b"Plain 1\n--b\nContent-Type: text/html\n\n<p>Rich 1\n--b--\n",
+            "Two",
+            "Plain 1",
+        ),
+        (b"Subject: Torn\nContent-Type: multipart/mixed\n\nNot lost", "Torn", "Not lost"),
+        (b"From: a@b.example, <<>\nDate: never\nSubject: Odd\n\nStill read", "Odd", "Still read"),
+    ],
+)
+def test_mails_are_decoded(tmp_path: Path, data: bytes, title: str, text: str) -> None:
+    (passage,), remarks = read(tmp_path / "a.eml", data)
+    assert (passage.title, remarks) == (title, [])
+    assert text in passage.text
+    assert "Rich" not in passage.text
+
+
+@pytest.mark.parametrize("data", [b"", b"just some words\n", b"\x00\xff" * 9])
+def test_a_file_that_is_no_mail_is_refused(tmp_path: Path, data: bytes) -> None:
+    with pytest.raises(DataError, match="not an e-mail"):
+        read(tmp_path / "a.eml", data)
+
+
+def test_lines_of_tables_may_end_with_a_carriage_return(tmp_path: Path) -> None:
+    text = 'sep=;\rShip;Crew\rOrlå;7\r\nNixe;"8\rand 9"\rZed;4'
+    passages, _ = read(tmp_path / "a.csv", text)
+    assert [passage.text for passage in passages] == [
+        "Ship: Orlå; Crew: 7",
+        "Ship: Nixe; Crew: 8\rand 9",
+        "Ship: Zed; Crew: 4",
+    ]
+    assert [text[passage.start : passage.end] for passage in passages] == ["Orlå;7", 'Nixe;"8\rand 9"', "Zed;4"]

@@ -208,7 +208,7 @@ def exact_type(vector_type: str | None, *, exact: bool) -> str | None:
 
 @index_app.command()
 def info(folder: Folder, json: Json = False) -> None:
-    """Print the contents of an index and the files left out of it."""
+    """Print the contents of an index and the files that were left out."""
     from pyrag.cli.index.work import info
 
     info(folder, as_json=json)

@@ -111,11 +111,13 @@ def print_unread(unread: Sequence[tuple[str, str]]) -> None:
         unread: Pairs of a kind and its number of files.
     """
     from pyrag.errors import install_extra
-    from pyrag.retrieval.documents.model import KNOWN, OFFICE, is_read
+    from pyrag.retrieval.documents.model import KNOWN, OFFICE, PACKED, is_read
 
     office = [(kind, count) for kind, count in unread if kind in OFFICE and not is_read(kind)]
-    others = [(kind, count) for kind, count in unread if kind not in OFFICE]
-    for kinds, cure in ((office, install_extra("office")), (others, f"convert them to {KNOWN}")):
+    packed = [(kind, count) for kind, count in unread if kind in PACKED]
+    others = [(kind, count) for kind, count in unread if kind not in OFFICE and kind not in PACKED]
+    unpack = "unpack them and name the folder (a .zip is read unless it is inside another archive)"
+    for kinds, cure in ((office, install_extra("office")), (packed, unpack), (others, f"convert them to {KNOWN}")):
         if kinds:
             names = ", ".join(f"{kind} {count}" for kind, count in kinds[:_SHOWN])
             more = f" and {len(kinds) - _SHOWN} more kinds" if len(kinds) > _SHOWN else ""

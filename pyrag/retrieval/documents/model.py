@@ -15,9 +15,10 @@ MAX_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JS
 MAX_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
+PACKED = frozenset({ARCHIVE, ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar"})  # archives that may be left unread
 TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
 PLAIN = (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex")
-PROSE = (*PLAIN, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx")
+PROSE = (*PLAIN, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx", ".eml")
 SUFFIXES = TABLES + PROSE
 OFFICE = {  # read by the extra `office`
     ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
@@ -28,7 +29,6 @@ OFFICE = {  # read by the extra `office`
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",
-    ".eml": "message/rfc822",
 }
 KNOWN = ".jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf or .docx, also .gz, .bz2, .xz or in a .zip"
 

@@ -16,6 +16,7 @@ from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
 from pyrag.retrieval.documents.formats.front_matter import split_front_matter
 from pyrag.retrieval.documents.formats.html import html_markdown
+from pyrag.retrieval.documents.formats.mail import Mail
 from pyrag.retrieval.documents.formats.pdf import pdf_pages
 from pyrag.retrieval.documents.formats.word import docx_markdown
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
@@ -56,6 +57,29 @@ def running_text(file: Opened, text: str) -> Iterator[Placed]:
         text: Output of the converter.
     """
     yield from _placed(file.document, chunks(text.splitlines(keepends=True), file.document.title, markdown=True))
+
+
+def mail(file: Opened, message: Mail) -> Iterator[Placed]:
+    """Yield the passages of the texts of an e-mail, which begin with its headers.
+
+    Args:
+        file: The open document.
+        message: The e-mail.
+    """
+    title = message.headers.get("Subject", "") or file.document.title
+    head = "".join(f"{name}: {text}  \n" for name, text in message.headers.items())
+    fields = {"from": message.headers.get("From"), "to": message.headers.get("To"), "date": message.date}
+    texts, is_html = [head], any(is_html for _, is_html in message.texts)
+    for data, is_page in message.texts:
+        if is_page:
+            _, text, remarks = html_markdown(b'<meta charset="utf-8">' + data, file.document.name)
+            file.remarks += remarks
+        else:
+            text = data.decode("utf-8", "replace").replace("\0", "")
+        texts.append(text)
+    lines = "\n\n".join(texts).splitlines(keepends=True)
+    metadata = record_metadata(file, {name: value for name, value in fields.items() if value})
+    yield from _placed(file.document, chunks(lines, title, markdown=is_html), metadata=metadata)
 
 
 def docx(file: Opened) -> Iterator[Placed]:

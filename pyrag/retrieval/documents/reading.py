@@ -11,7 +11,10 @@ and the others get the id with their hash.
 
 from __future__ import annotations
 
+import lzma
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -20,26 +23,32 @@ from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.retrieval.documents import prose, records, tables
 from pyrag.retrieval.documents.find import find_documents
+from pyrag.retrieval.documents.formats.mail import parsed_mail
 from pyrag.retrieval.documents.formats.office import office_markdown
 from pyrag.retrieval.documents.model import (
     KNOWN,
     MARK,
     MAX_LINE,
     OFFICE,
+    PACKED,
     PLAIN,
     TABLES,
     Columns,
     Document,
     Placed,
+    is_read,
+    utf8,
     with_distinct_id,
 )  # fmt: skip
-from pyrag.retrieval.documents.unpack import Opened, opened
+from pyrag.retrieval.documents.model import kind as kind_of
+from pyrag.retrieval.documents.unpack import Opened, attached, opened
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 5  # of the passages made from files; increase it to have unchanged files read again
+VERSION = 6  # of the passages made from files; increase it to have unchanged files read again
+_MAX_DEPTH = 8  # of e-mails attached to e-mails
 _SHOWN = 10  # kinds in a message
 _READERS = {
     ".jsonl": records.json_lines,
@@ -71,7 +80,26 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
         return tables.table(file, columns)
     if kind in OFFICE and kind.removeprefix(".") not in plugins.names("documents"):
         return prose.running_text(file, office_markdown(file))
+    if kind == ".eml":
+        return _mail(file, columns)
     return _READERS.get(kind, _added)(file)
+
+
+def _mail(file: Opened, columns: Columns) -> Iterator[Placed]:
+    """Yield the passages of an e-mail and of its attachments. An attachment that cannot be read leaves a remark."""
+    mail = parsed_mail(file.whole(), file.document.name)
+    yield from prose.mail(file, mail)
+    for name, data in mail.attachments:
+        if not is_read(kind_of(name)) or file.document.name.count("!/") > _MAX_DEPTH:
+            cure = "save and unpack it" if kind_of(name) in PACKED else f"save it, and convert it to {KNOWN}"
+            file.remarks.append(f"the attachment {utf8(name)!r} is left out: {cure}")
+            continue
+        inner = attached(file, utf8(name), data)
+        try:
+            yield from (replace(item, document=file.document, line=0) for item in read_opened(inner, columns))
+        except (DataError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            file.remarks.append(f"the attachment {utf8(name)!r} is left out: {error}")
+        file.remarks += [f"{remark} ({utf8(name)})" for remark in inner.remarks]
 
 
 def _added(file: Opened) -> Iterator[Placed]:

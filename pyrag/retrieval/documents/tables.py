@@ -30,6 +30,7 @@ _SAMPLE_LINES = 60
 _SNIFFED = 1 << 12  # characters that the slow detection of the delimiter looks at
 _HEADING_LINES = 12
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)", re.IGNORECASE)
+_ENDED = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _COMMA = re.compile(r"[-+]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+")
 _THOUSANDS = re.compile(r"[-+]?\d{1,3}(?:\.\d{3})+")
 
@@ -99,7 +100,7 @@ class _Rows:
     def __init__(self, file: Opened) -> None:
         self._document = file.document
         self._cure = file.encoding_cure
-        self._source: Iterator[tuple[int, int, bytes]] = lines_of(file)
+        self._source: Iterator[tuple[int, int, bytes]] = _lines(file)
         self._number = self._at = self._end = 0
         self._delimiter = ","
         self.whole = False  # whole rows are texts
@@ -196,6 +197,17 @@ class _Rows:
                     "close the quotation mark that was left open"
                 )
             yield text
+
+
+def _lines(file: Opened) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the lines of a file, as `lines_of` does. They may end with a carriage return only."""
+    for number, start, line in lines_of(file):
+        if b"\r" not in line.removesuffix(b"\r\n"):
+            yield number, start, line
+            continue
+        for piece in _ENDED.findall(line):
+            yield number, start, piece
+            start += len(piece.decode("utf-8", "replace"))
 
 
 def _delimiter(sample: str, delimiters: str) -> str:

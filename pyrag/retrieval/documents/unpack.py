@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from pyrag.errors import DataError
@@ -185,6 +185,22 @@ def opened(document: Document, encoding: str = "") -> Iterator[Opened]:
         if error.errno is None:  # bz2's error for a broken file
             raise _broken(document, str(error)) from error
         raise unreadable(document.name, error) from error
+
+
+def attached(file: Opened, name: str, data: bytes) -> Opened:
+    """Return an attachment of a document as an open document.
+
+    Args:
+        file: The document with the attachment.
+        name: Name of the attachment.
+        data: Content of the attachment.
+    """
+    outer = file.document
+    document = replace(outer, key=f"{outer.key}!/{name}", member=name, is_named=False, shown=outer.name)
+    tap = Tap(io.BytesIO(data))
+    inner = Opened(document, tap, _unpacking(document, tap))
+    inner.bad_records = file.bad_records
+    return inner
 
 
 def digest_of(document: Document) -> str:

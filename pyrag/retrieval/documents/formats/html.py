@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
-from pyrag.retrieval.documents.formats.headings import with_headings
+from pyrag.retrieval.documents.formats.headings import NO_NAME, with_headings
 
 _SILENT = frozenset(
     {"title", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"}
@@ -168,9 +168,23 @@ def _mark_as_data(table: Any) -> None:
     if table.find(".//th") is None and (row := table.find(".//tr")) is not None:
         for cell in row.findall("td"):
             cell.tag = "th"
+    _add_heading(table)
     for part in table.iter("table", "tr", "td", "th"):
         for name in set(part.attrib) - {"colspan", "rowspan"}:
             del part.attrib[name]
+
+
+def _add_heading(table: Any) -> None:
+    """Add an empty heading to a table of labels and values, whose rows consist of a `th` and a `td`."""
+    rows = [(row, [cell.tag for cell in row if cell.tag in ("th", "td")]) for row in table.iter("tr")]
+    pairs = [row for row, tags in rows if tags == ["th", "td"]]
+    if not pairs or any(len(tags) > 1 and tags != ["th", "td"] for _, tags in rows):
+        return
+    heading = pairs[0].makeelement("tr")
+    for _ in range(2):
+        heading.append(heading.makeelement("th"))
+        heading[-1].text = NO_NAME
+    pairs[0].addprevious(heading)
 
 
 def _flatten(cell: Any) -> None:

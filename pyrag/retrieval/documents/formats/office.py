@@ -1,4 +1,4 @@
-"""Presentations, spreadsheets, e-mails, books and other office formats as Markdown, converted by `xberg`."""
+"""Presentations, spreadsheets, books and other office formats as Markdown, converted by `xberg`."""
 
 from __future__ import annotations
 
@@ -123,6 +123,9 @@ def _inner_omissions(archive: zipfile.ZipFile, names: set[str]) -> set[str]:
     """Return what is left out of the parts of a packed document."""
     omissions = {words for part, pattern, words in _OPEN_PARTS if part in names and pattern.search(archive.read(part))}
     sheets = (name for name in names if name.startswith("xl/worksheets/") and name.endswith(".xml"))
+    drawings = (name for name in names if name.startswith("xl/drawings/drawing"))
+    if any(b"<a:t>" in archive.read(drawing) for drawing in drawings):
+        omissions.add("text boxes")
     if formulas := sum(len(_FORMULA.findall(archive.read(sheet))) for sheet in sheets):
         omissions.add(f"{formulas} formulas without a stored result (open and save it in a spreadsheet program)")
     return omissions
