@@ -27,7 +27,7 @@ from pyrag.evaluation.agent_behaviour import (
     noise,
 )
 from pyrag.evaluation.datasets.layout import Question
-from pyrag.evaluation.datasets.suite import Given, Source, open_set, source_of
+from pyrag.evaluation.datasets.suite import PassageOptions, Source, open_set, source_of
 from pyrag.evaluation.metrics import is_claim, normalise, score_text, script_of
 from pyrag.evaluation.reports.tables import agents_table, depth_table, ladder_table
 from pyrag.evaluation.reports.writer import Table
@@ -132,7 +132,7 @@ PARTS = {"ladders": ladders, "ablations": ablations, "depth": depth, "topk": top
 
 
 def benches(options: argparse.Namespace, scratch: Path) -> Iterator[Bench]:
-    corpora = Given(tuple(options.corpus), cache=scratch)
+    corpora = PassageOptions(tuple(options.corpus), cache=scratch)
     split = "train" if options.train else ""
     for name in options.sets:
         chosen = open_set(name, options.data, split=split, limit=options.limit, seed=options.seed)

@@ -208,7 +208,7 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
         if is_ready(url):
             return
         time.sleep(1)
-    raise ServiceError(f"vLLM did not start: look into {log}", service="vLLM")
+    raise ServiceError(f"vLLM did not start: see {log}", service="vLLM")
 
 
 def show(title: str, rows: list[list[str]]) -> None:

@@ -233,7 +233,7 @@ def _filled(part: str, engines: Mapping[str, str]) -> str:
 def _call(line: Sequence[str]) -> None:
     done = subprocess.run([sys.executable, "-m", "pyrag", *line], check=False)
     if done.returncode not in ((0, 1, 3) if line[0] == "bench" else (0,)):  # a bench in which questions failed
-        raise UsageError(f"pyrag {shlex.join(line)} ended with {done.returncode}: run the same stage again to go on")
+        raise UsageError(f"pyrag {shlex.join(line)} ended with {done.returncode}: run the same stage again to continue")
 
 
 def report(recipe: Recipe) -> None:

@@ -160,7 +160,7 @@ class PyRAG:
 
         Args:
             question: The question; the embedded engine reads English only.
-            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            where: Filter of passages, applied in addition to the object's filter; the program may narrow it further.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             earlier: Messages of the question's conversation, oldest first; `chat` keeps them for you.
@@ -200,9 +200,9 @@ class PyRAG:
         Args:
             source: Python over `retrieve` and `answer`, which sets `final_answer` (see `program_reference`).
             inputs: Input values of the program, by variable name: texts, numbers, lists, dicts.
-            where: Filter of passages, which narrows the object's own; the program may narrow it further.
+            where: Filter of passages, applied in addition to the object's filter; the program may narrow it further.
             budget: Limits on what the program may spend.
-            tools: Typed functions that the program may call besides the object's own tools.
+            tools: Typed functions that the program may call in addition to the object's tools.
             observer: Called with each event (`pyrag.trace.events`) as it happens.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
             resume: File with the requests and replies so far, from which the same call continues after its process was
@@ -244,7 +244,7 @@ class PyRAG:
         Args:
             text: The question, or the source of a program, which sets `final_answer`.
             inputs: Input values of the program, by variable name.
-            where: Filter of passages, which narrows the object's own.
+            where: Filter of passages, applied in addition to the object's filter.
             analyze: Whether to run the program too, and add what happened.
             traces: Earlier traces, whose recoveries and repairs are used for the estimate, in addition to the object's
                 own traces.
@@ -269,7 +269,7 @@ class PyRAG:
         """Return a conversation, whose questions may refer to earlier ones.
 
         Args:
-            where: Filter of passages for all questions, which narrows the object's own.
+            where: Filter of passages for all questions, applied in addition to the object's filter.
         """
         from pyrag.runtime.chat import Chat
 
@@ -291,10 +291,10 @@ class PyRAG:
             questions: Questions, read as needed. A question for which `aask` would raise yields a trace with the
                 error.
             concurrency: Maximum number of questions at once; None for the setting's value.
-            where: Filter of passages for all questions, which narrows the object's own.
+            where: Filter of passages for all questions, applied in addition to the object's filter.
             observer: Called with each event; its `question` and `number` identify the question.
             keep: Whether to keep requests and replies in the traces, so that they can be replayed.
-            returns: Type of each `Trace.value`, as for `ask`. None leaves the answers texts.
+            returns: Type of each `Trace.value`, as for `ask`. None for answers as text.
 
         Raises:
             UsageError: `questions` is one text, `concurrency` is below 1, `observer` is not a function, or `returns`

@@ -195,7 +195,7 @@ def _refusal() -> re.Pattern[str]:
 
 
 def _matches_foreign(codes: str) -> bool:
-    """Return True if words in a language with another word order are a refusal; only their roles count."""
+    """Return True if words in a language with another word order are a refusal. `codes` holds each word's role."""
     parts = set(codes)
     denied = bool(parts & set("nzx"))
     if any(pattern.fullmatch(codes) for pattern in _foreign_patterns()):

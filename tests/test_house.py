@@ -100,8 +100,7 @@ NOUN_OR_VERB = frozenset([
 BANNED_NAMES = frozenset(["one", "found", "said", "told", "given", "taken", "kept", "most", "least"])
 # Names that other programs see: fields of the trace, of events and of results.
 FIELD_OWNERS = ("pyrag/trace/model.py", "pyrag/trace/events.py", "pyrag/runtime/answering.py", "pyrag/evaluation/")
-PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `Hop.found`, `HopShare.found`, `Trace.said`
-PUBLIC_CLASSES = frozenset(["Found", "Given", "Said"])  # of retrieval, of data sets and of the step recorder
+PUBLIC_FIELDS = frozenset(["found", "said"])  # `Searched.found`, `HopShare.found`, `Trace.said`
 IS_NO = re.compile(r"(?<![Tt]here )\b(?:is|are) no(?:ne of)?\b(?! (?:longer|more)\b)")  # "is no number"
 TURNS = re.compile(
     r"\b(?:that of|those of|anew|in vain|where it has none|where there (?:is|are)|(?<!there )(?:is|are) none"
@@ -274,7 +273,7 @@ def name_of_definition(node: ast.AST) -> str:
 
 def is_banned(name: str) -> bool:
     """Return True for a banned name, also in capitals or with an underscore in front."""
-    return name.strip("_").lower() in BANNED_NAMES and name not in PUBLIC_CLASSES
+    return name.strip("_").lower() in BANNED_NAMES
 
 
 def is_public(path: str, node: ast.AST) -> bool:

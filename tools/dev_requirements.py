@@ -1,4 +1,4 @@
-"""Printer of the requirements in pyproject.toml's `dev` group (`pip install --group` needs a newer pip)."""
+"""Script that prints the requirements in pyproject.toml's `dev` group (`pip install --group` needs a newer pip)."""
 
 import tomllib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Wordings of questions by kind. The halves share none."""
+"""Wordings of questions by kind, for calibration and for evaluation. No wording is in both sets."""
 
 # ruff: noqa: E501 - wordings are easier to compare on one line
 

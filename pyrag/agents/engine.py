@@ -95,7 +95,7 @@ def open_agents(engine: Engine, spec: str, settings: Settings) -> Agents:
     except Exception as error:  # any error of the package's code
         raise ConfigError(f"{what} cannot be opened ({type(error).__name__}: {error})") from error
     if not isinstance(agents, Agents):
-        raise ConfigError(f"{what} returned a {type(agents).__name__}: let its open return pyrag.extend.Agents")
+        raise ConfigError(f"{what} returned a {type(agents).__name__}: its open must return pyrag.extend.Agents")
     return replace(agents, name=spec)
 
 

@@ -225,7 +225,7 @@ class Agents:
         rewriter: Agent that rewrites a failed query; None if the engine has none.
         follow_up: Agent that resolves follow-up questions; None if the engine has none.
         engines: Engines from which `team` builds agents; None if it cannot build any.
-        teams: Agents of single methods, by the function that builds them.
+        teams: Agents that belong to one method, by the function that builds them.
         calls_model: Whether agents call a language model; without one, a question costs no model calls.
     """
 

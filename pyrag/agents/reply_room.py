@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.agents.protocol import Written
 from pyrag.errors import BadOutputError, ContextLengthError
 from pyrag.llm.protocol import Reply, Sampling

@@ -10,7 +10,7 @@ from typing import Any
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import is_form
 from pyrag.agents.parsing.fields import loose_line_of, object_with, texts_of, worded
-from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.agents.passages import fenced_passages, numbered
 from pyrag.agents.prompted_agent import PromptedAgent
 from pyrag.agents.protocol import Rewritten
@@ -77,9 +77,9 @@ def parse_rewrite(text: str) -> tuple[str, tuple[str, ...], str]:
     if not query:
         raise BadOutputError('"query" is empty')
     if len(query) > _MAX_QUERY:
-        raise BadOutputError(f"the query has {len(query)} characters; {_MAX_QUERY} are the most allowed")
+        raise BadOutputError(f"the query has {len(query)} characters; at most {_MAX_QUERY} are allowed")
     if is_form(query):
-        raise BadOutputError("it repeats the form, and has no query in it")
+        raise BadOutputError("it repeats the form and contains no query")
     return query, tuple(texts_of(value.get("keywords"))), loose_line_of(value, "strategy")
 
 

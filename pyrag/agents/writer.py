@@ -25,7 +25,7 @@ from pyrag.llm.spending import usage_of
 RETRIES = 1  # further replies of the Standalone Agent
 _TEMPLATE = "standalone"
 _MIN_SHOWN = 100  # minimum characters of a conversation and of a message worth showing
-_SHRINK = 3  # divides the shown part of a conversation if the prompt is too long
+_SHRINK = 3  # if the prompt is too long, the shown part of a conversation is divided by this
 _MARGIN = 64  # tokens of the chat template
 _TRIMMED = "the Standalone agent read parts of {shown} of {all} messages: more would not fit into the model's window"
 _FORM = re.compile(r"<question>(.*?)</question>", re.DOTALL)

@@ -65,7 +65,7 @@ def ask(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
+        typer.Option(help="File from which the same command continues after a kill or a limit; deleted when complete."),
     ] = None,
     returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,

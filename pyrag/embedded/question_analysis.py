@@ -219,7 +219,7 @@ _KIND_OF_HEAD: dict[str, str] = {
     **dict.fromkeys(("award", "prize", "medal"), "award"),
     **dict.fromkeys(WORK_KINDS | PERIODICAL_KINDS | words("title work"), "work"),
 }  # fmt: skip
-# Words around the subject, in small letters only, since a capital belongs to a name. `_subject` lowers the first letter.
+# Words around the subject, in lower case only, since a capital belongs to a name. `_subject` lowers the first letter.
 _LEAD = re.compile(
     r"^(?:(?:who|whom|whose|what|which|when|where|how|why|is|was|are|were|did|does|do|has|had|have|the|a|an|in|at|on|by|of|for|to|from|during|"
     r"name of|name|and|also|that|it|so|as|with|main|original|first|film|movie|song|album|band|book|novel|work|works|located|known|come|single|play|opera|"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pyrag.agents.protocol import Rewritten
-from pyrag.embedded.asking import plain_question
 from pyrag.embedded.lexicon import names_of
+from pyrag.embedded.plain_question import plain_question
 from pyrag.embedded.planner.wording import search_terms
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.relations.relation import Relation
@@ -50,7 +50,7 @@ class EmbeddedRewriter:
         for strategy, keywords, text in _candidates(query, passages):
             if _words(text) and _words(text) not in seen:
                 return Rewritten(text, keywords, strategy)
-        raise BadOutputError("the embedded rewriter knows no other words for this question")
+        raise BadOutputError("the embedded rewriter has no other wording for this question")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -70,7 +70,7 @@ def _candidates(query: str, passages: Sequence[Passage]) -> Iterator[tuple[str, 
     by_words = (("use the words that go with the relation", *_keyworded(subject, relation)),) if relation else ()
     yield from (*by_words, by_title) if has_page else (by_title, *by_words)
     yield "leave out the words that only ask", (), search_terms(query)
-    yield "search for the names alone", (), " ".join(NAME_OR_NUMBER_RUN.findall(query[:1].lower() + query[1:]))
+    yield "search only for the names", (), " ".join(NAME_OR_NUMBER_RUN.findall(query[:1].lower() + query[1:]))
 
 
 def _keyworded(subject: str, relation: Relation) -> tuple[tuple[str, ...], str]:

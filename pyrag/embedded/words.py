@@ -201,7 +201,7 @@ def singular(noun: str) -> str:
     return noun[:-1] if noun.endswith("s") and not noun.endswith(_INVARIABLE) and len(noun) > 3 else noun
 
 
-_INVARIABLE = ("ss", "us", "is", "series", "species")  # endings of nouns that are no plurals
+_INVARIABLE = ("ss", "us", "is", "series", "species")  # endings of nouns that are not plurals
 _ARTICLE = re.compile(r"^(?:the|an?)\s+", re.IGNORECASE)
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTATION = re.compile(r"[\"“][^\"”]*[\"”]")

@@ -32,7 +32,7 @@ UnknownPolicy = Literal["repair", "allow"]
 
 
 class ProgramGate(Protocol):
-    """Gate that a program passes before it runs."""
+    """Check that every program must pass before it runs."""
 
     async def pass_through(self, episode: Episode, program: Program) -> None:
         """Raise `PyRAGError` if a program must not run.

@@ -260,7 +260,9 @@ class Ledger:
             (total.prompt_tokens + total.completion_tokens, budget.tokens, "tokens"),
         ):
             if limit is not None and wanted > limit:
-                raise BudgetExceededError(f"the budget of {limit} {what} for this question is spent: raise it to go on")
+                raise BudgetExceededError(
+                    f"the budget of {limit} {what} for this question is spent: raise it to continue"
+                )
         self._check_cost(total)
 
     def _check_cost(self, total: Usage) -> None:
@@ -271,7 +273,7 @@ class Ledger:
         spent, limit = self.budget.price(total), self.budget.cost
         if limit is not None and spent is not None and spent >= limit:
             raise BudgetExceededError(
-                f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to go on"
+                f"the budget of {limit:g} for this question is spent ({spent:.6g}): raise --max-cost to continue"
             )
 
     def _record(self, role: str, request: dict[str, Any], body: dict[str, Any], open_request: _OpenRequest) -> None:

@@ -86,7 +86,7 @@ class RecoveryContext(Protocol):
         """Return the passages that match best, best first, and True if the same search had been made before.
 
         Args:
-            query: ProgramSearch text.
+            query: Search text.
             topk: Number of passages, 1 to `MAX_TOPK`.
             where: Filter of the program's search.
             step: Step that searches.

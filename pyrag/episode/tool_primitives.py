@@ -155,7 +155,7 @@ def _plain(episode: Episode, call: Call, value: Any) -> Any:
     if isinstance(value, Text):
         if value.absent is not None:
             raise PrimitiveError(
-                f"an argument of {call.name}() is an answer that is unknown: test is_known(…) first", UNKNOWN_ERROR
+                f"an argument of {call.name}() is an unknown answer: test is_known(…) first", UNKNOWN_ERROR
             )
         return value.text
     if isinstance(value, Record):

@@ -106,19 +106,19 @@ def _of_error(error: TraceError) -> WrongAnswerCause:
 
 
 def _of_missing(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> WrongAnswerCause:
-    missing = [hop.gold for hop in hops if not hop.found]
+    missing = [hop.gold for hop in hops if not hop.is_found]
     detail = f"{len(missing)} of {len(hops)} gold passages" if hops else "no gold answer in any passage"
     wanted = question.hops or len(question.decomposition) or len(hops)
     if planned_retrievals(trace) < wanted:
         return WrongAnswerCause("under_decomposition", detail)
-    if any(hop.found for hop in hops) and _lost_on_the_way(question, trace, hops, titles):
+    if any(hop.is_found for hop in hops) and _lost_on_the_way(question, trace, hops, titles):
         return WrongAnswerCause("intermediate_error", detail)
     return WrongAnswerCause("retrieval_missing", detail)
 
 
 def _missing(question: Question, trace: Trace, hops: Sequence[Hop]) -> bool:
     if hops:
-        return not all(hop.found for hop in hops)
+        return not all(hop.is_found for hop in hops)
     texts = _texts(trace)
     wanted = [hop.answers for hop in question.decomposition] or [question.answers]
     return not all(_said_somewhere(golds, texts) for golds in wanted)
@@ -153,10 +153,10 @@ def _written(source: str) -> int:
 def _lost_on_the_way(question: Question, trace: Trace, hops: Sequence[Hop], titles: Mapping[str, str]) -> bool:
     """Return True if a wrong answer that had its evidence led later queries away from the missing passages."""
     queries = normalise(" | ".join(step.query for step in trace.steps if is_retrieval(step, trace)))
-    named = [_page(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
+    named = [_page(titles[hop.gold]) for hop in hops if not hop.is_found and titles.get(hop.gold)]
     if named and all(f" {name} " in f" {queries} " for name in named if name):
         return False  # the right pages were searched for, so the retriever missed them
-    steps_found = {hop.step for hop in hops if hop.found}
+    steps_found = {hop.step for hop in hops if hop.is_found}
     return any(
         _had_evidence(step, trace, steps_found) and not (answer.known and _right(question, answer))
         for step, answer in _answers_used(trace)

@@ -112,7 +112,7 @@ def _percentile(ordered: Sequence[float], share: float) -> float:
 
 
 def _binomial(hits: float, count: int) -> tuple[float, float]:
-    """Return the interval of Binomial(count, hits / count) / count: the values that reach each tail probability."""
+    """Return the central interval, of probability `LEVEL`, for the share of hits in `count` independent trials."""
     share = hits / count
     if share in (0.0, 1.0):
         return share, share

@@ -61,7 +61,7 @@ def _lacks_dependencies(question: Question, trace: Trace, hops: Sequence[Hop], t
     if len(searches) < 2 or any(not answered.isdisjoint(step.depends_on) for step in searches):
         return False
     asked = f" {normalise(question.question)} "
-    missing = [normalise(titles[hop.gold]) for hop in hops if not hop.found and titles.get(hop.gold)]
+    missing = [normalise(titles[hop.gold]) for hop in hops if not hop.is_found and titles.get(hop.gold)]
     return any(title and f" {title} " not in asked for title in missing)
 
 

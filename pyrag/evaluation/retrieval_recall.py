@@ -34,7 +34,7 @@ class Hop:
     passages: tuple[str, ...] = ()
 
     @property
-    def found(self) -> bool:
+    def is_found(self) -> bool:
         """True if the passage was retrieved."""
         return self.rank is not None
 

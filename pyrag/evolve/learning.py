@@ -148,7 +148,7 @@ class _Session:
             learner = Learner(players, self.library, self.versions, validator, self.config, self.records)
             stopped, after = await self._learn(learner, seen)
         except ServiceError as error:
-            raise ServiceError(f"{error}; the same command goes on from here", service=error.service) from error
+            raise ServiceError(f"{error}; run the same command to continue", service=error.service) from error
         finally:
             await engines.aclose()
         return self._summary(learner.records, after, stopped)
@@ -237,7 +237,7 @@ def revert(folder: Path, version: int) -> None:
         versions.prompts(version)
         records = read(library.records())
         if not records:
-            raise UsageError(f"{folder} has not learned anything yet: the same pyrag evolve command goes on with it")
+            raise UsageError(f"{folder} has not learned anything yet: run the same pyrag evolve command to continue it")
         last = records[-1]
         note = f"reverted from version {last.version} of the prompts"
         with library.update() as draft:

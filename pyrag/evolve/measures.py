@@ -109,7 +109,7 @@ def _farthest(start: Agent, after: Mapping[Agent, set[Agent]]) -> int:
 def _successors(edges: Iterable[Edge]) -> dict[Agent, set[Agent]]:
     after: dict[Agent, set[Agent]] = defaultdict(set)
     for source, target in edges:
-        after[target]  # adds agents that hand over nothing
+        after[target]  # adds agents that pass nothing on
         if source != target:
             after[source].add(target)
     return dict(after)

@@ -244,7 +244,7 @@ class ReplyStore:
                 if version:
                     raise sqlite3.DatabaseError(f"it has version {version}, not {VERSION}")
                 if in_use:
-                    raise sqlite3.DatabaseError("it is a database of something else")
+                    raise sqlite3.DatabaseError("it is another kind of database")
                 db.execute("PRAGMA journal_mode = WAL")
                 db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             db.execute("PRAGMA synchronous = NORMAL")

@@ -40,7 +40,7 @@ class Reply:
 
     @property
     def cut_off(self) -> bool:
-        """True if the text may be incomplete, which is so for all but normal endings."""
+        """True if the reply did not end normally, so that its text may be incomplete."""
         return self.finish_reason not in NORMAL_ENDINGS
 
     def __post_init__(self) -> None:

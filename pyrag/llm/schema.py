@@ -153,7 +153,10 @@ def matches(text: str, pattern: str) -> bool:
 
 @lru_cache(maxsize=64)
 def _marks_of(pattern: str) -> tuple[tuple[str, bool], ...]:
-    """Return the literal parts of a pattern, each with True if text must precede it; empty for other patterns."""
+    """Return the literal parts of a pattern, in order; empty for a pattern of another form.
+
+    Each part comes with True if at least one character must precede it.
+    """
     places = re.split(r"\[\\s\\S\]([*+])", pattern)
     marks, gaps = places[::2], [False, *(gap == "+" for gap in places[1::2])]
     known = not any(set(mark) & set(_SPECIAL) for mark in marks)

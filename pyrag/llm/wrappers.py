@@ -139,7 +139,7 @@ class Meter:
         ):
             if limit is not None and spent >= limit:
                 self.refused = True
-                raise BudgetExceededError(f"the budget of {limit} {what} is spent: raise {flag} to go on")
+                raise BudgetExceededError(f"the budget of {limit} {what} is spent: raise {flag} to continue")
         self.calls += 1
 
     def end(self, messages: Sequence[Message], reply: Reply) -> None:

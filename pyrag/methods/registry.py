@@ -122,7 +122,7 @@ def _method(name: str) -> Method:
     if not isinstance(method, Method):
         package = plugins.package_of_part("methods", name)
         raise ConfigError(
-            f"the method {name} of {package} is not a Method: let its entry point name an object made by "
+            f"the method {name} of {package} is not a Method: its entry point must name an object made by "
             "pyrag.extend.Method(name=…, answer=…)"
         )
     return method

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 
 from pyrag.agents.parsing.answer_places import boxed
 from pyrag.agents.parsing.answers import is_unknown
-from pyrag.agents.parsing.json_values import clipped
+from pyrag.agents.parsing.thinking import clipped
 from pyrag.agents.prompts import load_prompts
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Found, Said, StepRecorder, Value
+from pyrag.methods.step_recorder import RecordedReply, RecordedSearch, StepRecorder, Value
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN, Answer, Passage
 
@@ -229,7 +229,7 @@ class _Agent:
                 self.text += self.dialect.show(await self._search(turn, reply))
         return self.recorder.result(reply)
 
-    async def _go_on(self, query: str) -> Said:
+    async def _go_on(self, query: str) -> RecordedReply:
         values = {"question": self.recorder.episode.question}
         if self.dialect.digest:
             values["limit"] = str(self.limit)
@@ -246,14 +246,14 @@ class _Agent:
         self.uses.append(reply)
         return reply
 
-    async def _search(self, turn: Turn, reply: Said) -> str:
+    async def _search(self, turn: Turn, reply: RecordedReply) -> str:
         results = await self.recorder.retrieve(turn.query, self.settings.topk, uses=[reply])
         self.uses.append(results)
         self.passages += [passage for passage in results.passages if passage not in self.passages]
         documents = self.dialect.write(results.passages)
         return await self._digest(turn.query, documents, results) if self.dialect.digest else documents
 
-    async def _digest(self, query: str, documents: str, results: Found) -> str:
+    async def _digest(self, query: str, documents: str, results: RecordedSearch) -> str:
         reply = await self.recorder.write(
             f"{self.templates}.digest",
             {"reasoning": self.text[-_SHOWN:], "query": query, "documents": documents},

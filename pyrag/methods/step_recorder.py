@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RecordedSearch:
     """Retrieved passages, and the id of the call that retrieved them."""
 
     passages: tuple[Passage, ...]
@@ -40,7 +40,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RecordedReply:
     """Reply of an agent: its text, the id of the call, and the answer in the text, if one is expected."""
 
     text: str
@@ -53,7 +53,7 @@ class Said:
         return self.answer is not None and self.answer.known
 
 
-Value = Found | Said
+Value = RecordedSearch | RecordedReply
 
 
 def no_answer(text: str) -> None:
@@ -77,7 +77,7 @@ class StepRecorder:
     def __exit__(self, *exc: object) -> None:
         self.episode.steps += self._round.finished(None)
 
-    async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = (), where: str = "") -> Found:
+    async def retrieve(self, query: str, topk: int, uses: Iterable[Value] = (), where: str = "") -> RecordedSearch:
         """Search, as a step.
 
         Args:
@@ -88,9 +88,9 @@ class StepRecorder:
         """
         call = self._call("retrieve", (_clipped(query), topk, where or None), uses)
         records = await _asked(self._round.retrieve(call))
-        return Found(tuple(self.episode.passages[str(result.fields["id"])] for result in records), call.id)
+        return RecordedSearch(tuple(self.episode.passages[str(result.fields["id"])] for result in records), call.id)
 
-    async def answer(self, query: str, passages: Sequence[Passage] | None, uses: Iterable[Value]) -> Said:
+    async def answer(self, query: str, passages: Sequence[Passage] | None, uses: Iterable[Value]) -> RecordedReply:
         """Ask the Answer agent, as a step. The text of the reply includes the rationale.
 
         Args:
@@ -103,7 +103,7 @@ class StepRecorder:
         await _asked(self._round.answer(call))
         reading, _ = await self.episode.read(query, passages)  # from the memo
         answer = self._round.answer_of(call.id)
-        return Said(f"{strip_citations(reading.rationale)} {answer.text}".strip(), call.id, answer)
+        return RecordedReply(f"{strip_citations(reading.rationale)} {answer.text}".strip(), call.id, answer)
 
     async def write(
         self,
@@ -117,7 +117,7 @@ class StepRecorder:
         prefix: str = "",
         read: ReadAnswer = no_answer,
         fault: FindFault | None = None,
-    ) -> Said:
+    ) -> RecordedReply:
         """Return free text of the Writer, as a step.
 
         Args:
@@ -134,7 +134,7 @@ class StepRecorder:
         call = self._call("write", (), uses)
         work = partial(self.episode.write, template, values, stop, prefix, fault)
         written = await self._round.write(call, query, work, read, mode=template, passages=ids_of(passages))
-        return Said(written.text, call.id, written_answer(written, read))
+        return RecordedReply(written.text, call.id, written_answer(written, read))
 
     async def together(self, work: Iterable[Callable[[], Awaitable[T]]]) -> list[T]:
         """Return the results of independent calls, made in parallel or, if the episode requires it, in sequence."""
@@ -148,7 +148,7 @@ class StepRecorder:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def result(self, reply: Said) -> Result:
+    def result(self, reply: RecordedReply) -> Result:
         """Return the answer of a reply as the final result."""
         final = reply.answer or Answer(UNKNOWN, known=False)
         return Result(final, tuple(self._round.step_ids(sorted(self._sources[reply.call]))))
@@ -173,7 +173,7 @@ def _clipped(query: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class AnswerReader:
     """Parser of an answer in a text, with citations of the passages; without an answer, it returns unknown."""
 
     passages: Sequence[Passage] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyrag.errors import UsageError, nearest
-from pyrag.evaluation.reports.reported import REPORTED
+from pyrag.evaluation.reports.paper_scores import REPORTED
 from pyrag.reproduce.models import MODELS, PAPER_OPTIONS
 from pyrag.reproduce.steps import Command, MeasuredRow, PlanDraft, ReproductionPlan, Service, TableRequest
 from pyrag.reproduce.tables import NEWS, OWN, WIKI, WIKI_BGE, PaperTable, TableRow

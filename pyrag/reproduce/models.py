@@ -13,7 +13,7 @@ class PaperModel:
 
     Attributes:
         hub: Name on the hub.
-        label: Name in the papers' tables, as in `pyrag.evaluation.reports.reported`.
+        label: Name in the papers' tables, as in `pyrag.evaluation.reports.paper_scores`.
         billions: Number of weights, in billions.
         tensor_parallel: Number of GPUs of 80 GB for a copy (PyRAG's paper: 2, and 4 for 72B).
         api: Whether a paid service serves the model, rather than this machine.

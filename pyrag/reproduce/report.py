@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pyrag._io.files import write_atomic
 from pyrag.errors import DataError
+from pyrag.evaluation.reports.paper_scores import REPORTED
 from pyrag.evaluation.reports.report import FirstSections, Section
 from pyrag.evaluation.reports.report_files import report_files
-from pyrag.evaluation.reports.reported import REPORTED
 from pyrag.evaluation.reports.summary import BenchSummary
 from pyrag.evaluation.reports.tables import from_figure, interval
 from pyrag.evaluation.reports.writer import Table

@@ -128,7 +128,7 @@ def _run(command: Command, folder: Path) -> None:
     log = folder / "logs" / f"{command.name}.log"
     with _started(command, folder, log) as process:
         code = process.wait()
-    again = "mend the cause and run the same command again, which goes on with this step"
+    again = "mend the cause and run the same command again, which continues with this step"
     if code:
         raise StepError(f"step {command.name} ended with code {code}: {_last_line(log)} (all of it: {log}); {again}")
     if missing := [output for output in command.outputs if not (folder / output).exists()]:

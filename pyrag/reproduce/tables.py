@@ -15,7 +15,7 @@ class TableRow:
     Attributes:
         name: Name in pyrag's report and in the run's folder.
         method: Name of the method in pyrag's registry; empty for a row that only trains or evolves.
-        paper: Source in `pyrag.evaluation.reports.reported`, where `{model}` stands for the backbone's label.
+        paper: Source in `pyrag.evaluation.reports.paper_scores`, where `{model}` stands for the backbone's label.
         model: Short name of the model; empty for the backbone that `--models` names.
         plan: Model of the Plan agent (in HERA, of the orchestrator); empty for `model`.
         rewrite: Model of the Rewrite agent; empty for `model`.

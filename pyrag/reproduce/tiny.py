@@ -164,7 +164,7 @@ class _TinyPlan:
         if recipe.rows:
             self._train(recipe, name, out)
         else:
-            self.draft.skipped[f"{name}-train"] = f"it goes on from {recipe.after}, whose stages are not run here"
+            self.draft.skipped[f"{name}-train"] = f"it continues {recipe.after}, whose stages are not run here"
         return ()
 
     def _train(self, recipe: Recipe, name: str, out: str) -> None:

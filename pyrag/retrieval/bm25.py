@@ -31,7 +31,7 @@ from pyrag.trace.model import Passage, SearchedIndex
 if TYPE_CHECKING:
     import tantivy
 
-    from pyrag.retrieval.catalogue.folder import IndexCatalogue
+    from pyrag.retrieval.catalogue.index_catalogue import IndexCatalogue
 
 TITLE_WEIGHT = 0.75
 CODE_WEIGHT = 0.5
@@ -148,7 +148,7 @@ class Bm25Index:
     @cached_property
     def catalogue(self) -> IndexCatalogue:
         """The documents of the index."""
-        from pyrag.retrieval.catalogue.folder import IndexCatalogue
+        from pyrag.retrieval.catalogue.index_catalogue import IndexCatalogue
 
         return IndexCatalogue(self._searcher, self._schema, self.selector, lambda address: self._passage(0.0, address))
 

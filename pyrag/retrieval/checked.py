@@ -153,7 +153,7 @@ class _Check:
     def _score(self, score: object) -> float:
         try:
             number = float(score)  # type: ignore[arg-type]
-        except Exception:  # of any kind, as above
+        except Exception:  # the object is foreign, and may raise anything
             number = math.nan
         if math.isfinite(number):
             return number
@@ -245,5 +245,5 @@ def shown(value: object) -> str:
     """Return an excerpt of an object's `repr`."""
     try:
         return excerpt(repr(value), _SHOWN)
-    except Exception:  # of any kind: the object is foreign
+    except Exception:  # the object is foreign, and may raise anything
         return type(value).__name__

@@ -22,7 +22,7 @@ from pyrag.retrieval.filters.verdict import NOTHING_TO_SAY, FilterVerdict
 from pyrag.trace.model import Passage, SearchedIndex
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.catalogue.folder import IndexCatalogue
+    from pyrag.retrieval.catalogue.index_catalogue import IndexCatalogue
     from pyrag.retrieval.embedders.protocol import Embedder
     from pyrag.retrieval.filters.selection import SelectedPassages
     from pyrag.retrieval.vectors.faiss_index import Hit, VectorIndex

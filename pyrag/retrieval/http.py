@@ -35,7 +35,7 @@ _MAX_COMMAS = 3_000_000
 _CURE = "start it, or name another with --retriever or an index folder with --index"
 
 
-class _Document(msgspec.Struct):
+class _EncodedDocument(msgspec.Struct):
     """Document whose fields stay encoded until needed, since decoded text takes up to four times as much memory."""
 
     id: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
@@ -73,7 +73,7 @@ class _RetrieveReply(msgspec.Struct):
 
 
 _replies = msgspec.json.Decoder(_RetrieveReply)
-_documents = msgspec.json.Decoder(_Document)
+_documents = msgspec.json.Decoder(_EncodedDocument)
 _small_documents = msgspec.json.Decoder(_SmallDocument)
 _SOURCE, _SCORE = FIELDS.index("source"), FIELDS.index("score")
 _LONG = ("title", "text", "contents")

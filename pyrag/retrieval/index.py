@@ -37,7 +37,7 @@ from pyrag.retrieval.words import analysis
 
 if TYPE_CHECKING:
     from pyrag.retrieval.indexing.build import BuildOptions, BuildOutcome
-    from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.part_protocol import Part
     from pyrag.retrieval.indexing.staging import StagingDir
     from pyrag.retrieval.indexing.update import IndexProgress
 
@@ -247,7 +247,7 @@ def open_generation(path: str | Path, opener: Callable[[Path], T]) -> T:
         before, info = info, read_info(folder)
         if info == before:
             break
-        # It was replaced meanwhile: what was opened may lack files that tantivy can do without.
+        # The index was replaced meanwhile. Files of the opened generation may be missing, which tantivy may not notice.
     if failure is not None or result is None:
         if (shut := _unreadable(folder / info.generation)) is not None:
             raise DataError(

@@ -202,7 +202,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
         raise ConfigError(f"{shown} has no vectors to search exactly: build it with --embedder and --exact")
     if options.dense_weight <= 0:
         if info.kind == "dense":
-            raise ConfigError(f"{shown} is searched by its vectors only: leave the dense weight above 0")
+            raise ConfigError(f"{shown} is searched by its vectors only: keep the dense weight above 0")
         return sparse
     from pyrag.retrieval.dense import DenseRetriever
     from pyrag.retrieval.index import vectors_folder
@@ -232,7 +232,7 @@ def _of_kind(info: IndexInfo, folder: Path, shown: str, options: Options) -> Ret
 
 def _check_exact(vectors: VectorIndex, shown: str) -> None:
     """Raise `ConfigError` if these vectors are searched approximately."""
-    from pyrag.retrieval.vectors.types import EXACT
+    from pyrag.retrieval.vectors.index_types import EXACT
 
     types = sorted({segment.type for segment in vectors.info.segments if segment.type != EXACT})
     if types:

@@ -17,7 +17,7 @@ from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_belo
 from pyrag.retrieval.sent import FOLDER, delete_sent
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.part_protocol import Part
 
 
 def _ignore(*_: object) -> None:

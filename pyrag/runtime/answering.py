@@ -267,7 +267,10 @@ def _offer_tools(episode: Episode, engines: Engines, method: Method) -> None:
 
 
 def _partial(episode: Episode) -> Result:
-    """Return the last answered step as the result if the budget ended a question. It is marked as not known."""
+    """Return the partial result of a question that ran out of budget. Its answer is marked as not known.
+
+    It is the rows that `each` has so far, or else the answer of the last answered step.
+    """
     if episode.partial is not None:
         episode.warn("partial value: the rows of each() so far")
         value = episode.partial if episode.contract is None else None

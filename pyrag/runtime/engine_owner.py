@@ -90,7 +90,7 @@ class EngineOwner:
             engines: These engines with other agents, tools or another retriever; None for the engines as they are.
             observer: Called with each event.
             keep: Whether to keep requests and replies in the trace, so that it can be replayed.
-            resume: File by which the same request goes on after a kill or a limit.
+            resume: File from which the same request continues after a kill or a limit.
 
         Raises:
             UsageError: `resume` belongs to another request, or another process writes it.

@@ -157,7 +157,7 @@ def resumable(
 
 
 def finish(journal: FileJournal, trace: Trace) -> None:
-    """Delete the journal of a complete run; one that failed or met a limit can be resumed, with other limits too.
+    """Delete the journal if its run is complete. Otherwise the run can be resumed, even with other limits.
 
     Args:
         journal: The run's journal.

@@ -19,7 +19,7 @@ from pyrag.retrieval.filters.language import filter_of, parsed
 from pyrag.retrieval.filters.tree import Filter, all_of
 from pyrag.settings import Settings
 
-MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # queries of programs hold the question and facts before it
+MAX_QUESTION_BYTES = MAX_QUERY_BYTES * 3 // 4  # a program's queries hold facts before the question
 Where = str | Mapping[str, Any] | Filter | None
 
 

@@ -165,7 +165,8 @@ def _check_extra(spec: str, options: RequestOptions) -> None:
     engine = spec.partition(":")[0]
     if engine in LOCAL_ENGINES and (unknown := options.extra_body.keys() - {CHAT_TEMPLATE}):
         raise ConfigError(
-            f"the engine {engine} knows no request field {min(unknown)!r}: of extra_body it takes {CHAT_TEMPLATE} alone"
+            f"the engine {engine} does not support the request field {min(unknown)!r}: of extra_body it takes only "
+            f"{CHAT_TEMPLATE}"
         )
 
 

@@ -346,7 +346,7 @@ def _add_state(app: FastAPI, service: SearchService) -> None:
     async def healthz() -> Response:
         return json_reply({"status": "ok"})
 
-    missing: dict[str, Any] = {"model": StateReply, "description": "Something is missing, or the server is ending."}
+    missing: dict[str, Any] = {"model": StateReply, "description": "A part is missing, or the server is shutting down."}
 
     @app.get(
         "/readyz", response_model=None, responses={**state, 503: missing}, summary="Say whether requests are served",

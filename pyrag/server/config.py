@@ -190,7 +190,7 @@ def _key(line: str) -> tuple[bytes, Access]:
     if unknown := [right for right in rights if right not in (_WRITE, _EFFECTS)]:
         raise ConfigError(f"an API key's line has {unknown[0]!r} after its rights: the rights are {_WRITE}, {_EFFECTS}")
     if marked and _WRITE in rights:
-        raise ConfigError(f"{_WRITE} ends the line of an API key, and a key with a filter cannot have it")
+        raise ConfigError(f"an API key with a filter cannot have the right {_WRITE}: remove {_WRITE}, or the filter")
     names = frozenset(filter(None, (name.strip() for name in named.split(","))))
     digest = _digest(key)
     return digest, Access(

@@ -17,7 +17,7 @@ from pyrag.server.service import cancel
 
 T = TypeVar("T")
 
-HEARTBEAT = 15.0  # seconds between signs of life in a stream
+HEARTBEAT = 15.0  # seconds between the comments that keep a stream open
 STILL_WORKING = b": still working\n\n"
 
 

@@ -150,7 +150,7 @@ class ExplainReply(BaseModel):
     calls: dict[str, float] = Field(description="Model calls of the whole program.")
     tokens: dict[str, float]
     seconds: dict[str, float]
-    cost: dict[str, float] | None = Field(description="Money; null if the server knows no prices.")
+    cost: dict[str, float] | None = Field(description="Price of the calls; null if the server has no prices.")
     basis: list[str] = Field(description="Sentences on what was measured, and what is a default.")
     planning: dict[str, Any] = Field(description="Cost of planning, which has been spent.")
     happened: dict[str, Any] | None = Field(description="With `analyze`: what the run cost.")

@@ -148,7 +148,7 @@ class SearchService:
     def check_open(self) -> None:
         """Raise `ApiError` if the server is shutting down."""
         if self.draining:
-            raise ApiError(503, "shutting_down", "the server is ending: ask again in a moment", retry_after=RETRY_AFTER)
+            raise ApiError(503, "shutting_down", "the server is shutting down: ask again soon", retry_after=RETRY_AFTER)
 
     def begin(self, work: Any) -> asyncio.Task[Any]:
         """Run a coroutine in a task that the shutdown waits for, and return the task."""
@@ -187,7 +187,7 @@ class SearchService:
             access: Rights of the caller. Indexes that it may not use are not named.
         """
         if self.draining or not self.started:
-            return ["the server is ending" if self.draining else "the server is starting"]
+            return ["the server is shutting down" if self.draining else "the server is starting"]
         missing = [name for name, retriever in self.retrievers.items() if retriever.missing]
         problems = [f"the index {name} is missing" for name in missing if access.allows(name)]
         return problems if len(problems) == len(missing) else [*problems, "an index is missing"]

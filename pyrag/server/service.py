@@ -72,7 +72,7 @@ class ServedIndex:
             FilterError: A filter cannot be read, or the retriever does not support filters.
         """
         allowed, retriever = filter_of(permission), self.retriever
-        if allowed is not None:  # no search of any kind may pass it; the request's filter goes with its questions
+        if allowed is not None:  # binds every search; the request's own filter is passed with its questions
             retriever = BoundRetriever(retriever, allowed)
         if where is not None:
             check_filters(retriever)

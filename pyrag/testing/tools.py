@@ -38,7 +38,7 @@ class ToolCase:
 
 
 async def says_what_it_does(case: ToolCase) -> None:
-    expect(case.tool.description, f"{case.tool.name} has no docstring: the Plan agent knows no more of it than that")
+    expect(case.tool.description, f"{case.tool.name} has no docstring: the Plan agent needs it to use the tool")
     described = describe([case.tool])
     expect(not described.endswith("…"), "its description is too long for the prompt and was cut: shorten it")
 

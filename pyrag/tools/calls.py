@@ -21,8 +21,8 @@ from typing import Any
 import msgspec
 
 from pyrag.retrieval.checked import checked
+from pyrag.tools.allowed_types import is_passages
 from pyrag.tools.tool import Sourced, Tool, ToolError, returned_type, signature_of
-from pyrag.tools.types import is_passages
 from pyrag.trace.model import Passage
 from pyrag_sandbox.wire import encode
 

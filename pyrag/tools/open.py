@@ -60,7 +60,9 @@ def _added(spec: str) -> tuple[Tool[..., Any], ...]:
     loaded = plugins.load("tools", name)
     opened = as_tools(loaded if isinstance(loaded, list | tuple) else [loaded])
     if other and len(opened) > 1:
-        raise ConfigError(f"{name} names {len(opened)} tools, which cannot all be called {other!r}: name it alone")
+        raise ConfigError(
+            f"{name} names {len(opened)} tools, which cannot all be called {other!r}: name only that tool"
+        )
     return tuple(replace(tool, name=other) for tool in opened) if other else opened
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from pyrag.errors import ConfigError
-from pyrag.tools.types import check_type, notes_on_types, type_text
+from pyrag.tools.allowed_types import check_type, notes_on_types, type_text
 from pyrag.trace.model import Passage
 
 P = ParamSpec("P")
@@ -80,7 +80,7 @@ class Tool(Generic[P, R]):
         if not self.timeout > 0:
             raise ConfigError(f"the timeout of the tool {self.name} must be above 0 seconds, not {self.timeout}")
         if self.repeatable and not self.effects:
-            raise ConfigError(f"the tool {self.name} is repeatable without effects: that is what every such tool is")
+            raise ConfigError(f"the tool {self.name} sets repeatable but has no effects: leave repeatable out")
         text = self.description or inspect.getdoc(self.function) or ""
         object.__setattr__(self, "description", inspect.cleandoc(text))
         _check_signature(self)

@@ -70,7 +70,7 @@ _HIDDEN = ("question", "number", "at")
 _SHOWN = {kind: {field.name: field.default for field in fields(kind) if field.name not in _HIDDEN} for kind in _NAMES}
 _SHOWN[QuestionStarted]["question"] = ""
 _SPENT = {field.name: field.default for field in fields(Usage)}
-# The same fields as names and defaults side by side, with a function that returns their values.
+# The same fields as parallel tuples of names and defaults, and functions that return their values.
 _DEFAULTS = {kind: (tuple(shown), tuple(shown.values())) for kind, shown in _SHOWN.items()}
 _VALUES: dict[type[Event], Callable[[Any], Sequence[Any]]] = {kind: _values_of(shown) for kind, shown in _SHOWN.items()}
 _VALUES_OF_USAGE = _values_of(_SPENT)

@@ -107,7 +107,7 @@ def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
             kind = TableError if numbers else ValueError
             raise kind(f"{len(numbers)} rows fit {part!r}, and a difference needs one")
         pair.append(numbers[0][0])
-    (_, first), (_, second) = numbers_of(pair, name, rows)  # of both, which must have one unit
+    (_, first), (_, second) = numbers_of(pair, name, rows)  # both must have the same unit
     return measured(rows, name, abs(first - second))
 
 

@@ -49,7 +49,7 @@ def matching(title: str, rows: Sequence[Row], condition: str, read: Sequence[str
         title: Name of the table; its words may stand in the condition.
         rows: Rows of the table.
         condition: Condition, which may begin with a noun for the rows, as in "employees in Berlin"; empty for all.
-        read: Words and columns that the computation uses, so that the condition need not.
+        read: Words and columns that the computation already uses; the condition may leave them out.
 
     Raises:
         TableError: The words are about the table, and the condition has several readings or cannot be computed.

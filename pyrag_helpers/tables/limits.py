@@ -99,7 +99,7 @@ def _nearby(rows: Sequence[Row], condition: str, start: int, end: int, kind: str
     if kind:
         name = column_by_word(rows, kind) or related(rows, kind)
         if not name:
-            raise ValueError(f"no column of the table is for the limit of {kind}")
+            raise ValueError(f"no column of the table matches the limit of {kind}")
         return name
     after, before = condition[end:].split()[:2], condition[:start].split()[-4:]
     for word in (*after, *reversed(before)):

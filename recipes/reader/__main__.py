@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m recipes.reader", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder with the data sets")
     parser.add_argument("--out", type=Path, required=True, help="folder for examples, checkpoints and the model")
-    parser.add_argument("--resume", action="store_true", help="go on with what lies in --out")
+    parser.add_argument("--resume", action="store_true", help="continue the training in --out")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--examples", type=_count, help="train each stage on at most so many examples (default: all)")
     parser.add_argument("--workers", type=_count, default=2, help="processes, one core each; the result depends on it")
@@ -44,7 +44,7 @@ def main() -> None:
     if lacks := missing(options.data, ("squad", *hops.SETS)):
         parser.error(lacks)
     if options.out.exists() and any(options.out.iterdir()) and not options.resume:
-        parser.error(f"{options.out} is not empty: add --resume to go on there, or name another folder")
+        parser.error(f"{options.out} is not empty: add --resume to continue it, or name another folder")
     options.out.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     _make(

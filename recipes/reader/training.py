@@ -282,7 +282,7 @@ class Worker:
         save_atomic(state | {"optimiser": self.weights.optimiser.state_dict()}, self._state_path(self.rank))
 
     def _resume(self) -> None:
-        """Load the last checkpoint, if any. If the workers' checkpoints differ in steps, all load the first's."""
+        """Load the last checkpoint, if any. If the workers stopped at different steps, all load the first worker's."""
         if not all(self._state_path(rank).exists() for rank in range(self.recipe.workers)):
             return
         states: list[dict[str, Any]] = [torch.load(self._state_path(r)) for r in range(self.recipe.workers)]

@@ -11,7 +11,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.trace.model import Answer, Passage
 from pyrag_rl.config import TrainConfig
 from pyrag_rl.data.rows import TrainRow
-from pyrag_rl.rewards.agents import graded
+from pyrag_rl.rewards.pyrag_agents import graded
 
 Read = Callable[[str, Sequence[Passage]], Reading]
 

@@ -234,7 +234,7 @@ class Trainer:
         self.weights.optimiser.load_state_dict(state["optimiser"])
         self.weights.publish()
         self.done = state["done"]
-        self._say(f"goes on after step {self.done} of {self.steps}")
+        self._say(f"continues after step {self.done} of {self.steps}")
 
     def report(self) -> None:
         """Score the engine before and after training on the evaluation rows, and write `evaluation.json`.

@@ -79,7 +79,7 @@ class TrainConfig:
     em_weight: float = 0.3
     role_weights: dict[str, float] = field(default_factory=dict)  # MAPGRPO: λ, α, w of OPERA's eq. 7, 9, 10 by part
     ndcg_k: int = 10  # k of the Rewrite agent's √NDCG@k (eq. 10)
-    shuffle_rewards: bool = False  # control experiment: each completion gets the score of another one
+    shuffle_rewards: bool = False  # control experiment: each completion gets another completion's score
     repairs: int = 0  # repair turns of the Plan agent; above 0, the program agent loop also trains on them
 
     # High-score sample selection (MAPGRPO, eq. 11).
@@ -149,10 +149,10 @@ class TrainConfig:
         if self.algorithm == "mapgrpo" and self.agent == "decompose":
             raise ConfigError("mapgrpo trains the agents plan, answer and rewrite: decompose is PyRAG's, use grpo")
         if self.prescored and (self.algorithm, self.agent, self.repairs) != ("mapgrpo", "plan", 0):
-            raise ConfigError("prescored candidates are plans: they go with mapgrpo, agent plan and repairs 0")
+            raise ConfigError("prescored candidates are plans: set algorithm mapgrpo, agent plan and repairs 0")
         if self.reward == "coverage" and (self.algorithm != "grpo" or self.agent not in ("plan", "decompose")):
             raise ConfigError(
-                f"reward=coverage scores programs: it goes with grpo and the agents plan and decompose, not with "
+                f"reward=coverage scores programs: use it with grpo and the agents plan and decompose, not with "
                 f"{self.algorithm} and {self.agent}"
             )
         if self.repairs and self.agent != "plan":

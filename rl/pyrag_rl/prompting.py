@@ -53,7 +53,7 @@ class GivenReply:
             sampling: Ignored.
         """
         if not self._texts:
-            raise BadOutputError("the completion is out of the agent's form")
+            raise BadOutputError("the completion does not have the agent's form")
         return Reply(self._texts.pop())
 
     async def aclose(self) -> None:
@@ -99,4 +99,4 @@ async def request_of(
         await ask(agents_over(_Listener(), prompts))
     except _Asked as asked:
         return asked.messages, asked.sampling
-    raise ValueError("the agent asked its model nothing")
+    raise ValueError("the agent sent no request to its model")

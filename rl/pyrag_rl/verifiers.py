@@ -34,8 +34,8 @@ from pyrag.trace.model import Trace
 from pyrag_rl.config import TrainConfig, load_config
 from pyrag_rl.data.rows import TrainRow
 from pyrag_rl.prompting import agents_over
-from pyrag_rl.rewards.agents import of_trace, reason_of
 from pyrag_rl.rewards.environment import RewardEnvironment
+from pyrag_rl.rewards.pyrag_agents import of_trace, reason_of
 from pyrag_rl.rewards.score import OUTSIDE, Score
 
 __all__ = ["PyRAGEnv", "PyRAGHarness", "PyRAGTaskset"]

@@ -224,7 +224,7 @@ class _Encoder:
 
     def number(self, value: float, depth: int) -> float:
         if not math.isfinite(value):
-            raise ValueError(f"{value} cannot cross: only finite numbers")
+            raise ValueError(f"{value} cannot cross: use finite numbers")
         return value
 
     def sequence(self, value: list[Any], depth: int) -> list[Any]:

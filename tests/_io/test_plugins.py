@@ -235,7 +235,7 @@ def test_an_engine_of_a_package_needs_no_model(tmp_path: Path, monkeypatch: pyte
             trace = rag.ask("Who built the mill?")
         with pytest.raises(ConfigError, match=r"fails of fixed-engine cannot be opened \(ValueError: no such folder\)"):
             PyRAG("fails:x")
-        with pytest.raises(ConfigError, match="empty of fixed-engine returned a NoneType: let its open return"):
+        with pytest.raises(ConfigError, match="empty of fixed-engine returned a NoneType: its open must return"):
             PyRAG("empty")
         with pytest.raises(ConfigError, match="method direct needs a language model"):
             check_writer(get_method("direct"), can_write=can_write("fixed"))

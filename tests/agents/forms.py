@@ -174,7 +174,7 @@ async def heard(form: Form) -> tuple[str, str, Schema | None]:
         system, user = heard.messages
         own = re.sub(r"<prompt>.*</prompt>", "", user.content, flags=re.DOTALL)
         return system.content, own, heard.sampling.schema
-    raise AssertionError("the agent asked its model nothing")
+    raise AssertionError("the agent sent no request to its model")
 
 
 def examples(text: str, schema: Schema) -> list[dict[str, Any]]:

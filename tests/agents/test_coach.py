@@ -117,7 +117,7 @@ def test_agents_that_took_no_part_cannot_be_blamed() -> None:
 
 
 def test_rules_that_are_too_long_are_refused() -> None:
-    with pytest.raises(BadOutputError, match=f"{MAX_LINE} are the most allowed"):
+    with pytest.raises(BadOutputError, match=f"at most {MAX_LINE} are allowed"):
         parse_rules(json.dumps({"rules": ["x" * (MAX_LINE + 1)]}))
 
 

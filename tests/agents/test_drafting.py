@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.agents.parsing.draft import DraftReader
-from pyrag.agents.parsing.json_values import MAX_REPLY
 from pyrag.agents.parsing.programs import parse_program
+from pyrag.agents.parsing.thinking import MAX_REPLY
 
 PROGRAM = '''docs = retrieve(
     "Who?",

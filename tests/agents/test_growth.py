@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from pyrag.agents.parsing.answers import find_citations, parse_answer, read_answer, salvage_answer, strip_citations
 from pyrag.agents.parsing.draft import DraftReader
-from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, split_thinking
 from pyrag.agents.parsing.judgements import parse_judged, salvage_judged
 from pyrag.agents.parsing.programs import parse_draft, parse_program, repaired_quotes
 from pyrag.agents.parsing.spans import is_wordy, shortened
 from pyrag.agents.parsing.sub_queries import parse_sub_queries
+from pyrag.agents.parsing.thinking import MAX_REPLY, clipped, split_thinking
 from pyrag.agents.reply_room import closes_answer
 from pyrag.agents.rewriter import parse_rewrite
 from pyrag.agents.schemas import JUDGEMENT, TAGGED_ANSWER

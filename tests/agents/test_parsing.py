@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.parsing.sub_queries import MAX_SUB_QUERIES, parse_sub_queries
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 
 PAYLOAD = r"<answer>"
@@ -89,7 +89,7 @@ def test_sub_queries(text: str) -> None:
         ('["a", ["b"]]', "must be a string"),
         ('[{"x": "a"}]', "must be a string"),
         ('["a", "b', "no JSON list"),
-        (json.dumps([f"q{i}" for i in range(MAX_SUB_QUERIES + 1)]), "the most allowed"),
+        (json.dumps([f"q{i}" for i in range(MAX_SUB_QUERIES + 1)]), "are allowed"),
         ("[" * 5000, "no JSON list"),
         ("['" * 5000, "no JSON list"),
     ],

@@ -199,4 +199,4 @@ def test_the_language_is_taken_shown_and_explained(pyrag: Run, tmp_path: Path) -
     assert detected in pyrag("index", "a.txt", "--out", "ix", "--language", "auto").stderr
     wrong = pyrag("index", "a.txt", "--out", "ix", "--language", "klingon")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
-    assert "--language knows no 'klingon': it takes arabic, chinese, " in wrong.stderr
+    assert "--language does not support 'klingon': choose arabic, chinese, " in wrong.stderr

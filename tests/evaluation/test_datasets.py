@@ -11,7 +11,7 @@ import pytest
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets import layout as datasets
 from pyrag.evaluation.datasets.layout import read_questions
-from pyrag.evaluation.datasets.suite import Given, default_sets, digest, open_set, sample, source_of
+from pyrag.evaluation.datasets.suite import PassageOptions, default_sets, digest, open_set, sample, source_of
 
 from .conftest import write_set
 
@@ -120,9 +120,9 @@ def test_a_set_without_a_corpus_asks_for_one(tmp_path: Path) -> None:
     elsewhere = corpus.rename(tmp_path / "corpus.jsonl")
     chosen = open_set("stones", data)
     with pytest.raises(UsageError, match="the set stones has no corpus: name one with --corpus"):
-        source_of(chosen, Given())
+        source_of(chosen, PassageOptions())
     told: list[str] = []
-    given = Given(corpora=(elsewhere,), cache=tmp_path / "indexes")
+    given = PassageOptions(corpora=(elsewhere,), cache=tmp_path / "indexes")
     source = source_of(chosen, given, lambda corpus, _: told.append(corpus))
     assert source.identity == digest(elsewhere)
     assert source_of(chosen, given, lambda corpus, _: told.append(corpus)) == source
@@ -143,6 +143,6 @@ def test_the_password_of_a_server_is_in_no_name(tmp_path: Path) -> None:
     """The name is written to the run's config and its reports."""
     address = "http://user:sesame@127.0.0.1:8008/retrieve?token=sesame"
     chosen = open_set("mini-hotpotqa", None, limit=1)
-    source = source_of(chosen, Given(retriever=address, cache=tmp_path))
+    source = source_of(chosen, PassageOptions(retriever=address, cache=tmp_path))
     assert source.name == "http://127.0.0.1:8008/retrieve"
     assert source.overrides["retriever"] == address

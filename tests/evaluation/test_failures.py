@@ -193,9 +193,9 @@ def test_hops_say_which_retrieval_found_which_passage() -> None:
 
 def test_alternatives_titles_and_recovery_count() -> None:
     alternative = replace(QUESTION, supporting=("gone",), supporting_alt={"gone": ("film",)})
-    assert hops_of(alternative, chain("Ada Bell", "x"))[0].found
+    assert hops_of(alternative, chain("Ada Bell", "x"))[0].is_found
     titled = replace(QUESTION, supporting=(), supporting_titles=("Ada Bell",))
-    assert hops_of(titled, chain("Ada Bell", "person"))[0].found
+    assert hops_of(titled, chain("Ada Bell", "person"))[0].is_found
     tries = (
         Attempt("first", "?", None, ("x",), Answer("unknown", known=False)),
         Attempt("boost", "?", 10, ("x", "film")),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pyrag.evaluation.datasets.suite import Given, open_set, source_of
+from pyrag.evaluation.datasets.suite import PassageOptions, open_set, source_of
 from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
@@ -26,7 +26,7 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
     from pyrag.cli.bench.workers import ray_workers
 
     chosen = open_set("stones", write_set(tmp_path / "data", COUNT))
-    source = source_of(chosen, Given(cache=tmp_path / "indexes"))
+    source = source_of(chosen, PassageOptions(cache=tmp_path / "indexes"))
     chat.delay = 0.1
     settings = Settings(
         llm=f"openai:m@{chat.url}", method="vanilla", recovery="boost", index=str(source.index), concurrency=4

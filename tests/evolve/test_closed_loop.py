@@ -123,7 +123,7 @@ def test_an_unreachable_model_leaves_nothing_to_revert(tmp_path: Path) -> None:
     done = pyrag("evolve", "--train", "train.jsonl", "--out", "run", "--llm", away, "--concurrency", "1")
     assert done.returncode == 3
     assert done.stderr.count("\n") == 1, done.stderr
-    assert "the same command goes on from here" in done.stderr
+    assert "run the same command to continue" in done.stderr
     refused = pyrag("evolve", "revert", "run", "0")
     assert refused.returncode == 2
     assert "has not learned anything yet" in refused.stderr
@@ -253,6 +253,6 @@ def test_a_server_that_fails_stops_the_run_and_loses_nothing(pyrag: Run, town: T
     town.refuse = lambda body: (400, {"error": {"message": "no"}}) if len(town.bodies) > 40 else None
     done = pyrag(*options(town, files, "run"))
     assert done.returncode == 3
-    assert "goes on from here" in done.stderr
+    assert "run the same command to continue" in done.stderr
     town.refuse = lambda body: None
     assert evolved(pyrag, town, files, "run")["after"] == 1.0

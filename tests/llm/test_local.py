@@ -320,7 +320,7 @@ async def test_request_options_reach_the_template_and_the_runner(folder: Path, r
 
 def test_an_engine_here_refuses_fields_of_servers(folder: Path) -> None:
     request = {"plan": {"extra_body": {"reasoning_effort": "low"}}}
-    with pytest.raises(ConfigError, match="engine transformers knows no request field 'reasoning_effort'"):
+    with pytest.raises(ConfigError, match="engine transformers does not support the request field 'reasoning_effort'"):
         open_engines(Settings(plan_llm=f"transformers:{folder}", request=request))
 
 

@@ -47,7 +47,7 @@ def test_an_address_is_shown_without_its_secrets() -> None:
         ("mcp+stdio:", "needs the command of a server"),
         ("mcp+stdio:server 'open", "cannot be read"),
         ("mcp+http:host/mcp", "needs the URL of a server"),
-        ("mcp+stdio:x#tool=a&topk=3", "knows no option 'topk'"),
+        ("mcp+stdio:x#tool=a&topk=3", "has no option 'topk'"),
         ("mcp+stdio:x#env=NO_SUCH_VARIABLE", "NO_SUCH_VARIABLE, which env= names, is not set"),
     ],
 )
@@ -81,7 +81,7 @@ def test_the_tool_that_searches_is_found(tools: dict[str, Any], chosen: tuple[st
         ({"search_a": schema(), "search_b": schema()}, "", "choose one with #tool=NAME"),
         ({"search": schema("query", query=TEXT)}, "find", "has no tool 'find' \\(its tools: search\\)"),
         ({"search": schema("query", "user", query=TEXT, user=TEXT)}, "", "needs query, user"),
-        ({"search": schema("number", number=NUMBER)}, "", "a query and a number alone"),
+        ({"search": schema("number", number=NUMBER)}, "", "only give it a query and a number"),
     ],
 )
 def test_an_unclear_choice_names_the_tools(tools: dict[str, Any], tool: str, says: str) -> None:

@@ -131,4 +131,4 @@ def test_a_folder_with_a_run_asks_for_resume(data: Path, tmp_path: Path) -> None
     (tmp_path / "first.pt").write_text("")
     asked = command(data, tmp_path)
     done = subprocess.run(asked, cwd=tmp_path.parent, env=environment("1"), capture_output=True, text=True, check=False)
-    assert (done.returncode, "add --resume to go on there" in done.stderr) == (2, True)
+    assert (done.returncode, "add --resume to continue it" in done.stderr) == (2, True)

@@ -152,7 +152,7 @@ def test_a_killed_run_goes_on_with_the_same_draws(tmp_path: Path) -> None:
     with pytest.raises(KilledError):
         run(prepared(broken, epochs=6), killed)
     run(prepared(broken, epochs=6), lines.append)
-    assert lines[1] == "goes on after step 3 of 12"
+    assert lines[1] == "continues after step 3 of 12"
     assert scores(broken) == scores(whole)
     one, other = (torch.load(folder / "run" / "weights.pt") for folder in (whole, broken))
     assert all(torch.equal(one[name], other[name]) for name in one)

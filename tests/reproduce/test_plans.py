@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from pyrag.agents.prompts import load_prompts
 from pyrag.cli.app import app
 from pyrag.errors import UsageError
-from pyrag.evaluation.reports.reported import REPORTED
+from pyrag.evaluation.reports.paper_scores import REPORTED
 from pyrag.methods.registry import get_method
 from pyrag.reproduce.catalogue import TABLES, table_of
 from pyrag.reproduce.full import ELSEWHERE, full_plan, source_of

@@ -19,7 +19,7 @@ import pytest
 
 from pyrag.errors import DataError, PyRAGError
 from pyrag.retrieval import open_retriever
-from pyrag.retrieval.documents import unpack
+from pyrag.retrieval.documents import opened_document
 from pyrag.retrieval.documents.reading import read_passages
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.indexing import update
@@ -40,7 +40,7 @@ def real_times(trusted_times: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_bad_files_of_a_folder_are_named_and_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "FREE", 1 << 16)
+    monkeypatch.setattr(opened_document, "FREE", 1 << 16)
     folder, index = records(tmp_path / "n", 1, 10), tmp_path / "ix"
     (folder / "broken.jsonl").write_text('{"id": "lost", "text": "zebra"}\n' * 1 + "{nope\n")
     (folder / "latin.txt").write_bytes(b"caf\xe9")
@@ -114,7 +114,7 @@ def test_bad_rows_and_elements_cost_nothing_but_themselves(tmp_path: Path) -> No
 
 
 def test_a_line_without_an_end_costs_nothing_but_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.documents.records.MAX_LINE", 1000)
+    monkeypatch.setattr("pyrag.retrieval.documents.json_records.MAX_LINE", 1000)
     long = json.dumps({"id": "long", "text": "é" * 4000}, ensure_ascii=False)
     (tmp_path / "a.jsonl").write_text(f'{{"id": "a", "text": "x"}}\n{long}\n{{"id": "b", "text": "y"}}\n')
     built = update_index([tmp_path / "a.jsonl"], tmp_path / "ix")

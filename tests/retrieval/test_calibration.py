@@ -16,7 +16,7 @@ from pyrag.retrieval.vectors.calibration import blocks, trial_of, tune
 from pyrag.retrieval.vectors.faiss_index import open_vectors
 from pyrag.retrieval.vectors.files import copy_rows, map_vectors
 from pyrag.retrieval.vectors.folder import VectorFolder
-from pyrag.retrieval.vectors.types import build
+from pyrag.retrieval.vectors.index_types import build
 
 D = 64
 KINDS = ["HNSW8", "HNSW8_SQ8", "IVF128,SQ8", "RaBitQfs,Refine(SQ8)", "PQ8x4fs,Refine(SQ8)", "IVF64_HNSW8,PQ8x4fs,RFlat"]

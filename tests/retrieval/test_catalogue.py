@@ -143,7 +143,7 @@ async def test_removed_and_changed_files_leave_the_catalogue(tmp_path: Path) -> 
 
 
 async def test_long_files_of_records_are_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.catalogue.folder.MAX_SORTED", 2)
+    monkeypatch.setattr("pyrag.retrieval.catalogue.index_catalogue.MAX_SORTED", 2)
     retriever = open_retriever(folder_with(tmp_path))
     pages = [await list_documents(retriever, parsed("n >= 0"), offset, 2) for offset in (0, 2, 4)]
     assert [len(page) for page in pages] == [2, 2, 0]

@@ -19,8 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents import model, unpack
-from pyrag.retrieval.documents import records as records_module
+from pyrag.retrieval.documents import json_records as records_module
+from pyrag.retrieval.documents import model, opened_document
 from pyrag.retrieval.documents import tables as tables_module
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.json_stream import NotJSON, elements
@@ -331,7 +331,7 @@ def test_broken_and_locked_archives(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bomb.txt.gz", "bomb.txt.bz2", "bomb.txt.xz", "bomb.zip", "bomb.docx"])
 def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(unpack, "FREE", 1 << 20)
+    monkeypatch.setattr(opened_document, "FREE", 1 << 20)
     zeros = b"\n" * (4 << 20)
     path = tmp_path / name
     if path.suffix in (".zip", ".docx"):
@@ -345,7 +345,7 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path, name: str, monkeypa
 
 def test_documents_that_must_be_read_whole_are_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("html_to_markdown")
-    monkeypatch.setattr(unpack, "MAX_WHOLE", 1000)
+    monkeypatch.setattr(opened_document, "MAX_WHOLE", 1000)
     (tmp_path / "a.html").write_text("<p>" + "x" * 2000)
     assert "a.html is larger than" in complaint(tmp_path / "a.html")
 

@@ -61,7 +61,7 @@ def test_what_tells_nothing_counts_as_english(text: str) -> None:
 def test_languages_have_names() -> None:
     assert checked_language(" German") == "german"
     assert checked_language("auto") == ""
-    with pytest.raises(UsageError, match=r"--language knows no 'klingon': it takes arabic, .*, or auto to detect it"):
+    with pytest.raises(UsageError, match=r"--language does not support 'klingon': choose arabic, .*, or auto to"):
         checked_language("klingon")
 
 

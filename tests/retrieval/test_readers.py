@@ -17,8 +17,8 @@ from pyrag.retrieval.documents.formats.headings import headed
 from pyrag.retrieval.documents.formats.html import html_markdown
 from pyrag.retrieval.documents.formats.office import left_out
 from pyrag.retrieval.documents.model import OFFICE
+from pyrag.retrieval.documents.opened_document import opened
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
-from pyrag.retrieval.documents.unpack import opened
 from pyrag.trace.model import Passage
 
 LONG = "the disk of the second worker in the hall is full to the last block"

@@ -417,7 +417,7 @@ def test_a_failing_build_leaves_the_index_and_what_was_added(tmp_path: Path, mon
 
 @pytest.mark.parametrize(("kind", "says"), [("Nonsense", "could not parse index string"), ("PQ5", "a multiple of")])
 def test_an_impossible_type_is_one_sentence_before_vectors_are_made(tmp_path: Path, kind: str, says: str) -> None:
-    sentence = rf"^FAISS knows no type '{kind}' of 16 dimensions \([^/]*{says}[^/]*\): write --type auto, or "
+    sentence = rf"^FAISS has no type '{kind}' of 16 dimensions \([^/]*{says}[^/]*\): write --type auto, or "
     with pytest.raises(ConfigError, match=sentence):
         VectorFolder.create(tmp_path / "v", PRINT, type=kind)
     with pytest.raises(ConfigError, match=sentence):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pyrag.retrieval.documents.find import find_documents
+from pyrag.retrieval.documents.opened_document import opened
 from pyrag.retrieval.documents.reading import Columns, read_opened
-from pyrag.retrieval.documents.unpack import opened
 
 SPACES = (
     'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main" '

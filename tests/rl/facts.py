@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from pyrag.evaluation.datasets.suite import Given
+from pyrag.evaluation.datasets.suite import PassageOptions
 from pyrag.llm.protocol import Message
 from pyrag.settings import Settings
 from pyrag_rl.data.build import Request, build
@@ -121,7 +121,7 @@ def rows_of(task: str, folder: Path, url: str, prompts: Path, split: str = "trai
     out = folder / "data" / f"{task}{'' if split else '-measured'}.parquet"
     request = Request(
         tasks=[task], out=out, data=folder / "data", sets=[NAME], split=split, depths=(1,),
-        passages=Given(retriever=url),
+        passages=PassageOptions(retriever=url),
         settings=Settings(prompts=str(prompts), topk=1),
     )  # fmt: skip
     build(request)

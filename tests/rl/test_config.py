@@ -120,7 +120,7 @@ def test_one_source_of_passages_replaces_the_packaged_one(tmp_path: Path) -> Non
         (["mini_batch_size=99", "batch_size=9"], "larger than batch_size"),
         (["profile=tpu"], "Invalid enum value"),
         (["trainer_mode=async"], "Invalid enum value"),
-        (["reward=coverage"], "goes with grpo and the agents plan and decompose, not with grpo and answer"),
+        (["reward=coverage"], "use it with grpo and the agents plan and decompose, not with grpo and answer"),
         (["runtime.topkk=3"], "did you mean 'topk'"),
         (["runtime.topk=0"], "topk must be above 0"),
         (["repairs=1"], "repairs are turns of the plan agent"),

@@ -240,7 +240,7 @@ def test_opera_s_grpo_is_mapgrpo_without_candidates_and_runs(tmp_path: Path) -> 
     ("settings", "said"),
     [
         ({"model": "embedded"}, "the embedded reader is trained by a recipe"),
-        ({"lora_rank": 16}, "goes on with an adapter of rank 64 and alpha 32, and has lora_rank 16"),
+        ({"lora_rank": 16}, "continues an adapter of rank 64 and alpha 32, and has lora_rank 16"),
         ({"lora_alpha": 64}, "give all stages of a shared adapter the same"),
     ],
 )
@@ -365,7 +365,7 @@ def test_agents_that_are_never_done_have_answered_nothing(toy: Questions, tmp_pa
 
 
 def test_an_unreachable_server_ends_the_evaluation(toy: Questions, tmp_path: Path) -> None:
-    with pytest.raises(ServiceError, match=r"pyrag bench ended with code 3: run the same command to go on"):
+    with pytest.raises(ServiceError, match=r"pyrag bench ended with code 3: run the same command to continue"):
         real_backend(print).ask(toy, {"llm": "openai:x@http://127.0.0.1:9/v1"}, tmp_path / "out")
 
 

@@ -24,7 +24,7 @@ from pyrag.agents.parsing.sub_queries import parse_sub_queries
 from pyrag.agents.rewriter import parse_rewrite
 from pyrag.errors import DataError, PyRAGError, UsageError
 from pyrag.evaluation.datasets.layout import Question
-from pyrag.evaluation.datasets.suite import Given
+from pyrag.evaluation.datasets.suite import PassageOptions
 from pyrag.evaluation.runs.folder import open_run
 from pyrag.evaluation.scoring import score
 from pyrag.llm.clients.scripted import ScriptedChat
@@ -301,8 +301,8 @@ def from_set(data: Path, out: Path, task: str, **more: Any) -> list[TrainRow]:
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Given:
-    return Given(cache=tmp_path / "indexes")
+def given(tmp_path: Path) -> PassageOptions:
+    return PassageOptions(cache=tmp_path / "indexes")
 
 
 class TestSets:
@@ -331,7 +331,9 @@ class TestSets:
             "Who is free?"
         ]
 
-    def test_hops_ask_what_the_set_says_with_answers_filled_in(self, data: Path, tmp_path: Path, given: Given) -> None:
+    def test_hops_ask_what_the_set_says_with_answers_filled_in(
+        self, data: Path, tmp_path: Path, given: PassageOptions
+    ) -> None:
         found = from_set(data, tmp_path / "a.parquet", "analysis", leave_out=True, passages=given, depths=(1,))
         assert [(row.query, row.answers, row.sufficient) for row in found] == [
             (FIRST, ("Meta",), True),
@@ -340,14 +342,14 @@ class TestSets:
 
     @pytest.mark.parametrize(("gold", "found"), [("p1", True), ("x", False), ("", None)])
     def test_one_gold_passage_tells_whether_documents_suffice(
-        self, gold: str, found: bool | None, data: Path, tmp_path: Path, given: Given
+        self, gold: str, found: bool | None, data: Path, tmp_path: Path, given: PassageOptions
     ) -> None:
         item = {"id": "3", "question": FIRST, "answers": ["Meta"], "supporting": [gold] if gold else ["p1", "p2"]}
         lines(data / "toy" / "train_questions.jsonl", [item])
         (row,) = from_set(data, tmp_path / "a.parquet", "answer", passages=given, depths=(1,))
         assert row.sufficient is found
 
-    def test_documents_are_as_many_as_drawn(self, data: Path, tmp_path: Path, given: Given) -> None:
+    def test_documents_are_as_many_as_drawn(self, data: Path, tmp_path: Path, given: PassageOptions) -> None:
         more = {"leave_out": True, "passages": given}
         (row,) = from_set(data, tmp_path / "a.parquet", "answer", depths=(2,), **more)
         assert row.documents is not None
@@ -355,7 +357,7 @@ class TestSets:
         assert row.documents[0].text in row.messages[1].content
 
     def test_answer_rows_join_sets_and_syntheses_of_runs(
-        self, data: Path, program: Ran, tmp_path: Path, given: Given
+        self, data: Path, program: Ran, tmp_path: Path, given: PassageOptions
     ) -> None:
         out = tmp_path / "answer.parquet"
         tasks, runs = ["answer", "synthesis"], [program[0]]

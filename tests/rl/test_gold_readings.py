@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyrag.agents.parsing.answers import parse_answer
 from pyrag.agents.parsing.judgements import parse_judged
 from pyrag.errors import UsageError
-from pyrag.evaluation.datasets.suite import Given
+from pyrag.evaluation.datasets.suite import PassageOptions
 from pyrag.methods.opera.goals import read_goals
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.settings import Settings
@@ -142,7 +142,7 @@ def built(data: Path, *tasks: str, gold: bool = False, sets: bool = False) -> tu
         decompositions=GoldRequest(folder=data / "gold", mix=mix) if gold else None,
         sft=True,
         mix=mix,
-        passages=Given(cache=data / "indexes"),
+        passages=PassageOptions(cache=data / "indexes"),
         settings=Settings(prompts="small"),
     )
     counts = build(request)

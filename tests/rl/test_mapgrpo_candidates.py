@@ -198,5 +198,5 @@ def test_what_is_no_candidate_is_said(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("{}\n")
     with pytest.raises(DataError, match="line 1 is not a candidate"):
         list(read_candidates(tmp_path / "x"))
-    with pytest.raises(ConfigError, match="go with mapgrpo, agent plan"):
+    with pytest.raises(ConfigError, match="set algorithm mapgrpo, agent plan"):
         make_config({"agent": "answer", "prescored": "x"})

@@ -586,6 +586,6 @@ def test_every_reward_is_there(name: str) -> None:
 
 
 async def test_the_decomposer_s_row_falls_back_to_the_question() -> None:
-    from pyrag_rl.rewards.agents import GivenDecomposition
+    from pyrag_rl.rewards.pyrag_agents import GivenDecomposition
 
     assert await GivenDecomposition(()).decompose("Who?") == Decomposition(("Who?",))

@@ -82,7 +82,8 @@ async def test_a_draining_server_refuses_and_lets_work_end() -> None:
         await asyncio.wait_for(held.begun.wait(), 60)
         draining = asyncio.create_task(client.service.drain())
         await asyncio.sleep(0)
-        assert await client.get("/readyz") == (503, {"status": "not ready", "problems": ["the server is ending"]})
+        problems = ["the server is shutting down"]
+        assert await client.get("/readyz") == (503, {"status": "not ready", "problems": problems})
         for path, body in (("/v1/ask", {"question": QUESTION}), ("/retrieve", {"queries": ["x"]})):
             async with client.session.post(client.url + path, json=body) as reply:
                 assert (reply.status, reply.headers["Retry-After"]) == (503, "2")

@@ -280,7 +280,7 @@ class Rude:
     ("result", "message"),
     [
         ("x" * (MAX_RESULT_BYTES + 1), "too large or no plain data (a value larger than 900000 bytes cannot cross)"),
-        (float("nan"), "nan cannot cross: only finite numbers"),
+        (float("nan"), "nan cannot cross: use finite numbers"),
         (nested(60), "nested deeper than 50 levels"),
         (nested(100_000), "returned something else than it promises"),
         (Rude(), "returned something else than it promises"),

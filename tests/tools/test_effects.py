@@ -102,7 +102,7 @@ async def test_a_repeatable_tool_is_called_again(desk: Desk) -> None:
 
 
 def test_only_effects_are_repeatable() -> None:
-    with pytest.raises(ConfigError, match="repeatable without effects"):
+    with pytest.raises(ConfigError, match="has no effects: leave repeatable out"):
         tool(repeatable=True, name="order")(Shop()._order)
 
 

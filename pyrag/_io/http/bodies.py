@@ -100,7 +100,7 @@ async def events_of(chunks: AsyncIterator[bytes], on_line: Callable[[], None]) -
     """
     parts: list[bytes] = []  # of an incomplete line
     data: list[bytes] = []
-    size = 0  # of both
+    size = 0  # bytes of `parts` and `data`
     async for chunk in chunks:
         size += len(chunk)
         if b"\n" in chunk:
@@ -128,7 +128,7 @@ def _events_in(lines: list[bytes], data: list[bytes]) -> list[bytes]:
         if line:
             _read_line(line, data)
         elif data:
-            events += filter(None, [b"\n".join(data)])  # the standard passes over an event without data
+            events += filter(None, [b"\n".join(data)])  # by the standard, an event without data is ignored
             data.clear()
     return events
 

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted, is_form, without_label
 from pyrag.agents.parsing.citations import find_citations, strip_citations
-from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.parsing.spans import (
     is_evasive,
     is_wordy,
@@ -23,6 +22,7 @@ from pyrag.agents.parsing.spans import (
     verdict_of,
     without_preposition,
 )
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import UNKNOWN
 from pyrag_helpers.unknown import is_unknown
@@ -42,7 +42,7 @@ __all__ = [
 MAX_ANSWER = 2000
 _SHORT = 200  # maximum characters of an answer without tags
 
-_FORM = "it repeats the form, and has no answer in it"
+_FORM = "it repeats the form and contains no answer"
 _PAYLOAD = r"(?i)<\s?(?:final[ _-]?)?answer\s?>"
 _MARKUP = re.compile(r"</?[A-Za-z_][\w:-]{0,60}>|```(?:[a-z]{1,20}(?=\n))?|<\|")
 _FENCED = re.compile(r"\A```(?:[\w+-]{0,20}\n)?([^`]{1,2000}?)\n?```\Z")
@@ -129,7 +129,7 @@ def checked_span(answer: str, query: str) -> None:
     if is_form(answer):
         raise BadOutputError(_FORM)
     if repeats_question(query, answer):
-        raise BadOutputError("it repeats the question, and has no answer in it")
+        raise BadOutputError("it repeats the question and contains no answer")
     if is_evasive(query, answer):
         raise BadOutputError("the question does not ask whether something is so, but the answer is yes or no")
     if query and is_wordy(query, answer):
@@ -137,7 +137,7 @@ def checked_span(answer: str, query: str) -> None:
 
 
 def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
-    """Return an answer that came in its own field, without labels, emphasis, citations and explanations.
+    """Return the text of an answer field without labels, emphasis, citations and explanations.
 
     Args:
         answer: Text of the field.
@@ -148,7 +148,7 @@ def cleaned(answer: str, documents: int = 0, query: str = "") -> str:
 
 
 def salvage_answer(text: str, documents: int = 0, query: str = "") -> ParsedAnswer | None:
-    """Return the best reading of a reply, shortened, after asking again did not help; None if it has no answer.
+    """Return the best reading of a malformed reply, shortened; None if it has no answer.
 
     Args:
         text: The reply.

@@ -12,8 +12,8 @@ import ast
 import warnings
 from collections.abc import Callable
 
-from pyrag.agents.parsing.json_values import MAX_REPLY
 from pyrag.agents.parsing.programs import parse_draft
+from pyrag.agents.parsing.thinking import MAX_REPLY
 
 OnDraft = Callable[[str], None]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import text_of
-from pyrag.agents.parsing.json_values import parse_json, split_thinking
+from pyrag.agents.parsing.json_values import parse_json
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 
 _YES = frozenset(

@@ -18,8 +18,8 @@ from pyrag.agents.parsing.fields import (
     positions_of,
     share_of,
 )
-from pyrag.agents.parsing.json_values import split_thinking
 from pyrag.agents.parsing.spans import shortened
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 from pyrag.trace.model import UNKNOWN
 from pyrag_helpers.unknown import is_unknown

@@ -14,8 +14,9 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from pyrag.agents.parsing.json_values import MAX_REPLY, clipped, places_of, split_thinking
+from pyrag.agents.parsing.json_values import places_of
 from pyrag.agents.parsing.loose_json import values_in
+from pyrag.agents.parsing.thinking import MAX_REPLY, clipped, split_thinking
 from pyrag.errors import BadOutputError
 
 MAX_SOURCE = 64 * 1024  # bytes, as in the sandbox's own limit

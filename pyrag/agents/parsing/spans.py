@@ -152,7 +152,7 @@ def is_wordy(query: str, answer: str) -> bool:
 
 
 def shortened(query: str, answer: str) -> str:
-    """Remove a sentence's introduction and the question's words from it; return it unchanged if this is not safe.
+    """Return a sentence without its introduction and the question's words; unchanged if this is not safe.
 
     Args:
         query: Query that was asked; only the text after "Answer the question:" counts.

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyrag._io.lines import lines_of
-from pyrag.agents.parsing.json_values import places_of, split_thinking
+from pyrag.agents.parsing.json_values import places_of
 from pyrag.agents.parsing.loose_json import values_in
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 
 MAX_SUB_QUERIES = 20
@@ -187,14 +188,12 @@ def _checked(values: list[Any]) -> tuple[str, ...]:
         if not query:
             raise BadOutputError("one of the sub-queries is empty")
         if len(query) > MAX_QUERY:
-            raise BadOutputError(
-                f"one of the sub-queries has {len(query)} characters; {MAX_QUERY} are the most allowed"
-            )
+            raise BadOutputError(f"one of the sub-queries has {len(query)} characters; at most {MAX_QUERY} are allowed")
         queries.setdefault(query.casefold(), query)
     if not queries:
         raise BadOutputError("the list of sub-queries is empty")
     if len(queries) > MAX_SUB_QUERIES:
-        raise BadOutputError(f"it holds {len(queries)} sub-queries; {MAX_SUB_QUERIES} are the most allowed")
+        raise BadOutputError(f"it holds {len(queries)} sub-queries; at most {MAX_SUB_QUERIES} are allowed")
     return tuple(queries.values())
 
 

@@ -37,7 +37,7 @@ def _run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="File by which the same command goes on after a kill or a limit; deleted when complete."),
+        typer.Option(help="File from which the same command continues after a kill or a limit; deleted when complete."),
     ] = None,
     returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the value only, without remarks.")] = False,

@@ -19,7 +19,7 @@ from pyrag.cli.output import tell
 from pyrag.cli.views.words import counted
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.suite import (
-    Given,
+    PassageOptions,
     QuestionSet,
     Source,
     build_index,
@@ -124,7 +124,7 @@ def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
     settings = request.settings
     cache = request.index_dir or out.resolve().parent / "indexes"
     index = None if settings.index is None else Path(settings.index)
-    options = Given(tuple(request.corpora), index, settings.retriever, cache, settings.sources)
+    options = PassageOptions(tuple(request.corpora), index, settings.retriever, cache, settings.sources)
     sets = []
     for name in request.sets or default_sets(request.data):
         questions = open_set(name, request.data, split=request.split, limit=request.limit, seed=request.seed)

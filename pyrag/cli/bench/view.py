@@ -144,7 +144,7 @@ def _print_examples(run: Run, kind: str, rows: list[ResultRow], limit: int, *, a
         detail = f" ({row.failure.detail})" if row.failure and row.failure.detail else ""
         console.print(Text(f"\n{row.set} · {row.method} · {row.id}{detail}", style="magenta"))
         console.print(Text.assemble(("gold: ", "bold"), " | ".join(row.gold) or "(no answer)"))
-        missing = [hop.gold for hop in row.support if not hop.found]
+        missing = [hop.gold for hop in row.support if not hop.is_found]
         if missing:
             console.print(Text.assemble(("gold passages not found: ", "bold"), ", ".join(missing)))
         console.print(trace_view(run.trace(row)))

@@ -64,7 +64,7 @@ def _print(summary: LearningSummary, out: Path, config: EvolveConfig, *, as_json
     if config.topologies:
         print("learned which topologies suit which questions; the prompts stay as they are")
     if summary.stopped:
-        print(f"stopped early: {summary.stopped}; the same command goes on from here")
+        print(f"stopped early: {summary.stopped}; run the same command to continue")
     if summary.before is not None and summary.after is not None:
         print(f"validation F1 {100 * summary.before:.1f} → {100 * summary.after:.1f}")
     results = f"{counted(summary.entries, 'experience')}, prompts version {summary.version}"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
     from pyrag.retrieval.index import Built
     from pyrag.retrieval.indexing.bm25_part import Bm25Part
-    from pyrag.retrieval.indexing.parts import Part
+    from pyrag.retrieval.indexing.part_protocol import Part
     from pyrag.retrieval.indexing.ray_workers import RayWorkers
     from pyrag.retrieval.indexing.update import IndexProgress
     from pyrag.retrieval.vectors.faiss_index import Layout

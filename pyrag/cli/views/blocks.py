@@ -18,7 +18,7 @@ from pyrag.trace.verdict import is_embedded
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 
-_MAX_CITATIONS = 20  # that an answer shows
+_MAX_CITATIONS = 20  # citations shown with an answer
 
 
 def open_step_view(step: StepState) -> Text:

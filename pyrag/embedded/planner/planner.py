@@ -14,10 +14,10 @@ from functools import lru_cache
 
 from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.agents.protocol import Decomposition, Plan
-from pyrag.embedded.asking import plain_question
 from pyrag.embedded.lexicon import any_of, words
 from pyrag.embedded.lexicon.people import MAKER_NOUNS
 from pyrag.embedded.lexicon.word_classes import OPENING_AUXILIARY, RELATIVE_PRONOUNS
+from pyrag.embedded.plain_question import plain_question
 from pyrag.embedded.planner.corpus.program import corpus_program, corpus_queries
 from pyrag.embedded.planner.corpus.reading import asks_for_count, read_corpus_question
 from pyrag.embedded.planner.grammar.common_properties import parse_gathering, parse_same, parse_shared

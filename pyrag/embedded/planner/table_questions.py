@@ -1,7 +1,7 @@
 """Questions whose answer is computed over the rows of a table: counts, sums, shares, extremes and groups.
 
 Only the wording is known here, so that a program first looks whether the passages belong to a table that has the
-question's words; otherwise it goes on as without tables. If the table has the words and does not give the value, the
+question's words; otherwise it continues as without tables. If the table has the words and does not give the value, the
 answer is unknown with the reason, since a single row would not be the answer.
 """
 

@@ -213,7 +213,7 @@ class FanOut:
         return item.document, tuple(passage.id for passage in item.passages or ()), self.questions[number]
 
     def _seconds(self) -> float | None:
-        """Return the seconds after which the rows so far are returned; None without a deadline."""
+        """Return the seconds until `each` must return the rows it has; None without a deadline."""
         limit = self.episode.ledger.budget.seconds
         if limit is None or self.episode.ledger.recording is not None:
             return None

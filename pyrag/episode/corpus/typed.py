@@ -119,7 +119,7 @@ class _Brief:
 
 
 def desk_of(episode: Episode, returns: Returns | None, *, keeps: bool = True) -> TypedDesk:
-    """Return the desk for answers of a type.
+    """Return a proxy of an episode that answers with values of a type.
 
     Args:
         episode: Episode of the question.

@@ -92,7 +92,7 @@ class _FlowAnalysis:
 
     def __init__(self, shape: Shape) -> None:
         self.shape, self.facts = shape, FlowFacts()
-        self._course: Cause | None = None  # why the course depends on passages at the current statement
+        self._course: Cause | None = None  # why it depends on passages whether the current statement runs
         self._helper = ""
         self._in_try = False
 

@@ -142,7 +142,7 @@ class Unit:
     def _name(self, node: ast.Name) -> bool:
         shape, name = self.shape, node.id
         if name in shape.sources or name in self.facts.sensitive:
-            return self._strict(node, True)  # called somewhere else, where nothing is known of it
+            return self._strict(node, True)  # the callee passes arguments that are not known here
         return name in self.facts.names
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.DictComp) -> bool:

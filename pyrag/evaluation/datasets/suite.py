@@ -68,7 +68,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class PassageOptions:
     """Passages named by the user: a server for all sets, or a corpus or index for sets without their own."""
 
     corpora: tuple[Path, ...] = ()
@@ -152,7 +152,9 @@ def sample(questions: Sequence[Question], limit: int | None, seed: int) -> list[
     return [question for question in questions if question.id in ids]
 
 
-def source_of(chosen: QuestionSet, named: Given, building: Callable[[str, Path], None] = lambda *_: None) -> Source:
+def source_of(
+    chosen: QuestionSet, named: PassageOptions, building: Callable[[str, Path], None] = lambda *_: None
+) -> Source:
     """Return the passages of a set, after building their index.
 
     Args:
@@ -168,7 +170,7 @@ def source_of(chosen: QuestionSet, named: Given, building: Callable[[str, Path],
     return source
 
 
-def choose_source(chosen: QuestionSet, named: Given) -> Source:
+def choose_source(chosen: QuestionSet, named: PassageOptions) -> Source:
     """Return the passages of a set, without building anything.
 
     Args:

@@ -48,7 +48,7 @@ def _cells(row: ResultRow) -> dict[str, Any]:
     cells = {name: getattr(row, name) for name in _PLAIN} | {
         "gold": " | ".join(row.gold),
         "gold_passages": len(row.support),
-        "gold_found": sum(hop.found for hop in row.support),
+        "gold_found": sum(hop.is_found for hop in row.support),
         "recall": "" if recall is None else recall,
         "failure": row.failure.kind if row.failure else "",
         "error": row.error.kind if row.error else "",

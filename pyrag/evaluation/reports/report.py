@@ -14,7 +14,7 @@ from pyrag.agents.engine import about_engine
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.datasets.suite import REPAIRED_CORPUS
 from pyrag.evaluation.failures import KINDS
-from pyrag.evaluation.reports.reported import LABEL, NOTES, reported, reported_rows
+from pyrag.evaluation.reports.paper_scores import LABEL, NOTES, reported, reported_rows
 from pyrag.evaluation.reports.summary import BenchSummary, SetStats, summarise
 from pyrag.evaluation.reports.tables import (
     agents_table,

@@ -231,7 +231,7 @@ def _answer(run: Run, row: ResultRow) -> str:
     line = f'<span class="cause">{_shown(cause)}</span> · {_shown(_cut(row.question))} → {_shown(answer)}'
     gold = " | ".join(row.gold) or "no answer"
     facts = [f"<p><b>gold:</b> {_shown(_cut(gold))}</p>"]
-    missing = [str(hop.gold) for hop in row.support if not hop.found]
+    missing = [str(hop.gold) for hop in row.support if not hop.is_found]
     if missing:
         facts.append(f"<p><b>gold passages not found:</b> {_shown(_cut(', '.join(missing)))}</p>")
     try:

@@ -272,7 +272,7 @@ def _per_hop(rows: Sequence[ResultRow]) -> tuple[HopShare, ...]:
     deepest = max((len(row.support) for row in rows), default=0)
     groups = ([row.support[hop] for row in rows if len(row.support) > hop] for hop in range(deepest))
     return tuple(
-        HopShare(hop, len(group), fmean(hop_row.found for hop_row in group)) for hop, group in enumerate(groups, 1)
+        HopShare(hop, len(group), fmean(hop_row.is_found for hop_row in group)) for hop, group in enumerate(groups, 1)
     )
 
 

@@ -3,7 +3,7 @@
     vllm:MODEL,adapter=NAME=FOLDER,max_model_len=8192
     transformers:FOLDER,dtype=bfloat16
 
-MODEL is a folder as transformers saves it, or a name on the hub. Options follow a comma, so that no shell needs
+MODEL is a folder saved by transformers, or a name on the hub. Options follow a comma, so that no shell needs
 quotes. The engine interprets its options.
 """
 
@@ -73,7 +73,7 @@ def parse_local_spec(engine: str, rest: str, known: Mapping[str, type]) -> Local
     """
     model, *written_options = _NEXT_OPTION.split(rest.strip())
     if not model:
-        raise ConfigError(f"{engine}: needs a model: write {engine}:FOLDER, or {engine}:NAME for one of the hub")
+        raise ConfigError(f"{engine}: needs a model: write {engine}:FOLDER, or {engine}:NAME for a model on the hub")
     options: dict[str, Option] = {}
     adapter = None
     for option in written_options:
@@ -92,10 +92,14 @@ def model_folder(model: str) -> Path | None:
     folder = expanded(model)
     if not folder.is_dir():
         if model.startswith(_PATH_LIKE) or not _HUB_NAME.fullmatch(model):
-            raise DataError(f"there is no model folder {model}: give one as transformers saves it, or a hub's ORG/NAME")
+            raise DataError(
+                f"there is no model folder {model}: name a folder saved by transformers, or ORG/NAME on the hub"
+            )
         return None
     if not (folder / "config.json").is_file():
-        raise DataError(f"the folder {model} holds no model (it has no config.json): give one as transformers saves it")
+        raise DataError(
+            f"the folder {model} holds no model (it has no config.json): name a folder saved by transformers"
+        )
     return folder
 
 

@@ -158,7 +158,7 @@ class Refusal:
 
 
 def read_refusal(error: PermanentServiceError) -> Refusal | None:
-    """Parse a refusal; return None if the status means that no changed request would be accepted either."""
+    """Parse a refusal; return None if its status shows that changing the request would not help."""
     if error.status not in _STATUSES:
         return None
     try:
@@ -179,7 +179,10 @@ def _is_silent(value: Any) -> bool:
 
 
 def _strings(value: Any, places: list[str], depth: int = 0) -> Iterator[str]:
-    """Yield all sentences of an error body, except for repeated parts of the request. Add named places to `places`."""
+    """Yield the sentences of an error body, without the parts that repeat the request.
+
+    The fields that the body names are added to `places`.
+    """
     if isinstance(value, str):
         yield value
     elif depth >= _MAX_DEPTH:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import Enum
 
-from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.episode.episode import Episode
 from pyrag.methods.baselines import direct, vanilla
 from pyrag.methods.method import Method

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Reader, StepRecorder
+from pyrag.methods.step_recorder import AnswerReader, StepRecorder
 from pyrag.settings import Settings
 
 
@@ -18,7 +18,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """
     question = episode.question
     with StepRecorder(episode) as recorder:
-        read = Reader(query=question)
+        read = AnswerReader(query=question)
         reply = await recorder.write("cot", {"question": question}, query=question, read=read, fault=read.fault)
         return recorder.result(reply)
 

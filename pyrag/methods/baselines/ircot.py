@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
-from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.agents.passages import fenced_passages
 from pyrag.episode.episode import Episode
 from pyrag.episode.recovery import merge
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Said, StepRecorder, Value
+from pyrag.methods.step_recorder import RecordedReply, StepRecorder, Value
 from pyrag.settings import Settings
 from pyrag.trace.model import Passage
 
@@ -61,7 +61,9 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return recorder.result(await recorder.answer(question, paragraphs, uses=values))
 
 
-async def _reason(recorder: StepRecorder, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]) -> Said:
+async def _reason(
+    recorder: StepRecorder, paragraphs: list[Passage], thoughts: list[str], uses: list[Value]
+) -> RecordedReply:
     fence, documents = fenced_passages(paragraphs)
     question = recorder.episode.question
     return await recorder.write(

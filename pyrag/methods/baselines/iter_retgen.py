@@ -12,7 +12,7 @@ from dataclasses import replace
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Said, StepRecorder
+from pyrag.methods.step_recorder import RecordedReply, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.model import UNKNOWN
 
@@ -37,7 +37,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return recorder.result(generation)
 
 
-async def _generate(recorder: StepRecorder, query: str, topk: int, *uses: Said) -> Said:
+async def _generate(recorder: StepRecorder, query: str, topk: int, *uses: RecordedReply) -> RecordedReply:
     retrieved = await recorder.retrieve(query, topk, uses=uses)
     generation = await recorder.answer(recorder.episode.question, retrieved.passages, uses=[retrieved])
     return generation if generation.known else replace(generation, text=generation.text.removesuffix(UNKNOWN).strip())

@@ -11,12 +11,12 @@ from functools import partial
 
 from pyrag._io.lines import lines_of
 from pyrag.agents.parsing.answer_places import extracted
-from pyrag.agents.parsing.json_values import split_thinking
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.agents.passages import with_facts
 from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
-from pyrag.methods.step_recorder import Reader, Said, StepRecorder
+from pyrag.methods.step_recorder import AnswerReader, RecordedReply, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.model import Answer
 
@@ -53,7 +53,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
             number of model turns (`ROUNDS` if None).
     """
     with StepRecorder(episode) as recorder:
-        asked: list[tuple[str, Said]] = []
+        asked: list[tuple[str, RecordedReply]] = []
         for _ in range(settings.rounds or ROUNDS):
             thought = await _think(recorder, asked)
             if thought.answer is not None:
@@ -66,7 +66,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         return await _conclude(recorder, asked)
 
 
-async def _think(recorder: StepRecorder, asked: list[tuple[str, Said]]) -> Said:
+async def _think(recorder: StepRecorder, asked: list[tuple[str, RecordedReply]]) -> RecordedReply:
     question = recorder.episode.question
     transcript = "".join(f"Follow up: {query}\n{_INTERMEDIATE} {_text(reply)}\n" for query, reply in asked)
     return await recorder.write(
@@ -86,14 +86,14 @@ def _fault(text: str) -> str:
     return "it is neither a follow-up question nor the final answer"
 
 
-async def _conclude(recorder: StepRecorder, asked: list[tuple[str, Said]], *uses: Said) -> Result:
+async def _conclude(recorder: StepRecorder, asked: list[tuple[str, RecordedReply]], *uses: RecordedReply) -> Result:
     """Have the Answer agent answer from the intermediate answers, if the model states no final answer."""
     facts = ". ".join(f"{query} {_text(reply)}" for query, reply in asked) or "nothing"
     query = with_facts(facts, recorder.episode.question)
     return recorder.result(await recorder.answer(query, None, uses=[*uses, *(reply for _, reply in asked)]))
 
 
-def _text(reply: Said) -> str:
+def _text(reply: RecordedReply) -> str:
     return reply.answer.text if reply.answer else ""
 
 
@@ -126,7 +126,7 @@ def final_answer(text: str, question: str = "") -> Answer | None:
     final, asked = _FINAL.search(text), _FOLLOW_UP.search(text)
     if asked is not None and (final is None or asked.start() < final.start()):
         return None
-    read = Reader(query=question)
+    read = AnswerReader(query=question)
     if final is None:
         return read(text) if extracted(text) else None
     value = next(filter(None, final.groups()), "") or _line_after(text, final.end())

@@ -47,7 +47,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     """
     team = episode.agents.team(hera_team)
     if team is None:
-        raise ConfigError(f"method hera needs a team of agents, which {episode.agents.name} has not: use --llm")
+        raise ConfigError(f"method hera needs a team of agents, which {episode.agents.name} lacks: use --llm")
     episode.agents = replace(episode.agents, answerer=team.answerer, decomposer=team.decomposer, rewriter=team.rewriter)
     episode.more = PRIMITIVES
 

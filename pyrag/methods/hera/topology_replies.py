@@ -76,8 +76,8 @@ def read_topology(text: str, question: str = "") -> TopologyReading:
         raise BadOutputError('it holds no JSON object with a list of "agents"')
     head, listed = agents_of_reply
     if len(listed) > MAX_NODES:
-        raise BadOutputError(f"it holds {len(listed)} agents; {MAX_NODES} are the most allowed")
-    reader = _Reader(listed, question)
+        raise BadOutputError(f"it holds {len(listed)} agents; at most {MAX_NODES} are allowed")
+    reader = _TopologyParser(listed, question)
     written = reader.nodes()
     nodes, repairs = repaired(written, reader.silent)
     several = sum(node.agent in ANSWERS for node in nodes) > 1
@@ -86,8 +86,8 @@ def read_topology(text: str, question: str = "") -> TopologyReading:
     return TopologyReading(topology, (*doubts, *reader.warnings, *repairs))
 
 
-class _Reader:
-    """Reader of listed agents. `silent` holds the ids of agents that do not state their dependencies."""
+class _TopologyParser:
+    """Parser of a list of agents. `silent` holds the ids of agents that do not state their dependencies."""
 
     def __init__(self, listed: Sequence[RawNode], question: str) -> None:
         self._listed = [value for place, value in enumerate(listed) if value not in listed[:place]]
@@ -110,7 +110,7 @@ class _Reader:
         agent = agent_named(self._agents[place], AGENTS)
         if agent is None:
             word = self._agents[place]
-            raise BadOutputError(f"{id_} is of no known agent {word[:40]!r}{nearest(word, AGENTS)}")
+            raise BadOutputError(f"{id_} names an unknown agent {word[:40]!r}{nearest(word, AGENTS)}")
         text, more = self._input(value)
         compute = self._compute(id_, agent, value.get("compute"))
         named = [id_in_text for id_in_text in references(text + compute) if id_in_text in self._ids.names]
@@ -126,7 +126,7 @@ class _Reader:
         )
 
     def _aliases(self, place: int) -> dict[str, str]:
-        """Return names for the agents before a place by their kinds; each kind means the last agent of that kind."""
+        """Return the names of the agents before a place by alias. An alias is a kind, and means its last agent."""
         names: dict[str, str] = {}
         for word, name in zip(self._agents[:place], self._ids.names, strict=False):
             agent = agent_named(word, AGENTS)
@@ -217,7 +217,7 @@ def check_rules(topology: Topology) -> Topology:
     if not topology.nodes:
         raise BadOutputError("the list of agents is empty")
     if len(topology.nodes) > MAX_NODES:
-        raise BadOutputError(f"it holds {len(topology.nodes)} agents; {MAX_NODES} are the most allowed")
+        raise BadOutputError(f"it holds {len(topology.nodes)} agents; at most {MAX_NODES} are allowed")
     nodes = _in_order(topology.nodes)
     for problem in _problems(nodes):
         raise BadOutputError(problem)

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pyrag._io.lines import lines_of
-from pyrag.agents.parsing.json_values import parse_json, split_thinking
+from pyrag.agents.parsing.json_values import parse_json
 from pyrag.agents.parsing.spellings import first_read
+from pyrag.agents.parsing.thinking import split_thinking
 from pyrag.errors import BadOutputError
 from pyrag.methods.opera.step_references import number_of
 
@@ -41,7 +42,7 @@ _FIELD = re.compile(
 )
 _DEPENDENCIES = re.compile(
     r"\s*[\[({]\s{0,3}(?:deps?|needs?|depends?(?: on)?|dependenc(?:y|ies)|requires?)\s{0,3}:?"
-    r"(?P<said>[^()\n]{0,60})[\])}]*\s*\Z",
+    r"(?P<message>[^()\n]{0,60})[\])}]*\s*\Z",
     re.IGNORECASE,
 )
 _REASONING = re.compile(r"<reasoning>([^<]{1,4000})</reasoning>", re.IGNORECASE)
@@ -133,7 +134,7 @@ def without_dependencies(text: str) -> tuple[str, str]:
     # Dependencies are always at the end of the text.
     start = max(len(text) - 100, 0)
     match = _DEPENDENCIES.search(text, start)
-    return (text[: match.start()].rstrip(), match["said"]) if match else (text, "")
+    return (text[: match.start()].rstrip(), match["message"]) if match else (text, "")
 
 
 def _listed(value: Any, depth: int = _MAX_DEPTH) -> list[Any] | None:

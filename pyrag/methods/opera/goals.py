@@ -71,7 +71,7 @@ def check_goals(listed: Sequence[Any], question: str = "") -> GoalReading:
     if not written:
         raise BadOutputError("the list of goals is empty")
     if len(written) > MAX_GOALS:
-        raise BadOutputError(f"it holds {len(listed)} goals; {MAX_GOALS} are the most allowed")
+        raise BadOutputError(f"it holds {len(listed)} goals; at most {MAX_GOALS} are allowed")
     return _Plan(written, question).read()
 
 

@@ -78,7 +78,7 @@ async def _plan(episode: Episode) -> GoalPlan:
 def _planner(episode: Episode) -> GoalPlanner:
     team = episode.agents.team(opera_agents)
     if team is None:
-        raise ConfigError(f"method opera needs a Plan agent for goals, which {episode.agents.name} has not: use --llm")
+        raise ConfigError(f"method opera needs a Plan agent for goals, which {episode.agents.name} lacks: use --llm")
     return team.goal_planner
 
 

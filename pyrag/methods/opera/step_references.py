@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pyrag.agents.goals.goal import MAX_TYPE, PLACEHOLDER
 
-ANSWER = "answer"  # type of a reference that states none
+ANSWER = "answer"  # type of a reference that states no type
 
 _WORDS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBER = rf"(?:\d{{1,3}}|{'|'.join(_WORDS)})"

@@ -12,7 +12,7 @@ from pyrag.episode.episode import Episode
 from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import decompose
-from pyrag.methods.step_recorder import Found, Said, StepRecorder
+from pyrag.methods.step_recorder import RecordedReply, RecordedSearch, StepRecorder
 from pyrag.settings import Settings
 
 
@@ -26,10 +26,10 @@ async def answer(episode: Episode, settings: Settings) -> Result:
     await decompose(episode)
     queries = episode.sub_queries
     with StepRecorder(episode) as recorder:
-        searches: list[Found] = await recorder.together(
+        searches: list[RecordedSearch] = await recorder.together(
             partial(recorder.retrieve, query, settings.topk) for query in queries
         )
-        replies: list[Said] = await recorder.together(
+        replies: list[RecordedReply] = await recorder.together(
             partial(recorder.answer, query, search.passages, [search])
             for query, search in zip(queries, searches, strict=True)
         )

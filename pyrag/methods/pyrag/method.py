@@ -19,7 +19,7 @@ from pyrag.methods.pyrag.corpus_plans import offer_all_documents
 from pyrag.methods.pyrag.last_answer import without_synthesis
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
 from pyrag.methods.repair import Draft, announce, problems, revise_after_checks, run_repaired
-from pyrag.methods.step_recorder import Found, StepRecorder
+from pyrag.methods.step_recorder import RecordedSearch, StepRecorder
 from pyrag.settings import Settings
 from pyrag.trace.events import Decomposed
 from pyrag.trace.model import UNKNOWN, Answer, Program, Usage
@@ -152,7 +152,7 @@ async def _once_more(episode: Episode, result: Result) -> Result:
     if not searches or any(step.attempts for step in steps) or not episode.ledger.has_room_for(cost):
         return result
     with StepRecorder(episode) as recorder:
-        boosted: list[Found] = await recorder.together(
+        boosted: list[RecordedSearch] = await recorder.together(
             partial(recorder.retrieve, query, min(boost.deeper(topk), MAX_TOPK), where=where)
             for (query, where), topk in searches.items()
         )

@@ -12,7 +12,7 @@ from pyrag.methods.method import Method
 from pyrag.methods.program_result import Result
 from pyrag.methods.pyrag.method import write_program
 from pyrag.methods.pyrag.speculative_execution import SpeculativeExecution
-from pyrag.methods.step_recorder import Reader, StepRecorder
+from pyrag.methods.step_recorder import AnswerReader, StepRecorder
 from pyrag.settings import Settings
 
 
@@ -29,7 +29,7 @@ async def answer(episode: Episode, settings: Settings) -> Result:
         episode.programs.append(program)
         search = await recorder.retrieve(question, settings.topk)
         fence, documents = fenced_passages(search.passages)
-        read = Reader(search.passages, question)
+        read = AnswerReader(search.passages, question)
         reply = await recorder.write(
             "plan_only",
             {"question": question, "plan": program.source.strip(), "documents": documents, "fence": fence},

@@ -21,7 +21,7 @@ from pyrag.retrieval.protocol import OwnRetriever, fetch_passages, filter_verdic
 from pyrag.trace.model import Passage
 
 if TYPE_CHECKING:
-    from pyrag.retrieval.catalogue.folder import IndexCatalogue
+    from pyrag.retrieval.catalogue.index_catalogue import IndexCatalogue
 
 T = TypeVar("T")
 

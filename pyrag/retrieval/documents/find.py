@@ -40,7 +40,7 @@ def _ignore(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """Handling of bad files and of links. Links may lead into the folders `inside`, or anywhere if it is None."""
+    """Rules of a search for bad files and links. Links may only lead into the folders `inside`; None allows any."""
 
     on_bad: OnBad
     inside: tuple[str, ...] | None

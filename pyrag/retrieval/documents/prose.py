@@ -19,9 +19,9 @@ from pyrag.retrieval.documents.formats.html import html_markdown
 from pyrag.retrieval.documents.formats.mail import Mail
 from pyrag.retrieval.documents.formats.pdf import pdf_pages
 from pyrag.retrieval.documents.formats.word import docx_markdown
+from pyrag.retrieval.documents.json_records import not_utf8, record_metadata
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
-from pyrag.retrieval.documents.records import not_utf8, record_metadata
-from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.trace.model import Passage
 
 _PIECE = 1 << 20  # maximum bytes of a line that are read at once

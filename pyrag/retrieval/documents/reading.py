@@ -21,7 +21,7 @@ from typing import Any
 
 from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError, install_extra
-from pyrag.retrieval.documents import prose, records, tables
+from pyrag.retrieval.documents import json_records, prose, tables
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats.mail import parsed_mail
 from pyrag.retrieval.documents.formats.office import office_markdown
@@ -41,7 +41,7 @@ from pyrag.retrieval.documents.model import (
     with_distinct_id,
 )  # fmt: skip
 from pyrag.retrieval.documents.model import kind as kind_of
-from pyrag.retrieval.documents.unpack import Opened, attached, opened
+from pyrag.retrieval.documents.opened_document import Opened, attached, opened
 from pyrag.retrieval.filters.metadata import encoded
 from pyrag.trace.model import Passage
 
@@ -51,9 +51,9 @@ VERSION = 6  # of the passages made from files; increase it to have unchanged fi
 _MAX_DEPTH = 8  # of e-mails attached to e-mails
 _SHOWN = 10  # kinds in a message
 _READERS = {
-    ".jsonl": records.json_lines,
-    ".ndjson": records.json_lines,
-    ".json": records.json_file,
+    ".jsonl": json_records.json_lines,
+    ".ndjson": json_records.json_lines,
+    ".json": json_records.json_file,
     **dict.fromkeys(PLAIN, prose.plain_text),
     ".md": prose.markdown,
     ".markdown": prose.markdown,
@@ -131,8 +131,10 @@ def _added(file: Opened) -> Iterator[Placed]:
     for number, value in enumerate(values, 1):
         where = f"{name} record {number}"
         if not isinstance(value, Mapping):
-            raise DataError(f"{where}: the reader of {package} gave a {type(value).__name__}: it must give mappings")
-        yield records.record_of_value(file, dict(value), where)
+            raise DataError(
+                f"{where}: the reader of {package} returned a {type(value).__name__}: it must yield mappings"
+            )
+        yield json_records.record_of_value(file, dict(value), where)
 
 
 def read_passages(

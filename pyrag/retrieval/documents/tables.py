@@ -16,9 +16,9 @@ from itertools import chain, islice, zip_longest
 from typing import Any
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.json_records import RecordFields, lines_of, not_utf8, note_fields, placed_record
 from pyrag.retrieval.documents.model import MAX_LINE, Columns, Placed, at
-from pyrag.retrieval.documents.records import RecordFields, lines_of, not_utf8, note_fields, placed_record
-from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.retrieval.filters.metadata import metadata_of, value_of_text
 
 WHOLE = "*"  # name of the text column that means all columns

@@ -45,7 +45,7 @@ _decoder = msgspec.json.Decoder(_EmbeddingsReply)
 
 
 class OpenAIBackend:
-    """Backend for a model on a server. `timeout` limits an attempt, in seconds."""
+    """Embedder that asks an OpenAI-compatible server for vectors. `timeout` limits each attempt, in seconds."""
 
     def __init__(
         self,

@@ -307,7 +307,7 @@ class _Mapping:
             return Containment(field, scalar)
         if name not in _OPERATORS:
             known = ", ".join(map(repr, (*_OPERATORS, "in", "not in", "contains", "exists")))
-            raise FilterError(f"the filter knows no operator {name!r} of {field!r}: use {known}")
+            raise FilterError(f"the filter has an unknown operator {name!r} for {field!r}: use {known}")
         operator = cast(Operator, name)
         if fault := _fault_of(operator, scalar):
             raise FilterError(f"the filter compares {field!r} with {_short(value)}: {fault}")
@@ -347,7 +347,7 @@ def _scalar(field: str, value: object) -> Scalar | None:
         return str(value)
     if value is None or isinstance(value, bool | int | float):
         return value
-    raise FilterError(f"the filter compares {field!r} with {_short(value)}: use a text, a number, a truth or None")
+    raise FilterError(f"the filter compares {field!r} with {_short(value)}: use a text, a number, true, false or null")
 
 
 def _number(text: str) -> Scalar | None:

@@ -123,7 +123,11 @@ class FusedDocuments:
         return name, key[len(name) + 1 :] if name else key
 
     def _listed(self, where: Filter | None) -> Iterator[tuple[FusedSource, Filter | None]]:
-        """Yield the sources whose documents a filter may pass, each with the remaining filter; all have a catalogue."""
+        """Yield the sources whose documents a filter may pass, each with the rest of the filter.
+
+        Raises:
+            NoCatalogueError: One of these sources cannot list its documents.
+        """
         listed = [
             (source, rest) for name, source in self._sources.items() if (rest := rest_for(where, name)) is not False
         ]

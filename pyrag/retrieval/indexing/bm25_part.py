@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pyrag.retrieval.bm25 import Bm25Index, analyzer_of, document, register, schema
-from pyrag.retrieval.indexing.parts import Settings
+from pyrag.retrieval.indexing.part_protocol import Settings
 from pyrag.retrieval.words import analysis
 from pyrag.retrieval.words.languages import ENGLISH, detected_language
 from pyrag.trace.model import Passage
@@ -46,7 +46,7 @@ class _Deletes(msgspec.Struct):
     num_deleted_docs: int = 0
 
 
-class _Segment(msgspec.Struct):
+class _TantivySegment(msgspec.Struct):
     max_doc: int
     deletes: _Deletes | None = None
 
@@ -65,7 +65,7 @@ class _Field(msgspec.Struct):
 
 
 class _Meta(msgspec.Struct):
-    segments: list[_Segment] = []
+    segments: list[_TantivySegment] = []
     schema: list[_Field] = []
 
 

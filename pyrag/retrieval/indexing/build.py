@@ -17,7 +17,7 @@ from pyrag._io.files import AtomicFile, sync, write_all
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
-from pyrag.retrieval.indexing.parts import Part, PartWriter
+from pyrag.retrieval.indexing.part_protocol import Part, PartWriter
 from pyrag.retrieval.indexing.record_database import Records
 from pyrag.retrieval.indexing.staging import StagingDir
 from pyrag.retrieval.indexing.update import Changes, IndexProgress, IndexUpdate
@@ -62,12 +62,12 @@ class BuildOptions:
 def columns_of(generation: Path) -> Columns:
     """Return the columns that a generation was built with; the default columns if its settings cannot be read."""
     try:
-        return Columns(*msgspec.json.decode((generation / SETTINGS).read_bytes(), type=_Columns).columns)
+        return Columns(*msgspec.json.decode((generation / SETTINGS).read_bytes(), type=_StoredColumns).columns)
     except (OSError, msgspec.DecodeError, TypeError):
         return Columns()
 
 
-class _Columns(msgspec.Struct):
+class _StoredColumns(msgspec.Struct):
     columns: list[str] = []
 
 

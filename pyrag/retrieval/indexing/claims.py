@@ -18,7 +18,7 @@ from pyrag.trace.model import Passage
 
 @dataclass(slots=True)
 class PassageBatch:
-    """Changes that a batch of passages makes."""
+    """Changes to an index that a batch of passages requires."""
 
     new: list[Passage] = field(default_factory=list)
     other: list[Passage] = field(default_factory=list)  # another text under the id
@@ -62,7 +62,7 @@ class Claims:
         return self._shared.remarks()
 
     def sorted(self, file: File, passages: Sequence[Placed]) -> PassageBatch:
-        """Return the changes to the index that a file's passages make.
+        """Return the changes to the index that a file's passages require.
 
         Args:
             file: Record of the file.

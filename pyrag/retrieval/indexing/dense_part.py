@@ -17,7 +17,7 @@ import msgspec
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.embedders.protocol import Embedder, passage_text
 from pyrag.retrieval.index import VECTORS
-from pyrag.retrieval.indexing.parts import Settings
+from pyrag.retrieval.indexing.part_protocol import Settings
 from pyrag.retrieval.vectors.faiss_index import Layout, open_vectors
 from pyrag.retrieval.vectors.folder import Builder, BuildHere, VectorFolder
 from pyrag.trace.model import Passage

@@ -17,10 +17,10 @@ from pathlib import Path
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.find import LEADS_OUT, find_documents
 from pyrag.retrieval.documents.model import Document, Placed, Stamp, ending
+from pyrag.retrieval.documents.opened_document import BadRecords, Opened, digest_of, opened
 from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened
-from pyrag.retrieval.documents.unpack import BadRecords, Opened, digest_of, opened
 from pyrag.retrieval.indexing.claims import Claims, PassageBatch
-from pyrag.retrieval.indexing.parts import Part, PartWriter
+from pyrag.retrieval.indexing.part_protocol import Part, PartWriter
 from pyrag.retrieval.indexing.record_database import File, Records
 from pyrag.retrieval.indexing.sources import WantedSources, located
 from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED

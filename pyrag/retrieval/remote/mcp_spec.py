@@ -77,7 +77,7 @@ def read_spec(spec: str) -> McpTarget:
     options = dict(parse_qsl(match[1])) if match else {}
     rest = spec[: match.start()] if match else spec
     if unknown := sorted(options.keys() - {"tool", "env"}):
-        raise ConfigError(f"an MCP retriever knows no option {unknown[0]!r}: it takes #tool=NAME&env=NAME,…")
+        raise ConfigError(f"an MCP retriever has no option {unknown[0]!r}: it takes #tool=NAME&env=NAME,…")
     tool = options.get("tool", "")
     if rest.startswith(HTTP):
         url = rest.removeprefix(HTTP)
@@ -142,7 +142,7 @@ def _search_tool(name: str, schema: Mapping[str, Any], target: McpTarget) -> Sea
     query = query or next((name for name in required if name in texts), None) or next(iter(texts), None)
     if query is None or any(name != query and name not in _LIMITS for name in required):
         needs = ", ".join(required) or "nothing"
-        message = f"the tool {name} of {target.name} needs {needs}: pyrag can give it a query and a number alone"
+        message = f"the tool {name} of {target.name} needs {needs}: pyrag can only give it a query and a number"
         raise PermanentServiceError(message, service=target.name)
     limit = next((name for name in _LIMITS if name in fields and _types(fields[name]) & {"integer", "number"}), "")
     maximum = fields[limit].get("maximum") if limit else None

@@ -84,7 +84,7 @@ class McpRetriever:
             except _ConnectionLostError as lost:
                 await connection.drop(lost.owner)
                 if not remaining:
-                    message = f"{self.name} ended while it searched{connection.said}: look into its log"
+                    message = f"{self.name} ended while it searched{connection.last_words}: look into its log"
                     raise RetryableServiceError(message, service=self.name) from lost
         raise AssertionError("unreachable")
 
@@ -112,7 +112,7 @@ class _Connection:
         self._lock = asyncio.Lock()
         self._owner: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[tuple[Client, SearchTool]] | None = None
-        self.said = ""  # last words of a command that has ended, in brackets
+        self.last_words = ""  # last words of a command that has ended, in brackets
 
     async def search(self, query: str, topk: int) -> Passages:
         from mcp import MCPError
@@ -163,7 +163,7 @@ class _Connection:
     async def _open(self) -> tuple[asyncio.Task[None], Client, SearchTool]:
         async with self._lock:
             if self._owner is None or self._owner.done():
-                self.said = ""
+                self.last_words = ""
                 self._ready = asyncio.get_running_loop().create_future()
                 self._owner = asyncio.create_task(self._own(self._ready))
             owner, ready = self._owner, self._ready
@@ -204,7 +204,7 @@ class _Connection:
                 async with Client(stdio_client(parameters, errlog=log)) as client:
                     yield client
             finally:
-                self.said = _last_words(log)
+                self.last_words = _last_words(log)
 
     @contextlib.asynccontextmanager
     async def _client_over_http(self) -> AsyncIterator[Client]:
@@ -228,7 +228,7 @@ class _Connection:
         if isinstance(error, FileNotFoundError | PermissionError):
             what = f"{name} cannot be started ({error.strerror}): check the command"
             return PermanentServiceError(what, service=name)
-        reason = self.said or f" ({_short(error) or type(error).__name__})"
+        reason = self.last_words or f" ({_short(error) or type(error).__name__})"
         cure = "try its command by hand" if self._target.command else "start it, or check its URL"
         return RetryableServiceError(f"{name} gave no connection{reason}: {cure}", service=name)
 

@@ -32,7 +32,7 @@ from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import best_first
 from pyrag.retrieval.stores.qdrant_engines import (
     FILE,
-    Found,
+    Hits,
     LocalEngine,
     Payload,
     Point,
@@ -127,7 +127,7 @@ class QdrantStore(Store):
                     passages[at] = self._deeper(query, queries[at], results[at])
         return passages
 
-    def _deeper(self, asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:
+    def _deeper(self, asked: DenseQuery, query: Query, hits_of_query: Hits) -> list[Passage]:
         """Search deeper while too few hits pass the filter: the engine's own filter may be less strict."""
         while len(hits_of_query) >= query.limit and len(_passages(asked, query, hits_of_query)) < asked.topk:
             query = replace(query, limit=4 * query.limit)
@@ -194,7 +194,7 @@ def _payload(passage: Passage) -> Payload:
     return {**payload_of(passage), FILE: document_key(passage)[0], **facts}
 
 
-def _passages(asked: DenseQuery, query: Query, hits_of_query: Found) -> list[Passage]:
+def _passages(asked: DenseQuery, query: Query, hits_of_query: Hits) -> list[Passage]:
     part = PART if query.sparse is None else "sparse" if query.dense is None else "fused"
     hits = [passage_of(payload, score, part) for payload, score in hits_of_query]
     if asked.filter is not None:

@@ -24,7 +24,7 @@ _SCANNED = 1_000  # points that a scan fetches at once
 _SEGMENTS = 8  # maximum number of graphs; with Qdrant's default of 2, each optimisation rebuilds all of them
 
 Payload = dict[str, Any]
-Found = list[tuple[Payload, float]]
+Hits = list[tuple[Payload, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class QdrantEngine(Protocol):
 
     def upsert(self, points: Sequence[Point]) -> None: ...
     def delete(self, keys: Sequence[str]) -> None: ...
-    def search(self, queries: Sequence[Query]) -> list[Found]: ...
+    def search(self, queries: Sequence[Query]) -> list[Hits]: ...
     def scan(self, where: Filter | None, files: Sequence[str] = ()) -> Iterator[Payload]:
         """Yield the payloads of all points that the filter passes.
 
@@ -130,7 +130,7 @@ class RemoteEngine:
 
         self._client.delete(self._name, models.PointIdsList(points=list(keys)), wait=True)
 
-    def search(self, queries: Sequence[Query]) -> list[Found]:
+    def search(self, queries: Sequence[Query]) -> list[Hits]:
         answers = self._client.query_batch_points(self._name, [self._request(query) for query in queries])
         return [[(point.payload or {}, point.score) for point in answer.points] for answer in answers]
 
@@ -234,7 +234,7 @@ class LocalEngine:
     def delete(self, keys: Sequence[str]) -> None:
         self._shard.update(self._edge.UpdateOperation.delete_points(list(keys)))
 
-    def search(self, queries: Sequence[Query]) -> list[Found]:
+    def search(self, queries: Sequence[Query]) -> list[Hits]:
         request = self._edge.QueryBatchRequest([self._request(query) for query in queries])
         return [[(point.payload or {}, point.score) for point in points] for points in self._shard.query_batch(request)]
 
@@ -285,7 +285,7 @@ class LocalEngine:
 
 
 def _scanned(words: QdrantWords, where: Filter | None, files: Sequence[str]) -> Any:
-    """Return the filter of a scan; without files, of all points that `where` passes."""
+    """Return the filter for scanning files, or for scanning all points that `where` passes if `files` is empty."""
     if not files:
         return None if where is None else words.filter(where)
     return words.of_files(where, FILE, files)

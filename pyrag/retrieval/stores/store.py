@@ -67,7 +67,7 @@ class Store(ABC):
     def scan_documents(self, keys: Sequence[DocumentKey], where: Filter | None) -> Iterator[Passage]:
         """Yield the passages of documents that a filter passes, and possibly others, in any order.
 
-        Stores that can look up documents override this method, because it makes each `open_document` read all passages.
+        Stores that can look up documents override this method: by default, each `open_document` reads all passages.
 
         Args:
             keys: Keys of documents. Each is a file or the id of a passage.

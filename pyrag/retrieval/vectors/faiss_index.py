@@ -29,7 +29,7 @@ from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.vectors.calibration import Metric, set_search
 from pyrag.retrieval.vectors.files import RowIds, copy_rows, map_vectors, mapped
-from pyrag.retrieval.vectors.types import AUTO, RECALL
+from pyrag.retrieval.vectors.index_types import AUTO, RECALL
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix

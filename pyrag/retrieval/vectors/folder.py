@@ -35,7 +35,7 @@ from pyrag.retrieval.vectors.faiss_index import (
     read_vector_info,
 )
 from pyrag.retrieval.vectors.files import SUFFIXES, Gathering, RowIds, copy_rows, locked, map_vectors, mapped, save
-from pyrag.retrieval.vectors.types import AUTO, RECALL, build, check_type
+from pyrag.retrieval.vectors.index_types import AUTO, RECALL, build, check_type
 
 if TYPE_CHECKING:
     from pyrag.retrieval.embedders.protocol import Matrix

@@ -68,7 +68,7 @@ def checked_language(name: str) -> str:
     if language == AUTO:
         return ""
     if language not in LANGUAGES:
-        raise UsageError(f"--language knows no {name!r}: it takes {', '.join(LANGUAGES)}, or {AUTO} to detect it")
+        raise UsageError(f"--language does not support {name!r}: choose {', '.join(LANGUAGES)}, or {AUTO} to detect it")
     return language
 
 

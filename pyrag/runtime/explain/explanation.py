@@ -38,7 +38,7 @@ class LineEstimate:
         primitives: Names of the functions that the line calls.
         items: Exact number of documents or items that the line enumerates; None if it enumerates nothing.
         seconds: Duration of the line's calls if nothing else runs.
-        cost: Money; None without prices.
+        cost: Price of the calls; None if no prices are set.
         depends_on: Lines whose results the line's calls need.
         sure: False if it depends on answers whether, or how often, the line is reached.
     """
@@ -71,15 +71,15 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Program with its estimate. Only planning called a model.
+    """Program and the estimate of its cost. Making the estimate calls a model for planning only.
 
     Attributes:
         title: The question, or the title of a caller's own program.
         lines: Lines that call functions, in order.
         calls: Model calls of the whole program, with expected recoveries and repairs.
         seconds: Duration of the critical path.
-        answers: Number of answers that the program requests. An engine without a model needs no model calls for them.
-        cost: Money; None without prices.
+        answers: Number of answers that the program requests, with or without a model call.
+        cost: Price of the calls; None if no prices are set.
         basis: Sentences about the basis of the estimate: measured values and defaults.
         planning: Cost of planning the program, already spent.
         estimated_in: Seconds taken by the estimate.

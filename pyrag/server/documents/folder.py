@@ -16,7 +16,7 @@ from pyrag._io.files import AtomicFile
 from pyrag.errors import DataError
 from pyrag.retrieval.index import Built, embedder_of, language_of, read_info, update_index, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
-from pyrag.retrieval.indexing.parts import Part
+from pyrag.retrieval.indexing.part_protocol import Part
 from pyrag.retrieval.sent import FOLDER, file_of
 
 if TYPE_CHECKING:

@@ -135,7 +135,7 @@ def data(
     json: Annotated[bool, typer.Option("--json", help="Print the counts as JSON.")] = False,
 ) -> None:
     """Write a training set from the prompts that the agents send."""
-    from pyrag.evaluation.datasets.suite import Given
+    from pyrag.evaluation.datasets.suite import PassageOptions
     from pyrag_rl.data.answer_readings import ReadingMix
     from pyrag_rl.data.build import Request, build
     from pyrag_rl.data.decompositions.gold_examples import GoldRequest
@@ -151,7 +151,7 @@ def data(
         decompositions=gold, methods=names(method), limit=limit, max_tokens=max_row_tokens, seed=seed,
         depths=_numbers(depths), held_out=held_out or (), leave_out=leave_out, eval_out=eval_out,
         eval_share=eval_share, sft=sft, mix=mix,
-        passages=Given(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
+        passages=PassageOptions(tuple(corpus or ()), Path(index) if index else None, retriever, index_dir),
         settings=settings,
     )  # fmt: skip
     with _progress(lambda built: f"questions {built.questions} · rows {built.by_source.total()}") as tell:

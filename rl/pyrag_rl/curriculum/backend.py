@@ -190,7 +190,7 @@ def _ask(questions: Questions, settings: Mapping[str, Any], out: Path) -> float:
     if code in _SOME_FAILED:
         code = _bench(questions, settings, out)
     if code and (code not in _SOME_FAILED or not _failures(out) <= _OF_AGENTS):
-        raise ServiceError(f"pyrag bench ended with code {code}: run the same command to go on with {out}")
+        raise ServiceError(f"pyrag bench ended with code {code}: run the same command to continue {out}")
     return exact_match(out)
 
 

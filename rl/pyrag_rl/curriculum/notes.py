@@ -60,13 +60,13 @@ def check_ranks(before: TrainConfig | None, config: TrainConfig, name: str) -> N
     if ranks[0] != ranks[1]:
         (rank, alpha), (own_rank, own_alpha) = ranks
         raise ConfigError(
-            f"stage {name} goes on with an adapter of rank {rank} and alpha {alpha}, and has lora_rank {own_rank} and "
+            f"stage {name} continues an adapter of rank {rank} and alpha {alpha}, and has lora_rank {own_rank} and "
             f"lora_alpha {own_alpha}: give all stages of a shared adapter the same"
         )
 
 
 def chance_loss(share: float, questions: int) -> float:
-    """Return the loss that occurs by chance in only 5 % of pairs of measurements of an unchanged model.
+    """Return the loss of accuracy between two measurements that an unchanged model exceeds in 5 % of cases.
 
     Args:
         share: Share of right answers in the first measurement, from 0 to 1.

@@ -18,7 +18,7 @@ from typing import Any
 
 from pyrag.errors import DataError, UsageError, nearest
 from pyrag.evaluation.datasets.layout import Question, find_file
-from pyrag.evaluation.datasets.suite import Given, QuestionSet, Source, open_set, source_of
+from pyrag.evaluation.datasets.suite import PassageOptions, QuestionSet, Source, open_set, source_of
 from pyrag.evaluation.runs.folder import read_run
 from pyrag.llm.context import about_tokens
 from pyrag.runtime.engines import open_engines
@@ -81,7 +81,7 @@ class Request:
     sft: bool = False
     mix: ReadingMix = ReadingMix()
     max_tokens: int | None = None
-    passages: Given = Given()
+    passages: PassageOptions = PassageOptions()
     settings: Settings = Settings()
 
 
@@ -180,7 +180,7 @@ class _Builder:
             self.built.rows, self.built.eval_rows = train.count, evaluation.count if evaluation else 0
             if not self.built.rows:
                 unfinished.drop = True
-                raise DataError(f"no row came of {self.built.questions} questions: {self._why()}")
+                raise DataError(f"{self.built.questions} questions produced no rows: {self._why()}")
         return self.built
 
     @property

@@ -46,8 +46,9 @@ class Document:
 class TrainRow:
     """Prompt of an agent, with all data needed to score a completion.
 
-    `question` is the user's; `query` is the agent's own question, if this is a different one (a sub-query, a synthesis
-    step). `documents` is None if no documents are given (aggregation mode), and empty if none were found.
+    `question` is the user's question. `query` is the question that the agent receives, if it differs: a sub-query, or
+    the question of a synthesis step. `documents` is None if the agent answers without documents (aggregation mode), and
+    empty if a search returned none.
     """
 
     index: int  # position in the set, verl's `extra_info.index`

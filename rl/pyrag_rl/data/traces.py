@@ -46,7 +46,12 @@ from pyrag_rl.data.rows import TrainRow
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """Label of an attempt. `answers` are the accepted spellings; for insufficient documents, the question's."""
+    """Label of an attempt.
+
+    Attributes:
+        sufficient: Whether the documents contain the answer.
+        answers: Accepted spellings of the answer; if the documents are insufficient, the question's gold answers.
+    """
 
     sufficient: bool
     answers: tuple[str, ...]

@@ -32,7 +32,7 @@ class QuestionRows:
 
 
 class Unfinished:
-    """Rows for the next session. They are removed if this session writes its set, or finds the set empty (`drop`)."""
+    """Rows for the next session. They are deleted once this session has written its set or found it empty (`drop`)."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

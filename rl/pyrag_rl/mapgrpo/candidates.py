@@ -24,9 +24,9 @@ from pyrag_rl.data.rows import TrainRow, read_rows
 from pyrag_rl.mapgrpo.plans import read_plan
 from pyrag_rl.mapgrpo.prescored import Candidate, distinct, read_candidates
 from pyrag_rl.mapgrpo.rewards import prescored
-from pyrag_rl.rewards.agents import reason_of
 from pyrag_rl.rewards.environment import RewardEnvironment
-from pyrag_rl.rewards.roles import run_goals
+from pyrag_rl.rewards.opera_agents import run_goals
+from pyrag_rl.rewards.pyrag_agents import reason_of
 from pyrag_rl.rewards.score import OUTSIDE
 
 _BEGINNING = b'{"id":'  # beginning of each line
@@ -84,7 +84,7 @@ class Recorded:
 
 
 def stored_replies(out: Path) -> ReplyStore:
-    """Open the store of the author's replies, which are paid for once, until each question has a candidate."""
+    """Open the store of the author's paid replies, which a repeated run reuses."""
     return ReplyStore(out.with_name(f"{out.name}.replies.sqlite"))
 
 

@@ -92,7 +92,9 @@ def _by_prompt(rows: Sequence[torch.Tensor], replies: Sequence[int]) -> dict[tup
 
 def _seen(parts: Sequence[torch.Tensor]) -> torch.Tensor:
     """Return which tokens each token of a prompt and its replies attends to: shape (prompts, 1, longest, longest)."""
-    padded = torch.nn.utils.rnn.pad_sequence(list(parts), batch_first=True)  # padding sees a prompt: no row is empty
+    padded = torch.nn.utils.rnn.pad_sequence(
+        list(parts), batch_first=True
+    )  # padding sees the prompt, so no row is empty
     query, key = padded[:, :, None], padded[:, None, :]
     return ((key == 0) | (key == query)).tril()[:, None]
 

@@ -66,12 +66,12 @@ Args:
 
 # Module and function of each reward, by `packaged_name`. Imported when first needed.
 REWARDS: Mapping[str, str] = {
-    "answer": "pyrag_rl.rewards.agents:answer",
-    "plan": "pyrag_rl.rewards.agents:plan",
-    "decompose": "pyrag_rl.rewards.agents:decompose",
-    "rewrite": "pyrag_rl.rewards.roles:rewrite",
-    "mapgrpo-plan": "pyrag_rl.rewards.roles:plan",
-    "mapgrpo-answer": "pyrag_rl.rewards.roles:answer",
+    "answer": "pyrag_rl.rewards.pyrag_agents:answer",
+    "plan": "pyrag_rl.rewards.pyrag_agents:plan",
+    "decompose": "pyrag_rl.rewards.pyrag_agents:decompose",
+    "rewrite": "pyrag_rl.rewards.opera_agents:rewrite",
+    "mapgrpo-plan": "pyrag_rl.rewards.opera_agents:plan",
+    "mapgrpo-answer": "pyrag_rl.rewards.opera_agents:answer",
 }
 
 

@@ -13,7 +13,7 @@ from pyrag.trace.model import Trace
 # The index of a name is the number in `error`. New names go to the end, so that old runs stay readable.
 ERRORS = (
     "",  # 0: scored
-    "bad_form",  # out of the agent's form: no <answer>, no list, no rewritten query
+    "bad_form",  # not in the agent's form: no <answer>, no list, no rewritten query
     "no_program",
     "syntax_error",
     "runtime_error",  # the program raised, was refused by the sandbox, or set no final answer

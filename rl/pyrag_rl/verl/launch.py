@@ -102,7 +102,7 @@ def claim(config: TrainConfig) -> RunFolder:
         if changed:
             raise ConfigError(
                 f"{config.out} holds a run with another {changed[0]}, {before[changed[0]]!r} and not "
-                f"{now[changed[0]]!r}: pass the same settings to go on with it, or another --out"
+                f"{now[changed[0]]!r}: pass the same settings to continue it, or another --out"
             )
     elif folder.path.is_dir() and any(folder.path.iterdir()):
         raise ConfigError(f"{config.out} is not empty and holds no run: pass another --out")
@@ -229,7 +229,7 @@ def run_verl(command: list[str], config: TrainConfig, folder: RunFolder, watch: 
     if process.returncode:
         raise TrainingFailedError(
             f"verl ended with code {process.returncode} ({last_error(folder.log, began)}): read {folder.log}; "
-            "the same command goes on from the last checkpoint"
+            "run the same command to continue from the last checkpoint"
         )
 
 

@@ -21,8 +21,8 @@ from pyrag_rl.data.rows import TrainRow, row_of
 from pyrag_rl.folder import RunFolder
 from pyrag_rl.mapgrpo.prescored import Candidate, best_of
 from pyrag_rl.prompting import agents_over
-from pyrag_rl.rewards.agents import GivenDecomposition, of_trace, program_fault
 from pyrag_rl.rewards.environment import RewardEnvironment, environment_of
+from pyrag_rl.rewards.pyrag_agents import GivenDecomposition, of_trace, program_fault
 from pyrag_rl.rewards.score import Score
 from pyrag_rl.rewards.services import Deadline
 from pyrag_rl.verl.forms import form_of, has_form, held_to
@@ -276,7 +276,7 @@ class ProgramAgentLoop(AgentLoopBase):  # type: ignore[misc,unused-ignore]
     async def _answered(self, row: TrainRow, policy: PolicyChat, environment: RewardEnvironment) -> Score:
         planner = agents_over(SpokenPolicy(policy), environment.settings.prompts).planner
         agents = replace(environment.engines.agents, planner=planner, decomposer=GivenDecomposition(row.sub_queries))
-        # `run` sets the deadline of the whole, which the policy's own writing does not use up.
+        # `run` sets the deadline of the whole rollout; the time in which the policy writes does not count.
         trace = await environment.ask(
             row.question, agents, own=("plan", "repair"), deadline=None, repairs=environment.config.repairs
         )

@@ -189,7 +189,7 @@ def check_prescored(config: TrainConfig) -> None:
     best = best_of(Path(config.prescored), config.least_score)
     if not any((row.source, row.id) in best for row in read_rows(Path(config.data))):
         raise DataError(
-            f"{config.prescored} has no candidate of a score from {config.least_score:g} for a question of "
+            f"{config.prescored} has no candidate with a score of at least {config.least_score:g} for a question of "
             f"{config.data}: build it from that set with pyrag train prescore, or lower least_score"
         )
 
@@ -226,7 +226,7 @@ def _checked_rows(path: str, config: TrainConfig) -> Sequence[TrainRow]:
         if not any(answer.strip() for answer in row.answers):
             raise DataError(f"{path} row {number} has no gold answer, so nothing can be rewarded: leave it out")
         if row.agent != config.agent:
-            raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass its own set")
+            raise DataError(f"{path} row {number} is for the agent {row.agent}, not {config.agent}: pass a set for it")
         if config.reward == "coverage" and not row.supporting:
             raise DataError(
                 f"{path} row {number} names no gold passages, which reward=coverage counts: build the set from data "

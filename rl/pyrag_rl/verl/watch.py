@@ -68,7 +68,7 @@ class Watch:
         reason = max(OUTSIDE, key=lambda kind: self._recent[kind])
         return (
             f"{outside} of {self._recent.total()} rewards could not be computed, on any try ({reason}: "
-            f"{self._details.get(reason, 'no detail')}): put that right, then run the same command to go on"
+            f"{self._details.get(reason, 'no detail')}): fix this, then run the same command to continue"
         )
 
     def _out_of_memory(self) -> str:
@@ -81,7 +81,7 @@ class Watch:
             return ""
         return (
             f"the memory is full, and Ray ended {int(matches[-1][1])} of the run's processes: pass a smaller "
-            "micro_batch_size or gpu_memory (--set micro_batch_size=…), then the run goes on from its last checkpoint"
+            "micro_batch_size or gpu_memory (--set micro_batch_size=…), then the run continues from its last checkpoint"
         )
 
     def _line_of(self, step: int, data: dict[str, float]) -> str:

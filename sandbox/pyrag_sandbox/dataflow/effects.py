@@ -239,7 +239,7 @@ class EffectVisitor(Visitor):
             self._mutate(func.value)
 
     def _read_items(self, *nodes: ast.AST) -> None:
-        """Record that C code reads items of values, which changes a `defaultdict`."""
+        """Record that C code reads items of values. Reading may add a key to a `defaultdict`."""
         for node in nodes if self.a.reading_mutates else ():
             if not isinstance(node, (ast.Constant, ast.JoinedStr)):
                 self._mutate(node)

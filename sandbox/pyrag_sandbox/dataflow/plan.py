@@ -257,7 +257,7 @@ class _Planner:
         return statement
 
     def closed(self, body: list[ast.stmt], bound: set[str], copies: dict[str, str]) -> list[ast.stmt]:
-        """Return a body with its runs of statements without `break` or `continue` as blocks."""
+        """Return a body in which neighbouring statements without `break` or `continue` are combined into blocks."""
         statements: list[ast.stmt] = []
         run: list[ast.stmt] = []
         for statement in body:

@@ -76,7 +76,7 @@ class Provenance:
             names, scope = names - here, scope.base
 
     def _bind(self, task: Task, flow: frozenset[int]) -> None:
-        """Record a simple assignment of a value whose parts are known individually."""
+        """Record the provenance of the names that a simple assignment binds, and of the items of a list."""
         value_source, scope = task.unit.value_source, task.scope
         whole, parts = self._value_origins(task, flow)
         spread = value_source.kind in ("unpack", "spread")

@@ -61,8 +61,8 @@ CALLED: dict[str, tuple[tuple[int, ...], frozenset[str]]] = {
     "takewhile": ((0,), frozenset()),
 }
 
-# Functions that use up, or hand on, the iterators that are their arguments: all of them, or the first. Any other
-# function may keep an iterator, or return it.
+# Functions that consume the iterators among their arguments, or return iterators over them: of all arguments
+# (TAKING_ALL), or of the first. Any other function may store an iterator, or return it.
 TAKING_ALL = _words("""
     chain compress defaultdict dropwhile filter filterfalse map print product starmap takewhile zip zip_longest
 """)

@@ -277,7 +277,7 @@ class _WorkerPeer:
             data = b""
         if not data:
             self._detach()
-            return  # the exit status, which follows, tells how it ended
+            return  # the exit status, which follows, reports how it ended
         try:
             for message in self._reader.feed(data):
                 self._conversation.on_message(message)

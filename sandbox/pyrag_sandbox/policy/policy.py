@@ -35,7 +35,7 @@ def compile_module(tree: ast.Module) -> CodeType:
         Refused: The tree breaks a rule.
         SyntaxError: Python itself refuses the tree.
     """
-    _Transformer().visit(tree)
+    _RestrictingTransformer().visit(tree)
     return compile(tree, FILENAME, "exec", dont_inherit=True)
 
 
@@ -70,7 +70,7 @@ class _MemoryErrors(Transformer):
         return _looking(self.visit_children(node), "finalbody")
 
 
-class _Transformer(RestrictingNodeTransformer):
+class _RestrictingTransformer(RestrictingNodeTransformer):
     """Transformer like RestrictedPython's, without the guards that are not needed here.
 
     Containers and iterators are plain Python objects, so item access, iteration, unpacking and calls need no hook:
@@ -224,4 +224,4 @@ class _Transformer(RestrictingNodeTransformer):
     visit_MatchMapping = visit_MatchStar = visit_MatchAs = visit_MatchOr = _pattern  # noqa: N815
 
 
-_HANDLERS = handlers(_Transformer)
+_HANDLERS = handlers(_RestrictingTransformer)

@@ -15,8 +15,9 @@ from types import CodeType, FunctionType, GeneratorType
 from typing import Any
 
 from pyrag_sandbox.dataflow.units import Loop, Plan
+from pyrag_sandbox.worker.loop_independence import are_entangled
 from pyrag_sandbox.worker.scheduler import Scheduler
-from pyrag_sandbox.worker.tasks import Scope, Task, entangled
+from pyrag_sandbox.worker.tasks import Scope, Task
 from pyrag_sandbox.worker.tracebacks import GATHERS
 from pyrag_sandbox.worker.transport import Execution, Transport
 
@@ -94,7 +95,7 @@ class LoopScheduler(Scheduler):
         block = self.plan.blocks[number]
         loop = block.loop
         assert loop is not None
-        ordered = entangled(self.is_atom, owner.scope.names, loop)
+        ordered = are_entangled(self.is_atom, owner.scope.names, loop)
         origins = owner.origins_of(owner.unit.header) | owner.own
         quiet = is_quiet(iterable)
         began = Scope({})

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
 from typing import Any
 
 from greenlet import greenlet  # type: ignore[import-untyped] # it ships no types
 
-from pyrag_sandbox.dataflow.units import Loop, Unit
+from pyrag_sandbox.dataflow.units import Unit
 
 NONE: frozenset[int] = frozenset()
 NONE_BOUND: frozenset[str] = frozenset()
 IMMUTABLE: tuple[type, ...] = (str, int, float, bool, type(None), bytes, complex)
-REACH = 10_000  # number of examined objects after which two values count as connected
 _ABSENT = object()
 
 
@@ -193,41 +191,3 @@ class Atoms:
         if type(value) is tuple or type(value) is frozenset:
             return len(value) < 100 and all(self(item) for item in value)
         return type(value) in self.types
-
-
-def entangled(is_atom: Atoms, names: dict[str, Any], loop: Loop) -> bool:
-    """Return True if objects that iterations read early may reach an object that other iterations mutate.
-
-    Args:
-        is_atom: Test for values that reach no other object.
-        names: Values of the names outside the loop.
-        loop: Names that iterations read and mutate; the result is also True if more than `REACH` objects must be
-            examined.
-    """
-    targets = {id(names[n]) for n in loop.mutated if n in names}
-    todo = [names[n] for n in loop.read if n in names]
-    seen: set[int] = set()
-    while todo:
-        value = todo.pop()
-        if id(value) in targets or len(seen) > REACH:
-            return True
-        if is_atom(value) or id(value) in seen:
-            continue
-        seen.add(id(value))
-        inner = _contents(value)
-        if inner is None:
-            return True
-        todo += inner
-    return False
-
-
-def _contents(value: Any) -> list[Any] | None:
-    """Return the objects that a value refers to directly; None if they are unknown."""
-    if type(value) is FunctionType:
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return [*cells, *(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
-    if isinstance(value, (type, ModuleType)):
-        return []
-    if type(value) in (list, tuple, set, frozenset):
-        return list(value)
-    return [*value.keys(), *value.values()] if type(value) is dict else None

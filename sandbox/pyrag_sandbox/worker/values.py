@@ -223,7 +223,7 @@ class RecordValue:
 
 
 class ValueStore:
-    """Values of one program by handle, which is also the codec's view of them (see `wire.Opaque`)."""
+    """Values of a program by handle. It implements `wire.Opaque` for the codec."""
 
     def __init__(self, error: Callable[[str], type[Exception]]) -> None:
         self._error = error

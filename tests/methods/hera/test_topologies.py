@@ -62,7 +62,7 @@ def test_steps_are_bounded_by_the_edges(kind: str, monkeypatch: pytest.MonkeyPat
     ("agents", "said"),
     [
         ([], "the list of agents is empty"),
-        ([agent("a", "librarian")], "a is of no known agent 'librarian'"),
+        ([agent("a", "librarian")], "a names an unknown agent 'librarian'"),
         ([agent("a", "retreiver"), SAID], "did you mean 'retriever'"),
         ([DOCS, {**SAID, "id": "docs"}], "two agents with the id docs"),
         ([DOCS, agent("said", "answer_generator", "", "dogs")], "said depends on dogs, which does not exist: did you"),

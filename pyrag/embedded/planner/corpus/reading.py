@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pyrag.agents.corpus.overview import CorpusOverview
-from pyrag.embedded.asking import plain_question
 from pyrag.embedded.lexicon.verbs import participle_of
+from pyrag.embedded.plain_question import plain_question
 from pyrag.embedded.planner.corpus.conditions import conditions_of
 from pyrag.embedded.planner.corpus.fields import left_out, with_field
 from pyrag.embedded.planner.corpus.meaning import Conditions, CorpusQuestion, SelectedDocuments, Use

@@ -76,7 +76,7 @@ def _is_adverb(word: str) -> bool:
 
 
 @dataclass(slots=True)
-class _Clause:
+class _OpenClause:
     """Clause that has not ended yet.
 
     Args:
@@ -102,7 +102,7 @@ class Bounds:
 
     def __init__(self, tokens: list[str], waiting: Waiting) -> None:
         self.tokens, self.waiting = tokens, waiting
-        self.clauses: list[_Clause] = []
+        self.clauses: list[_OpenClause] = []
         self._head = -1  # position of the modifier's first word
         self._verb = -1  # position of the last verb
         self._paired = False  # whether "between" comes earlier, so that "and" separates two descriptions
@@ -147,7 +147,7 @@ class Bounds:
         if self._name(at) or word in DETERMINERS | PRONOUNS:
             if not self._has_verb_next(at):
                 return False
-            self.clauses.append(_Clause(subject=self._name(at) or word in PRONOUNS))
+            self.clauses.append(_OpenClause(subject=self._name(at) or word in PRONOUNS))
             return True
         return False
 
@@ -309,16 +309,18 @@ class Bounds:
             self._read_name(at)
         elif self._opens(at, word):
             relative = word in SUBJECT_PRONOUNS
-            self.clauses.append(_Clause(subject=relative, relative=relative))
+            self.clauses.append(_OpenClause(subject=relative, relative=relative))
         elif self.clauses and not self.clauses[-1].verb:
             if self.clauses[-1].subject and self._opens_bare(at) and self._finites(at) > 1:
-                self.clauses.append(_Clause(subject=False))  # "where the show | the author of Alpha hosted | was made"
+                self.clauses.append(
+                    _OpenClause(subject=False)
+                )  # "where the show | the author of Alpha hosted | was made"
             else:
                 self._seek_verb(at, word)
         elif not self._complete() and self._is_finite(at) and (word in AUXILIARIES or not self._explained(at)):
             self._close(at)
         elif self._opens_bare(at) or (word == "and" and self.clauses and self._conjoins(at + 1)):
-            self.clauses.append(_Clause(subject=False))
+            self.clauses.append(_OpenClause(subject=False))
 
     def _close(self, at: int) -> None:
         """Give a verb to the innermost clause that lacks one, and close the clauses inside it.
@@ -358,7 +360,7 @@ class Bounds:
             begins &= top.subject and at != self._head and any(map(self._is_finite, range(verb + 1, verb + 4)))
             top.subject, top.relative = True, False
         if begins:
-            self.clauses.append(_Clause(subject=True))
+            self.clauses.append(_OpenClause(subject=True))
 
     def _seek_verb(self, at: int, word: str) -> None:
         """Update the innermost clause, which still needs a verb, with a word."""

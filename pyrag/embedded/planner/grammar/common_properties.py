@@ -26,7 +26,7 @@ _LINKS = any_of(
         composed performed sung created designed set filmed
     """)
 )
-_SAME = re.compile(  # the words from two names to "the same NOUN"
+_SAME = re.compile(  # the words between two names and "the same NOUN"
     rf"(?:,? |^)(?:both |each )?(?:(?:who |that )?(?:{_LINKS}|(?!{MAKERS}|film|movie|song|album|band)[a-z]{{4,}}s) )*"
     r"(?:the )?(?:same|a common) (?P<property>[a-z]+(?: of [a-z]+| (?!as\b|with\b|for\b)[a-z]+)?)"
     r"(?: (?:as|with) (?P<other>.+)|,? .{0,20})?$",

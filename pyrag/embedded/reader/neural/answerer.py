@@ -19,7 +19,7 @@ from threading import Lock
 from typing import Protocol
 
 from pyrag.agents.protocol import Reading
-from pyrag.embedded.asking import plain_question
+from pyrag.embedded.plain_question import plain_question
 from pyrag.embedded.question_analysis import QuestionAnalysis, analyse
 from pyrag.embedded.reader.belief import believable
 from pyrag.embedded.reader.mentions import mention_of

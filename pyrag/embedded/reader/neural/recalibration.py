@@ -1,7 +1,8 @@
 """Confidence of an answer by the part of the reader that found it, as measured on Wikipedia questions.
 
-Patterns report their own strength, and the network's curve was fitted on questions about one thing. Of answers of the
-kinds below, fewer than two in three are right, whatever their first confidence is (docs/notes/own-documents.md).
+Patterns report their own strength, and the network's curve was fitted on questions about one thing. Fewer
+than two in three answers of the kinds below are right, whatever confidence they start with
+(docs/notes/own-documents.md).
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _lines(value: dict[str, Any], key: str, max_length: int) -> tuple[str, ...]:
     """Return the texts of a list, each on one line and without repetition. Raises `BadOutputError` for long texts."""
     lines = [one_line(text).lstrip("-•* ") for text in _texts(value, key)]
     if too_long := [line for line in lines if len(line) > max_length]:
-        raise BadOutputError(f'"{key}" has a text of {len(too_long[0])} characters; {max_length} are the most allowed')
+        raise BadOutputError(f'"{key}" has a text of {len(too_long[0])} characters; at most {max_length} are allowed')
     return tuple(dict.fromkeys(line for line in lines if worded(line)))
 
 

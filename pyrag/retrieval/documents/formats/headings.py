@@ -141,7 +141,7 @@ def _is_above_figures(name: str, cells: Sequence[str]) -> bool:
 
 
 def _joined(upper: Sequence[str], lower: Sequence[str]) -> list[str]:
-    """Return the names of columns; a merged cell of the upper row goes on to the right."""
+    """Return the names of columns; a merged cell of the upper row covers the columns to its right."""
     names: list[str] = []
     above = ""
     for high, low in zip_longest(upper, lower, fillvalue=""):

@@ -13,7 +13,7 @@ from typing import Any
 from pyrag.errors import DataError, install_extra
 from pyrag.retrieval.documents.formats.headings import with_headings
 from pyrag.retrieval.documents.model import OFFICE
-from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.opened_document import Opened
 
 _DROPPED = {
     "ppt/notesSlides/": "speaker notes",

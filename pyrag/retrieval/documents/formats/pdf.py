@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
-from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.opened_document import Opened
 
-_HYPHEN = re.compile("[\ufffe\x02]\r?\n?")  # pdfium's mark for a word that goes on in the next line
+_HYPHEN = re.compile("[\ufffe\x02]\r?\n?")  # pdfium's mark for a word that continues on the next line
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _MAX_ANNOTATIONS = 2000  # of a page
 _MAX_TEXT = 1 << 16  # bytes of one value

@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.formats.headings import headed
 from pyrag.retrieval.documents.formats.word_styles import WORD, Numbering, Styles, value_of
-from pyrag.retrieval.documents.unpack import Unpacked
+from pyrag.retrieval.documents.opened_document import Unpacked
 
 _BODY = "word/document.xml"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pyrag_rl.data.answer_readings import ReadingMix
+from pyrag_rl.data.decompositions.answer_examples import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.faults import broken
-from pyrag_rl.data.decompositions.gold_readings import READING_TASKS, reading_examples
 from pyrag_rl.data.decompositions.nesting import Nesting
 from pyrag_rl.data.decompositions.planned_questions import SOURCES as PLANNED
 from pyrag_rl.data.decompositions.planned_questions import planned_questions

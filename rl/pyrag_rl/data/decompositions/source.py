@@ -54,7 +54,9 @@ class GoldQuestion:
     hops: int = 0
     form: str = ""  # "qdmr": steps are noun phrases
     group: str = ""
-    supporting: tuple[str, ...] = ()  # ids of the gold passages, in the order of the steps if these name none
+    supporting: tuple[
+        str, ...
+    ] = ()  # ids of the gold passages; in the order of the steps if the steps name no passages
     answerable: bool = True
 
     def passage_of(self, number: int) -> str:

@@ -147,7 +147,7 @@ def _empty(factory: str, dimension: int, metric: Metric) -> Any:
         )
     except RuntimeError as error:
         raise ConfigError(
-            f"FAISS knows no type {factory!r} of {dimension} dimensions ({_reason(error)}): write --type {AUTO}, or a "
+            f"FAISS has no type {factory!r} of {dimension} dimensions ({_reason(error)}): write --type {AUTO}, or a "
             "string of its index_factory such as HNSW16 or IVF4096,SQ8"
         ) from None
 

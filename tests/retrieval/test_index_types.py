@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag.retrieval.vectors.types import build, candidates
+from pyrag.retrieval.vectors.index_types import build, candidates
 
 from .clustered import vectors
 
@@ -18,8 +18,8 @@ def test_types_follow_the_size() -> None:
 
 
 def test_auto_goes_on_until_the_target_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pyrag.retrieval.vectors.types.FLAT", 100)
-    monkeypatch.setattr("pyrag.retrieval.vectors.types.SCALAR", 2000)
+    monkeypatch.setattr("pyrag.retrieval.vectors.index_types.FLAT", 100)
+    monkeypatch.setattr("pyrag.retrieval.vectors.index_types.SCALAR", 2000)
     assert build(vectors(1000), "ip", target=0.9).type == "SQ8"
     assert build(vectors(1000), "ip", target=0.9999).type in ("SQfp16", "Flat")
 
@@ -40,7 +40,7 @@ def test_too_few_to_train_on_are_kept_another_way(wanted: str) -> None:
 
 def test_what_auto_builds_of_millions(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, most in (("FLAT", 100), ("SCALAR", 200), ("SCAN", 1000)):
-        monkeypatch.setattr(f"pyrag.retrieval.vectors.types.{name}", most)
+        monkeypatch.setattr(f"pyrag.retrieval.vectors.index_types.{name}", most)
     built = build(vectors(5000), "ip", target=0.9)
     assert built.type == "IVF512_HNSW32,RaBitQfs,Refine(SQ8)"
     assert built.recall >= 0.9

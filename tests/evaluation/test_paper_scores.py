@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from pyrag.evaluation.reports.reported import REPORTED, Reported, reported, reported_rows
+from pyrag.evaluation.reports.paper_scores import REPORTED, Reported, reported, reported_rows
 from pyrag.methods.registry import get_method
 
 AVERAGES = {

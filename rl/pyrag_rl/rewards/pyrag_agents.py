@@ -1,7 +1,7 @@
 """Rewards of PyRAG's three agents (paper, appendix E.1): 0.7 · F1 + 0.3 · EM of the pipeline's answer.
 
 A completion replaces the trained agent's reply; everything else is done by the runtime: its parsers, plan checks,
-sandbox, frozen agents, and scoring. OPERA's role rewards are in `pyrag_rl.rewards.roles`.
+sandbox, frozen agents, and scoring. OPERA's role rewards are in `pyrag_rl.rewards.opera_agents`.
 """
 
 from __future__ import annotations

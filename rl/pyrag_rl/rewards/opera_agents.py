@@ -1,7 +1,7 @@
 """Rewards of OPERA's three agents (section 3, equations 7, 9 and 10), computed by the runtime.
 
-A completion replaces the trained agent's reply, as in `pyrag_rl.rewards.agents`; `pyrag_rl.mapgrpo.rewards` computes
-the weighted sum of its parts.
+A completion replaces the trained agent's reply, as in `pyrag_rl.rewards.pyrag_agents`; `pyrag_rl.mapgrpo.rewards`
+computes the weighted sum of its parts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from pyrag_rl.mapgrpo.rewards import (
     rewrite_score,
     weights_of,
 )
-from pyrag_rl.rewards.agents import reason_of
 from pyrag_rl.rewards.environment import RewardEnvironment
+from pyrag_rl.rewards.pyrag_agents import reason_of
 from pyrag_rl.rewards.score import OUTSIDE, Score
 
 

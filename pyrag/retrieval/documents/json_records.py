@@ -21,7 +21,7 @@ import msgspec
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.model import MAX_LINE, Document, Placed, at, digest, split_contents
-from pyrag.retrieval.documents.unpack import Opened
+from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of
 from pyrag.trace.model import Passage
 

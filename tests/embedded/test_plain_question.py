@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pyrag import PyRAG
-from pyrag.embedded.asking import plain_question
+from pyrag.embedded.plain_question import plain_question
 
 PLAIN = "Where was Lodestar held?"
 
