@@ -9,7 +9,7 @@
     planned_questions  questions with sub-questions of the embedded planner
     nesting            longer questions made of shorter ones
     gold_examples      rows of the Plan and Decompose agents, with the replies to learn
-    gold_readings      rows of the Answer agent, with the replies to learn
+    answer_examples    rows of the Answer agent, with the replies to learn
 
 Programs are data here: they only ever run in the sandbox.
 """
