@@ -250,9 +250,11 @@ def is_label(rows: Sequence[Row], name: str, text: str) -> bool:
     measures = {word for kind in COLUMN_KINDS for word in kind} - KEYS
     if name == next(iter(rows[0])) and measures.isdisjoint(own) and len(numbers) > 1 and not is_years(rows, name):
         return numbers == sorted(set(numbers))
-    if noun in own or QUANTITIES.intersection(own):
+    if noun in own or (QUANTITIES | measures).intersection(own):
         return False
-    return is_key(name) or noun.endswith("s")
+    values = set(numbers)
+    counts_up = bool(values) and max(values) - min(values) < 2 * len(values)  # 1, 2, 3, also once for each day
+    return is_key(name) or (noun.endswith("s") and counts_up)
 
 
 def last_day(prefix: str) -> str:

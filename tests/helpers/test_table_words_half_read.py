@@ -70,3 +70,8 @@ def test_words_that_are_half_read_are_refused(
     with pytest.raises(ValueError, match=r"\w") as raised:
         table_value(tables, how, **arguments)
     assert type(raised.value) is error
+
+
+def test_plurals_of_measured_columns_are_summed() -> None:
+    rents = [{"flat": name, "rent": rent} for name, rent in (("A", 700), ("B", 900), ("C", 400))]
+    assert table_value(rents, "sum", column="rents") == 2000

@@ -71,6 +71,7 @@ def value_of(trace: Trace) -> Any:
         ("What is the difference in price between Lamp 7 and Lamp 3?", "4"),
         ("What is the total of amount for 2025?", "1200"),
         ("What is the sum of the amounts in 2024?", "300"),
+        ("What is the sum of the amounts?", "1500"),
         ("Which month of 2025 has the highest amount?", "June"),
     ],
 )

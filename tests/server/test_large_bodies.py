@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ from tests.server.test_serve import running
 
 SIZE = 60_000  # bytes; read in the loop, four times as much in a thread
 GROWTH = 10.0  # linear cost grows by 4, quadratic cost by 16
+TRIES = 3
 TOO_LITTLE = 0.05  # seconds of processor time that say nothing about growth
 BODIES: dict[str, dict[str, Any]] = {
     "/v1/ask": {"question": "?"},
@@ -125,13 +127,16 @@ async def test_no_field_costs_more_than_its_size(path: str) -> None:
         assert len(fields) > 4
         for field in fields:
             for shape, made in SHAPES.items():
-                cost = []
-                for size in (SIZE, 4 * SIZE):
-                    began = time.process_time()
-                    status, reply = await ask(path, body_with(path, field, made(size)))
-                    cost.append(time.process_time() - began)
-                    assert 200 <= status < 500, (field, shape, reply)
-                    assert len(reply) < 5 * SIZE, (field, shape)
+                cost = [math.inf, math.inf]
+                for _ in range(TRIES):  # other threads and the garbage collector take time too
+                    for number, size in enumerate((SIZE, 4 * SIZE)):
+                        began = time.process_time()
+                        status, reply = await ask(path, body_with(path, field, made(size)))
+                        cost[number] = min(cost[number], time.process_time() - began)
+                        assert 200 <= status < 500, (field, shape, reply)
+                        assert len(reply) < 5 * SIZE, (field, shape)
+                    if cost[1] < TOO_LITTLE:
+                        break
                 assert cost[1] < TOO_LITTLE or cost[1] < GROWTH * cost[0], (field, shape, cost)
 
 
