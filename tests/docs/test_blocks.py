@@ -19,6 +19,7 @@ import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -211,7 +212,16 @@ class Reader:
 RUNNABLE = [page for page in PAGES if any(not one.reason and one.language != "text" for one in blocks_of(page))]
 
 
-@pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
+# Pages whose blocks take long, and whose subjects have tests of their own.
+SLOW = {"concepts/systems.md", "extending/retriever.md", "methods.md", "opera.md", "tutorials/method.md"}
+
+
+def _marked(page: Path) -> Any:
+    name = name_of(page)
+    return pytest.param(page, id=name, marks=[pytest.mark.slow] if name in SLOW else [])
+
+
+@pytest.mark.parametrize("page", [_marked(page) for page in RUNNABLE])
 def test_blocks_of_a_page_run(page: Path, reader: Reader) -> None:
     for block in blocks_of(page):
         if not block.reason:
