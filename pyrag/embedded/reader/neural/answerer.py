@@ -103,7 +103,7 @@ class NeuralAnswerer:
             return mention
         analysis = analyse(plain_question(query))
         reading, source = self._believed(analysis, passages)
-        return recalibrated(reading, analysis, source)
+        return recalibrated(reading, analysis, source, passages)
 
     def _look_up(self, query: str, passages: Sequence[Passage]) -> Reading:
         """Answer a question that a yes/no question rests on, whose threshold is for first confidences."""

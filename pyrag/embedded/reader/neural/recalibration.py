@@ -8,6 +8,7 @@ than two in three answers of the kinds below are right, whatever confidence they
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,6 +17,9 @@ from pyrag.embedded.question_analysis import QuestionAnalysis
 from pyrag.embedded.reader.neural.doubts import WEAK
 from pyrag.embedded.relations.people import CAREER, KIN, LIFE, MEMBERSHIPS, PUPILS
 from pyrag.embedded.relations.works import MAKERS
+from pyrag.embedded.words import fold
+from pyrag.trace.model import Passage
+from pyrag.trace.sentences import split_sentences
 
 Source = Literal["comparison", "table", "pattern", "network"]
 
@@ -23,19 +27,23 @@ _SURE_PATTERN = 0.8
 _OF_PEOPLE = frozenset(relation.name for relation in (*LIFE, *KIN, *CAREER, *MEMBERSHIPS, *MAKERS, *PUPILS))
 _LONG = 13  # words, where each name counts as one
 _FACTOR = 0.6
+_SHORT = 12  # words of a sentence that says little else
 _NAME = re.compile(r"[A-Z0-9][\w.'’&-]*(?:,? (?:(?:of|the|and|de|von|in|for|to|a) )*[A-Z0-9(][\w.'’&)-]*)*")
 
 
-def recalibrated(reading: Reading, analysis: QuestionAnalysis, source: Source) -> Reading:
+def recalibrated(reading: Reading, analysis: QuestionAnalysis, source: Source, passages: Sequence[Passage]) -> Reading:
     """Return a reading with the confidence that answers of its kind deserve.
 
     Args:
         reading: The reading.
         analysis: The question.
         source: Part of the reader that found the answer.
+        passages: Passages that the reading cites by their positions.
     """
     confidence = reading.confidence or 0.0
     if not reading.known or confidence <= WEAK or not _is_doubtful(confidence, analysis, source):
+        return reading
+    if not _is_long(analysis.question) and _is_stated(reading, analysis.subject, passages):
         return reading
     return replace(reading, confidence=min(WEAK, round(_FACTOR * confidence, 4)))
 
@@ -45,6 +53,16 @@ def _is_doubtful(confidence: float, analysis: QuestionAnalysis, source: Source) 
         is_weak = confidence < _SURE_PATTERN and analysis.relation in _OF_PEOPLE
         return is_weak or _is_long(analysis.question)
     return source == "network" and (_is_long(analysis.question) or analysis.relation == "place of birth")
+
+
+def _is_stated(reading: Reading, subject: str, passages: Sequence[Passage]) -> bool:
+    """Return whether a short sentence of a cited passage names both the subject in full and the answer."""
+    texts = [passages[place].text for place in reading.citations if place < len(passages)]
+    sentences = [fold(text[start:stop]) for text in texts for start, stop in split_sentences(text)]
+    name, answer = fold(subject), fold(reading.text)
+    if not answer or len(name.split()) < 2:  # "Peter" may be anybody
+        return False
+    return any(name in text and answer in text and len(text.split()) <= _SHORT for text in sentences)
 
 
 def _is_long(question: str) -> bool:
