@@ -109,7 +109,7 @@ class Redactor:
         return Pieces(self, show, guarded=bool(self._strong))
 
     def unfinished(self, text: str) -> int:
-        """Return the position from which a text may be the start of a secret; the text's length if there is none."""
+        """Return where the end of a text may begin a secret; the text's length if it cannot."""
         match = self._beginnings.search(text, max(0, len(text) - self._longest))
         return match.start() if match else len(text)
 

@@ -168,7 +168,7 @@ class Prompts:
         """Return the message for a malformed text.
 
         Args:
-            template: The method's template; the Answer agent's retry template is used if the method has none.
+            template: The method's template. A prompt set without it uses the Answer agent's retry template.
             reason: Description of what is wrong with the text.
         """
         own = self._method_text(f"{template}.retry.user", optional=True)

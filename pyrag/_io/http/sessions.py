@@ -34,7 +34,7 @@ class LoopSessions:
         self._held: dict[asyncio.AbstractEventLoop, _Held] = {}
 
     async def here(self) -> aiohttp.ClientSession:
-        """Return the session of the running loop; open it if there is none yet."""
+        """Return the session of the running loop, opened on first use."""
         loop = asyncio.get_running_loop()
         entry = self._held.get(loop)
         if entry is None or entry.session.closed:

@@ -160,7 +160,7 @@ def _canonical(words: set[str]) -> set[str]:
 def _other_subject(analysis: QuestionAnalysis, page: View, sentence: Sentence, answer: str) -> str:
     """Return an objection if the sentence is about another person, by name or pronoun.
 
-    There is no objection to a page about the question's subject.
+    A page about the question's subject is never objected to.
     """
     names = names_of_question(analysis.question)
     if not names or page.about >= _ABOUT:

@@ -181,7 +181,7 @@ def _format(record: Record, name: str) -> Format:
     chosen_format = format_of(record, name)
     if chosen_format is None:
         raise UsageError(
-            f"{record.where} has none of the layouts that are recognised by their fields (ours, FlashRAG, Search-R1), "
+            f"{record.where} does not have the fields of a known layout (ours, FlashRAG, Search-R1), "
             f"and there is no data set {name!r} with a format of its own{nearest(name, OFFICIAL)}"
         )
     return chosen_format
