@@ -137,7 +137,7 @@ async def test_pyrag_serve_offers_the_same_tools() -> None:
     ("tool", "arguments", "says"),
     [
         ("search", {"query": "x", "topk": 0}, "the arguments of search are wrong: Expected `int` >= 1 in `topk`"),
-        ("ask", {"question": " "}, "the question is empty: ask something"),
+        ("ask", {"question": " "}, 'the question is empty: ask something, such as "Who wrote Dracula?"'),
         ("ask", {"question": "x", "index": "no"}, "there is no index 'no': choose from zoo, mill"),
         ("open_passage", {"id": "x"}, "there is no passage 'x' in the index 'zoo': take an id that search or ask gave"),
         ("translate", {}, "there is no tool 'translate': choose from ask, search, open_passage, run_program"),
