@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import urllib.request
+from urllib.error import HTTPError
 
 _TIMEOUT = 5.0  # seconds for a reply
 
@@ -22,6 +23,11 @@ def is_free(port: int) -> bool:
 def is_ready(url: str) -> bool:
     """Return whether a server of this machine answers a GET request with status 200. Proxies are not used."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with contextlib.suppress(OSError), opener.open(url, timeout=_TIMEOUT) as reply:
-        return bool(reply.status == 200)
+    try:
+        with opener.open(url, timeout=_TIMEOUT) as reply:
+            return bool(reply.status == 200)
+    except HTTPError as error:
+        error.close()
+    except OSError:
+        pass
     return False

@@ -104,7 +104,11 @@ class TraceStore:
         self._max_bytes = megabytes * (1 << 20)
         self._limit, self._seconds, self._shown = limit, days and days * DAY, path.name if path else "memory"
         self._thread = ThreadPoolExecutor(1, "traces")
-        self._database = self._thread.submit(self._open, path).result()
+        try:
+            self._database = self._thread.submit(self._open, path).result()
+        except BaseException:
+            self._thread.shutdown()
+            raise
 
     async def add(self, key: str, index: str, trace: Trace, *, owner: str = "", turns: Sequence[Message] = ()) -> None:
         """Store a trace.
@@ -235,15 +239,11 @@ class TraceStore:
                 path.touch(mode=0o600)
                 path.chmod(0o600)  # questions and passages are private
             database = sqlite3.connect(path or ":memory:", timeout=BUSY_SECONDS, isolation_level=None)
-            (version,) = database.execute("PRAGMA user_version").fetchone()
-            tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if tables and version != _VERSION:
-                raise sqlite3.DatabaseError("it is not a file of traces of this version")
-            database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = NORMAL")
-            database.execute("PRAGMA foreign_keys = ON")
-            database.executescript(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {_VERSION}")
+            try:
+                _prepare(database)
+            except BaseException:
+                database.close()
+                raise
         except (sqlite3.Error, OSError) as error:
             raise self._failed(error) from error
         return database
@@ -286,6 +286,18 @@ def _condition_of_owner(indexes: Collection[str]) -> str:
 
 def _marks(values: Collection[str]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    (version,) = database.execute("PRAGMA user_version").fetchone()
+    tables = database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    if tables and version != _VERSION:
+        raise sqlite3.DatabaseError("it is not a file of traces of this version")
+    database.execute("PRAGMA journal_mode = WAL")
+    database.execute("PRAGMA synchronous = NORMAL")
+    database.execute("PRAGMA foreign_keys = ON")
+    database.executescript(_SCHEMA)
+    database.execute(f"PRAGMA user_version = {_VERSION}")
 
 
 def _text(value: str) -> str:

@@ -72,6 +72,7 @@ def test_a_citation_opens_the_exact_place(pyrag: Run, notes: Path, tmp_path: Pat
     assert "Edda Brandt" in cited["text"]
 
 
+@pytest.mark.slow
 def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
     (notes / "c.jsonl").write_text('{"id": "s", "title": "Sea Lion", "text": "Its vessel was wrecked by Bo Ray."}\n')
     assert pyrag("index", "notes", "--out", "ix", "--dense").returncode == 0
@@ -85,7 +86,9 @@ def test_dense_needs_nothing_but_the_package(pyrag: Run, notes: Path) -> None:
     assert "in the records and in bm25, vectors" in pyrag("index", "verify", "ix").stdout
 
 
-@pytest.mark.parametrize("name", ["pyrag-index.json", "gen-*/vectors/vectors.json"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("pyrag-index.json", marks=pytest.mark.slow), "gen-*/vectors/vectors.json"]
+)
 def test_damage_costs_no_index_its_vectors(pyrag: Run, notes: Path, tmp_path: Path, name: str) -> None:
     pyrag("index", "notes", "--out", "ix", "--dense")
     next((tmp_path / "ix").glob(name)).write_text("{")

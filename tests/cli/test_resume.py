@@ -93,10 +93,12 @@ def test_run_at_a_limit_goes_on_with_a_higher_one(
 
 def test_failed_service_is_asked_again(pyrag: Run, command: list[str], founders: Founders) -> None:
     founders.hold = 10
-    first = pyrag(*command)
+    one_at_a_time = {"PYRAG_MAX_IN_FLIGHT": "1"}  # replies beside a failed call are lost with it
+    first = pyrag(*command, **one_at_a_time)
     assert first.returncode != 0
+    assert founders.asked.total() == 10
     founders.hold = 10_000
-    second = pyrag(*command)
+    second = pyrag(*command, **one_at_a_time)
     assert json.loads(second.stdout) == VALUE
     assert founders.asked == Counter(map(str, range(DOCUMENTS)))
 

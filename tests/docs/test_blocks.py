@@ -213,7 +213,10 @@ RUNNABLE = [page for page in PAGES if any(not one.reason and one.language != "te
 
 
 # Pages whose blocks take long, and whose subjects have tests of their own.
-SLOW = {"concepts/systems.md", "extending/retriever.md", "methods.md", "opera.md", "tutorials/method.md"}
+SLOW = {
+    "bench.md", "concepts/systems.md", "extending/retriever.md", "methods.md", "opera.md", "tools.md",
+    "tutorials/method.md", "tutorials/model-server.md", "tutorials/table.md", "typed-results.md",
+}  # fmt: skip
 
 
 def _marked(page: Path) -> Any:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ EXAMPLES = ROOT / "examples"
 FOLDERS = ("contracts", "database", "evaluation", "grpo", "method", "notes", "retriever", "service")
 ELSEWHERE = {"assistants", "pyrag-plugin"}  # with tests of their own
 MAX_LINES = 80
+SLOW = {"evaluation", "grpo", "method"}
 NOWHERE = "http://127.0.0.1:9"
 
 
@@ -31,7 +33,11 @@ def user(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Reader]:
     reader.stop()
 
 
-@pytest.mark.parametrize(("name", "user"), [(name, name) for name in FOLDERS], indirect=["user"])
+def _marked(name: str) -> Any:
+    return pytest.param(name, name, marks=[pytest.mark.slow] if name in SLOW else [])
+
+
+@pytest.mark.parametrize(("name", "user"), [_marked(name) for name in FOLDERS], indirect=["user"])
 def test_readme_of_an_example_holds(name: str, user: Reader) -> None:
     blocks = [block for block in blocks_of(EXAMPLES / name / "README.md") if not block.reason]
     assert blocks

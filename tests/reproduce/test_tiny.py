@@ -38,6 +38,7 @@ def is_served(port: int) -> bool:
     return any(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "0A" for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the server's port in /proc")
 def test_a_killed_table_resumes_and_is_reported(tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -582,7 +583,7 @@ async def test_shuffled_rewards_are_those_of_others() -> None:
 
 @pytest.mark.parametrize("name", REWARDS)
 def test_every_reward_is_there(name: str) -> None:
-    assert asyncio.iscoroutinefunction(reward_named(name))
+    assert inspect.iscoroutinefunction(reward_named(name))
 
 
 async def test_the_decomposer_s_row_falls_back_to_the_question() -> None:

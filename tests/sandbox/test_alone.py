@@ -67,6 +67,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_an_installed_sandbox_passes_its_tests_without_pyrag(installed: Path) -> None:
     assert sorted(one.name for one in installed.glob("pyrag*")) == ["pyrag_sandbox", "pyrag_sandbox-0.1.0.dist-info"]
     names = ("check", "dataflow", "scheduler", "wire", "absent", "advisories")
