@@ -21,7 +21,7 @@ from pyrag.settings import Settings
 app = typer.Typer(
     cls=CommandGroup,
     name="pyrag",
-    help="Answer multi-hop questions: a question becomes a Python program over retrieve() and answer().",
+    help="Answer multi-hop questions: each becomes a Python program that calls retrieve() and answer().",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -65,7 +65,9 @@ def ask(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="File from which the same command continues after a kill or a limit; deleted when complete."),
+        typer.Option(
+            help="File to save progress in: the same command continues after it was killed or reached a limit."
+        ),
     ] = None,
     returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
@@ -204,7 +206,7 @@ def sandbox_check(
     mode: Annotated[str, typer.Option(help="Layers to test: both, policy or kernel.")] = "both",
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per program.")] = False,
 ) -> None:
-    """Run programs in the sandbox and print verdicts. Primitives are stubs."""
+    """Run programs in the sandbox and print what happened. Searches and answers are placeholders."""
     from pyrag.cli.sandbox import check
 
     check(file, mode, as_json=json)

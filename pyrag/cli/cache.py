@@ -20,7 +20,7 @@ cache_app = typer.Typer(
 )
 
 CachePath = Annotated[
-    Path | None, typer.Option("--path", help="Cache file.", show_default="that of the settings, else the user's")
+    Path | None, typer.Option("--path", help="Cache file.", show_default="from the settings, else the user's")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 

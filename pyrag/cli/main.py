@@ -11,6 +11,7 @@ from pyrag.cli.views.terminal import ReaderGone, one_line, safe_streams
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
 _SIMILAR = re.compile(r"\.? \(?(?:Did you mean|Possible options:) ")  # as typer and click begin a suggestion
+_EXTRA = re.compile(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)$")
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 
 
@@ -40,6 +41,7 @@ def _stop_usage(error: Any) -> NoReturn:
     if not message.startswith("Usage: "):
         text, _, similar = _SIMILAR.sub("\n", one_line(message)).partition("\n")
         text = text[:1].lower() + text[1:].rstrip(".")
+        text = _EXTRA.sub(r"unexpected arguments (\1), put a text with spaces into quotes", text)
         suggestion = f", did you mean {similar.rstrip('?)')}" if similar else ""
         message = f"pyrag: {text}{suggestion}: see {error.ctx.command_path if error.ctx else 'pyrag'} -h"
     print(message, file=sys.stderr)
@@ -71,8 +73,8 @@ def guarded(command: Callable[[], None]) -> None:
         except PyRAGError as error:
             _stop(str(error), error.exit_code, debug)
         except OSError as error:
-            where = f" {error.filename}:" if error.filename else ""
-            _stop(f"I/O error:{where} {error.strerror or error}", 1, debug)
+            what = f"cannot read or write {error.filename}" if error.filename else "I/O error"
+            _stop(f"{what}: {error.strerror or error}", 1, debug)
         except Exception as error:
             what = one_line(without_secrets(f"{type(error).__name__}: {error}"))[:300]
             _stop(f"internal error ({what}): please report it with the output of --debug", _INTERNAL_ERROR, debug)

@@ -53,7 +53,7 @@ def _learning(figure: int, title: str) -> PaperTable:
 TABLES = (
     PaperTable(
         key="hera/table1",
-        title="HERA beside baselines",
+        title="HERA and baselines",
         models=_BOTH,
         corpora=_ALL,
         rows=(

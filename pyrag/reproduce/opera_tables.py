@@ -39,7 +39,7 @@ def _of_rewriter(model: str, em: float) -> TableRow:
 TABLES = (
     PaperTable(
         key="opera/table1",
-        title="OPERA beside baselines",
+        title="OPERA and baselines",
         models=("qwen2.5-7b",),
         corpora={OWN: _SETS},
         rows=(

@@ -23,7 +23,7 @@ _RL = "PyRAG, PyRAG-RL, {model} (table 3)"
 TABLES = (
     PaperTable(
         key="pyrag/table2",
-        title="PyRAG without training, beside six baselines",
+        title="PyRAG without training, and six baselines",
         models=("qwen2.5-7b", "qwen2.5-72b"),
         corpora={WIKI: ("popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")},
         rows=_TABLE_2,
@@ -34,7 +34,7 @@ TABLES = (
     ),
     PaperTable(
         key="pyrag/table3",
-        title="PyRAG-RL beside trained baselines",
+        title="PyRAG-RL and trained baselines",
         models=("qwen2.5-7b", "qwen3-4b", "llama-3.1-8b"),
         corpora={WIKI: ("hotpotqa", "2wikimultihopqa", "musique", "bamboogle")},
         rows=(
@@ -64,7 +64,7 @@ TABLES = (
             TableRow(name="pyrag", method="pyrag", plan=_CODER, paper=_TWO),
         ),
         remarks=(
-            "The paper draws the figure without printing its numbers: only the two rows of table 2 are beside ours.",
+            "The paper draws the figure without its numbers: only the two rows of table 2 are shown next to ours.",
         ),
     ),
     PaperTable(

@@ -55,8 +55,8 @@ class Settings:
     )
     llm: str = setting(
         "embedded",
-        "Engine that writes and answers: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, scripted:FILE or "
-        "replay:FILE.",
+        "Engine that writes programs and reads passages: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, "
+        "scripted:FILE or replay:FILE.",
     )
     plan_llm: str | None = setting(
         None, "Engine of the Plan agent, such as a coder model.", default_text="same as --llm"
@@ -76,8 +76,8 @@ class Settings:
     )
     sources: tuple[str, ...] = setting(
         (),
-        "Several sources to search as one, each as [NAME=]FOLDER or [NAME=]URL, with #weight=2 or #deadline=1.5 "
-        "behind; made of several --index and --retriever.",
+        "Several sources to search as one, each as [NAME=]FOLDER or [NAME=]URL, optionally followed by "
+        "#weight=2 or #deadline=1.5. Several --index and --retriever do the same.",
     )
     embedder: str | None = setting(
         None, "Embedder of queries: bundled, onnx:DIR, st:NAME or openai:MODEL@URL.", default_text="the index's own"
@@ -86,39 +86,41 @@ class Settings:
         0.5, "Weight of the vectors of a hybrid index: 0 searches words only, 1 vectors only."
     )
     where: str | None = setting(
-        None, "Filter of passages by their metadata, such as 'year >= 2020 and team = \"ops\"'."
+        None, "Search only passages whose metadata match, such as 'year >= 2020 and team = \"ops\"'."
     )
     rerank: str | None = setting(None, "Rerank passages with: reader, or a cross-encoder as onnx:DIR or st:NAME.")
     method: str = setting("pyrag", "Method that answers: pyrag, opera, hera, vanilla, ….")
     topk: int = setting(5, "Passages to retrieve for each sub-query (1 to 100).")
-    boost_topk: int = setting(10, "Passages to retrieve when an unknown step is repeated; 0 does not repeat it.")
+    boost_topk: int = setting(
+        10, "Passages to retrieve when a step without an answer is tried again; 0 turns this off."
+    )
     recovery: Literal["auto", "none", "boost", "rewrite", "boost+rewrite", "rewrite+boost"] = setting(
         "auto",
-        "Recover unknown steps by: none, boost, rewrite, boost+rewrite or rewrite+boost.",
+        "What to try for a step without an answer: none, boost, rewrite, boost+rewrite or rewrite+boost.",
         default_text="the method's own",
     )
     joint: bool = setting(False, "Write sub-queries and program in one model call.", default_text="off")
     corpus: bool = setting(
         False,
-        "Let planned programs list, count and ask all documents, not only search them.",
+        "Let a model's programs list, count and ask all documents, not only search.",
         default_text="off",
     )
     synthesis: Literal["always", "needed"] = setting(
-        "always", "Compose the final answer in a call of its own: always, or needed (else the last answer)."
+        "always", "Compose the final answer in one more call: always, or only if needed."
     )
     whole_question: bool = setting(
         False,
-        "If the programs end without an answer, ask the whole question over one search.",
+        "If the program has no answer, search for the whole question and answer it.",
         default_text="off",
     )
-    repairs: int = setting(3, "Corrections of a program that failed.")
-    reply_retries: int = setting(3, "Further replies after a bad list of sub-queries or a syntax error.")
-    plan_checks: bool = setting(True, "Check a program before it runs, and have its planner correct it once.")
+    repairs: int = setting(3, "How often the model may repair a program that failed.")
+    reply_retries: int = setting(3, "How often to ask again after a bad list of sub-queries or a syntax error.")
+    plan_checks: bool = setting(True, "Check a program before it runs, and let the model correct it once.")
     unknown: Literal["repair", "allow"] = setting(
-        "repair", "Query that holds an unknown answer: repair the program, or allow the query."
+        "repair", "What to do with a query that contains an unknown answer: repair the program, or allow the query."
     )
     no_passages: Literal["unknown", "aggregate"] = setting(
-        "unknown", "Result of answer(query, []): unknown, or an answer without documents (aggregate)."
+        "unknown", "What answer(query, []) returns: unknown, or an answer without documents (aggregate)."
     )
     least_evidence: float | None = setting(
         None,
@@ -149,15 +151,15 @@ class Settings:
     retriever_body_mb: int = setting(256, "Maximum size of a retriever's reply in megabytes, after decompression.")
     concurrency: int = setting(8, "Questions to answer at the same time.")
     max_in_flight: int = setting(
-        256, "Maximum model calls in flight to a model or endpoint; fewer if the server refuses or times out."
+        256, "Maximum number of model calls to a server at the same time; lowered while it refuses or times out."
     )
     proxy: str = setting(
-        "auto", "URL of a proxy for models and retrievers; auto uses the environment's, none uses none."
+        "auto", "URL of a proxy for models and retrievers; auto uses the environment's, none disables proxies."
     )
     ca_bundle: str | None = setting(None, "File or folder of certificates to trust in addition to the system's.")
     cache: str | bool = setting(
         False,
-        "Store model replies on disk and reuse them; as a setting, also the path of their file.",
+        "Store model replies on disk and reuse them. In a settings file, it may also be the path of the cache.",
         default_text="off",
     )
     cache_mb: int = setting(1024, "Maximum size of the stored replies in MiB.")
@@ -174,7 +176,7 @@ class Settings:
     )
     experience: str | None = setting(None, "Experience library of pyrag evolve, for --method hera.")
     sandbox: Literal["kernel", "policy"] = setting(
-        "kernel", "Sandbox mode: kernel, or policy where the system lacks kernel isolation."
+        "kernel", "Sandbox mode: kernel, or policy if the system lacks kernel isolation."
     )
     otel: bool | None = setting(
         None, "Export spans by OpenTelemetry (extra otel).", default_text="as the OTEL_* variables say"
@@ -188,18 +190,19 @@ class Settings:
     max_tool_calls: int = setting(50, "Limit of tool calls for a question.")
     flow: Literal["auto", "strict", "confirm", "allow"] = setting(
         "auto",
-        "Call with effects that depends on retrieved text: strict refuses it, confirm asks, allow makes it.",
-        default_text="confirm where somebody can be asked, else strict",
+        "What to do if retrieved text would decide a call with effects: strict refuses it, confirm asks, allow makes "
+        "it.",
+        default_text="confirm if somebody can be asked, else strict",
     )
     search_effects: bool = setting(
-        False, "Treat searches as calls with effects, such as those of a web search.", default_text="off"
+        False, "Treat searches as calls with effects, for example searches of the web.", default_text="off"
     )
     request: Mapping[str, Any] = field(
         default_factory=dict,
         hash=False,
         metadata=described(
-            "Option of model requests: temperature, max_tokens, seed or extra_body.NAME; ROLE is plan, decompose, "
-            "answer or rewrite. Repeatable.",
+            "Parameter of model requests, for all agents (temperature=0.2) or for one (plan.max_tokens=4096); KEY is "
+            "temperature, max_tokens, seed or extra_body.NAME. Repeatable.",
             metavar="[ROLE.]KEY=VALUE",
         ),
     )

@@ -71,7 +71,7 @@ async def test_prompt_asks_for_the_type_and_schema() -> None:
     ("value", "words"),
     [
         ("float", '"number", "int", "date", "bool", "str", "list[str]" or a JSON schema'),
-        (3, "or a JSON schema as a dict, not '3'"),
+        (3, "or a JSON schema (a dict, or a file for --returns), not '3'"),
         ({"type": "text"}, "unknown type 'text'"),
         ({"allOf": []}, "keyword 'allOf', which is not supported"),
         ({"properties": []}, "properties must be a dict"),

@@ -218,6 +218,10 @@ def test_a_server_that_is_down_is_named(pyrag: Run) -> None:
         (("ask", QUESTION, "--topp", "3"), "no such option: --topp, did you mean --tools, --topk: see pyrag ask -h"),
         (("aks",), "no such command 'aks', did you mean 'ask': see pyrag -h"),
         (("ask",), "missing argument 'question': see pyrag ask -h"),
+        (
+            ("ask", "who", "wrote", "Dracula"),
+            "unexpected arguments (wrote Dracula), put a text with spaces into quotes: see pyrag ask -h",
+        ),
     ],
 )
 def test_a_mistyped_command_line_is_one_sentence(pyrag: Run, words: tuple[str, ...], said: str) -> None:
@@ -228,7 +232,7 @@ def test_a_mistyped_command_line_is_one_sentence(pyrag: Run, words: tuple[str, .
 def test_a_full_disk_is_one_sentence(pyrag: Run) -> None:
     for option in ("--trace", "--record"):
         done = pyrag("ask", QUESTION, option, "/dev/full")
-        assert one_sentence(done.stderr) == "pyrag: I/O error: /dev/full: No space left on device"
+        assert one_sentence(done.stderr) == "pyrag: cannot read or write /dev/full: No space left on device"
         assert done.stdout == f"{ANSWER}\n"
         assert done.returncode == 1
 

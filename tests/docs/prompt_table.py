@@ -11,7 +11,7 @@ _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 
 def table() -> str:
     """One row per template of the default set, with the placeholders that are filled in."""
-    rows = ["| template | filled in |", "|---|---|"]
+    rows = ["| template | names |", "|---|---|"]
     for file in [*sorted(FOLDER.glob("*.txt")), *sorted((FOLDER / "methods").glob("*.txt"))]:
         names = dict.fromkeys(_PLACEHOLDER.findall(file.read_text(encoding="utf-8")))
         rows.append(f"| `{file.name}` | {', '.join(f'`{name}`' for name in names)} |")

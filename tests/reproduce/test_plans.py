@@ -201,6 +201,8 @@ def test_the_list_states_needs_and_what_is_missing(tmp_path: Path) -> None:
     text = CliRunner().invoke(app, ["reproduce", "list", "--out", str(tmp_path)]).stdout
     assert all(key in text for key in TABLES)
     assert "estimate" in text
+    assert " min of measuring" in text
+    assert "0.0 h" not in text
 
 
 def test_needs_count_every_set() -> None:

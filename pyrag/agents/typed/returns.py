@@ -52,7 +52,9 @@ class Returns:
             return cls(value, _NAMED[value][0])
         if not isinstance(value, Mapping):
             names = ", ".join(f'"{name}"' for name in _NAMED)
-            raise ValueError(f"returns must be {names} or a JSON schema as a dict, not {str(value)[:40]!r}")
+            raise ValueError(
+                f"returns must be {names} or a JSON schema (a dict, or a file for --returns), not {str(value)[:40]!r}"
+            )
         try:
             size = len(json.dumps(value, allow_nan=False))
             schema = inlined(value) if size <= MAX_SCHEMA_BYTES else {}

@@ -37,12 +37,14 @@ def _run(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="File from which the same command continues after a kill or a limit; deleted when complete."),
+        typer.Option(
+            help="File to save progress in: the same command continues after it was killed or reached a limit."
+        ),
     ] = None,
     returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the value only, without remarks.")] = False,
 ) -> None:
-    """Run a program of your own over retrieve() and answer(). It sets final_answer."""
+    """Run your own program. It calls retrieve() and answer(), and sets final_answer."""
     from pyrag.cli.ask.program import run
     from pyrag.cli.ask.questions import Form
 
@@ -62,10 +64,14 @@ def _explain(
         typer.Option("--input", help="Input of the program as NAME=VALUE; the value is JSON or text. Repeatable."),
     ] = None,
     inputs_file: Annotated[Path | None, typer.Option("--inputs", help="JSON file with an object of inputs.")] = None,
-    analyze: Annotated[bool, typer.Option("--analyze", help="Run the program too, and print what happened.")] = False,
+    analyze: Annotated[
+        bool, typer.Option("--analyze", help="Also run the program, and print the actual amounts.")
+    ] = False,
     traces: Annotated[
         list[Path] | None,
-        typer.Option("--traces", help="Trace files whose recoveries, repairs and pace count. Repeatable."),
+        typer.Option(
+            "--traces", help="Traces of earlier questions, to estimate recoveries, repairs and time from. Repeatable."
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the explanation as JSON.")] = False,
 ) -> None:

@@ -16,7 +16,7 @@ bench_app = typer.Typer(
     rich_markup_mode=None,
 )
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.")]
-CsvFile = Annotated[Path | None, typer.Option(help="File for a table with one row a question.")]
+CsvFile = Annotated[Path | None, typer.Option(help="File for a table with one row per question.")]
 TrecFile = Annotated[Path | None, typer.Option(help="File for the retrieved passages in TREC's run format.")]
 
 
@@ -51,7 +51,7 @@ def bench(
     ] = None,
     corpus: Annotated[list[Path] | None, typer.Option(help="Documents for sets without a corpus. Repeatable.")] = None,
     index_dir: Annotated[
-        Path | None, typer.Option(help="Folder for the indexes of corpora.", show_default="beside the run")
+        Path | None, typer.Option(help="Folder for the indexes of corpora.", show_default="next to the run")
     ] = None,
     workers: Annotated[
         int, typer.Option(help="Worker processes; 0 answers in this process (with --ray: 2).", min=0)
@@ -60,7 +60,7 @@ def bench(
     resume_steps: Annotated[
         bool,
         typer.Option(
-            "--resume-steps", help="Journal each question's steps, to continue it at the step it had reached."
+            "--resume-steps", help="Save each step, so that a killed run continues at the step it had reached."
         ),
     ] = False,
     csv: CsvFile = None,

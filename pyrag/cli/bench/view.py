@@ -57,7 +57,10 @@ def print_summary(summary: BenchSummary, folder: Path, *, as_json: bool) -> None
         print_json(summary)
         return
     print(main_table(summary))
-    print("\nEM, F1 … in per cent; chance EM: guessing between the two options that a question names.")
+    print(
+        "\nIn per cent. acc.: a right answer occurs in the reply; chance EM: guessing between the two options that a "
+        "question names; all gold@5: every gold passage is among the first five; answered: not unknown."
+    )
     if failures := failure_table(summary.sets):
         print(f"\nWrong answers by cause (per cent of them)\n\n{failures}")
     for stats in summary.sets:

@@ -40,10 +40,10 @@ def evolve(
         typer.Option("--topologies", help="Learn which topologies suit which questions, without changing prompts."),
     ] = False,
     library: Annotated[
-        bool, typer.Option("--library/--no-library", help="Gain insights and show them to the orchestrator.")
+        bool, typer.Option("--library/--no-library", help="Collect insights and show them to the orchestrator.")
     ] = True,
     prompt_evolution: Annotated[
-        bool, typer.Option("--prompt-evolution/--no-prompt-evolution", help="Teach the agents at fault.")
+        bool, typer.Option("--prompt-evolution/--no-prompt-evolution", help="Improve the prompts of agents at fault.")
     ] = True,
     mutation: Annotated[
         bool, typer.Option("--mutation/--no-mutation", help="Mutate topologies if all of a group fail.")

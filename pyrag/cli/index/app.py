@@ -17,7 +17,7 @@ Type = Annotated[
     typer.Option("--type", help="Vector index type: auto (by size), or a FAISS factory string such as HNSW32."),
 ]
 Exact = Annotated[
-    bool, typer.Option("--exact", help="Search all vectors, as papers do; same as --type Flat. Large and slow.")
+    bool, typer.Option("--exact", help="Compare every vector, as papers do; same as --type Flat. Large and slow.")
 ]
 VectorsOnly = Annotated[
     bool, typer.Option("--vectors-only", help="Search by vectors only: store passages without an index of their words.")
@@ -51,8 +51,7 @@ def build(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            help="Files, folders and quoted globs of .jsonl, .json, .csv, .tsv, .txt, .md, .html, .pdf and .docx, "
-            "also as .gz, .bz2, .xz and in .zip.",
+            help="Files, folders and quoted globs: text, Markdown, tables, JSON, HTML, PDF, Word, e-mail and more.",
             show_default=False,
         ),
     ],
@@ -78,14 +77,14 @@ def build(
     ] = None,
     workers: Annotated[int, typer.Option(help="Ray workers.", min=1)] = 2,
     add: Annotated[
-        bool, typer.Option("--add", help="Keep what the index was built from before, and update it too.")
+        bool, typer.Option("--add", help="Keep the files that are already in the index, and update them too.")
     ] = False,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Drop what the index was built from before, if it is not named.")
+        bool, typer.Option("--replace", help="Remove files that are in the index and not named here.")
     ] = False,
     rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the index from scratch.")] = False,
     verify: Annotated[
-        bool, typer.Option("--verify", help="Compare contents even of files whose size and time did not change.")
+        bool, typer.Option("--verify", help="Read every file again, even if its size and time are unchanged.")
     ] = False,
     id_column: Annotated[str, typer.Option(help="Column of ids in CSV and TSV files.")] = "id",
     title_column: Annotated[str, typer.Option(help="Column of titles in CSV and TSV files.")] = "title",
@@ -101,8 +100,7 @@ def build(
     language: Annotated[
         str | None,
         typer.Option(
-            help="Language of the documents, such as german: stems words and leaves out common ones of queries. auto "
-            "detects it.",
+            help="Language of the documents, such as german, for word endings and common words. auto detects it.",
             metavar="NAME",
             show_default="the index's own, or auto",
         ),
@@ -111,9 +109,9 @@ def build(
         bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the given folders.")
     ] = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and update the index at each change of a document, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Keep running, and update the index when a document changes, until Ctrl-C.")
     ] = False,
-    every: Annotated[float, typer.Option(help="Seconds between two looks at the files of --watch.", min=0.1)] = 2.0,
+    every: Annotated[float, typer.Option(help="Seconds between two checks of --watch.", min=0.1)] = 2.0,
     json: Json = False,
 ) -> None:
     """Build or update an index of documents. Unchanged files are skipped."""
@@ -244,7 +242,9 @@ def search(
     folder: Folder,
     query: Annotated[str, typer.Argument(help="Words or a question.")],
     topk: Annotated[int, typer.Option(help="Passages to print.", min=1, max=1000)] = 5,
-    where: Annotated[str | None, typer.Option(help="Filter of passages by their metadata.", show_default=False)] = None,
+    where: Annotated[
+        str | None, typer.Option(help="Search only passages whose metadata match this filter.", show_default=False)
+    ] = None,
     json: Json = False,
 ) -> None:
     """Print the passages that an index finds for a query."""

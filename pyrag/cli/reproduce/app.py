@@ -27,7 +27,7 @@ def reproduce(
     llm: Annotated[
         str | None,
         typer.Option(
-            help="Engine of the tiny scale for methods that write text, such as transformers:FOLDER.",
+            help="Model of the tiny scale, for methods that need one, such as transformers:FOLDER.",
             show_default="the model of make model-env, if it is there",
         ),
     ] = None,
@@ -38,7 +38,7 @@ def reproduce(
     port: Annotated[
         int | None,
         typer.Option(
-            help="First port of the servers; the retriever has the eighth after it.",
+            help="First port of the servers; the retriever's port is eight higher.",
             min=1,
             max=65527,
             show_default="8000; at tiny scale a free one",

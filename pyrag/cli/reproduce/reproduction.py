@@ -44,15 +44,22 @@ def show_tables(folder: Path, *, as_json: bool) -> None:
         return
     for table, needs, missing in rows:
         print(f"{table.key}: {table.title}")
-        print(f"  models   {', '.join(table.models)} (needs below are for the first)")
+        first = " (needs below are for the first)" if len(table.models) > 1 else ""
+        print(f"  models   {', '.join(table.models)}{first}")
         print(f"  data     {', '.join(table.sets) or 'training questions only'}; passages: {', '.join(table.corpora)}")
-        training = f", {needs.training:.1f} h of training ({', '.join(needs.trains)})" if needs.trains else ""
+        work = [f"{_time(needs.measuring)} of measuring"] if needs.measuring else []
+        work += [f"{_time(needs.training)} of training ({', '.join(needs.trains)})"] if needs.trains else []
         print(
             f"  needs    {needs.gpus} GPUs of 80 GB, {needs.disk:.0f} GB of disk, {needs.memory:.0f} GB of memory; "
-            f"estimated: {needs.measuring:.1f} h of measuring{training}"
+            f"estimated: {', '.join(work)}"
         )
         print(f"  missing  {'; '.join(missing) or 'nothing that can be seen without the network'}")
     print(f"\n{len(rows)} tables. Hours are estimates, computed as docs/reproduce.md says; nothing was measured.")
+
+
+def _time(hours: float) -> str:
+    """Return an estimated time in hours, or in minutes below an hour."""
+    return f"{hours:.0f} h" if hours >= 10 else f"{hours:.1f} h" if hours >= 1 else f"{max(1, round(60 * hours))} min"
 
 
 def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report: bool, as_json: bool) -> None:

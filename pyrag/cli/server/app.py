@@ -71,7 +71,7 @@ def mcp(
     allow_anonymous: options.AllowAnonymous = False,
     traces: options.TraceFile = None,
 ) -> None:
-    """Serve an assistant by MCP: tools and resources."""
+    """Let an assistant ask and search over MCP."""
     from pyrag.cli.server.serving import serve_mcp
 
     serve_mcp(

@@ -131,7 +131,7 @@ def _bundled(name: str) -> Path:
     names = {f"{MINI}{path.stem}": path for path in BUNDLED.glob("*.jsonl")}
     if name not in names:
         hint = nearest(MINI + name.removeprefix(MINI), sorted(names))
-        raise UsageError(f"there is no bundled set {name!r}{hint}; {name} itself, or another set, needs --data FOLDER")
+        raise UsageError(f"there is no bundled set {name!r}{hint} (your own sets need --data FOLDER)")
     return names[name]
 
 

@@ -196,7 +196,7 @@ class _Parser:
         elif token.kind == "word" and token.text.lower() in _WORDS:
             value = _WORDS[token.text.lower()]
         else:
-            cure = f'; put a text in quotes: "{token.text}"' if token.kind == "word" else ""
+            cure = f'; put a text in quotes: "{token.text}"' if token.kind == "word" else ', such as 2020 or "ops"'
             self._fail(f"expected a value{cure}")
         self._token = self._next()
         return value
@@ -218,7 +218,10 @@ class _Parser:
             self._token = self._next()
             return token.text[1:-1].replace("``", "`")
         if token.kind != "word" or token.text.lower() in KEYWORDS:
-            self._fail("expected the name of a field" + (", in backquotes" if token.kind == "word" else ""))
+            self._fail(
+                "expected the name of a field"
+                + (", in backquotes" if token.kind == "word" else ', such as 2020 or "ops"')
+            )
         self._token = self._next()
         return token.text
 

@@ -140,7 +140,7 @@ def _text_of(explanation: Explanation) -> str:
     head = f"{'':<12} {'low / expected / high':<28}{'happened' if actual else ''}".rstrip()
     spent = explanation.planning
     tokens = spent.prompt_tokens + spent.completion_tokens
-    planning = f"planning: {spent.model_calls} model calls and {tokens:,} tokens, which are spent"
+    planning = f"planning: {spent.model_calls} model calls and {tokens:,} tokens, already spent"
     happened = explanation.happened
     answer = [f"✗ {happened.error}" if happened.error else f"→ {happened.answer}"] if happened else []
     return "\n".join([explanation.title, "", *rows, "", head, *shown, "", planning, *explanation.basis, *answer])
@@ -174,7 +174,7 @@ def _of_line(line: LineEstimate) -> str:
     if line.depends_on:
         parts.append(f"after line {', '.join(map(str, line.depends_on))}")
     if not line.sure:
-        parts.append("if an answer says so")
+        parts.append("only for some answers")
     return "; ".join(parts) or "no calls"
 
 
@@ -197,4 +197,4 @@ def _money(amount: float) -> str:
 
 
 def _seconds(amount: float) -> str:
-    return f"{amount:.3g}"
+    return f"{amount:.2g}" if amount < 10 else f"{amount:,.0f}"

@@ -190,14 +190,16 @@ def _basis(
         sentences.append(f"seconds of a model call: {rates.call.expected:.3g}, {pace}")
     passages = len(samples.passages)
     sizes = f"{passages} passages of the corpus" if passages else "a default passage"
-    sentences.append(f"prompt sizes: the templates with {sizes}")
+    sentences.append(f"prompt sizes: the templates, filled with {sizes}")
     if samples.documents is not None:
         sentences.append(f"documents: {samples.documents:,}, counted in the index")
-    known = f"of {history.answers:,} earlier answers" if history.answers else "a default, since no trace is at hand"
+    known = f"of {history.answers:,} earlier answers" if history.answers else "a default, since no traces were given"
     sentences.append(f"recoveries: {rates.recovery:.0%} of the answers from documents, {known}")
     if rates.may_repair:
         known = f"of {history.programs:,} earlier programs" if history.programs else "a default"
         sentences.append(f"repairs: {rates.repair:.0%} of the programs, {known}")
     if run.problem:
-        sentences.append(f"calls after this line are counted in the source, as a placeholder did not do: {run.problem}")
+        sentences.append(
+            f"calls after this line are counted in the source, since it needs a real answer to run: {run.problem}"
+        )
     return tuple(sentences)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pyrag.trace.model import Trace
 
 DEFAULT_RECOVERIES = 0.05
-"""Recoveries per answer from documents, if no trace is at hand."""
+"""Recoveries per answer from documents, if no traces were given."""
 
 DEFAULT_REPAIRS = 0.02
-"""Repairs per program, if no trace is at hand."""
+"""Repairs per program, if no traces were given."""
 
 DEFAULT_REPLY = 40
-"""Tokens of an answer's reply, if no trace is at hand."""
+"""Tokens of an answer's reply, if no traces were given."""
 
 _WEIGHT = 10  # answers or programs that a default counts for
 

@@ -101,7 +101,7 @@ def add_document_routes(app: FastAPI, service: QuestionService) -> None:
 def _check_right(access: Access) -> None:
     if not access.writes:
         raise ApiError(
-            403, "may_not_write", "documents need a key with the right to write: +write behind it in the key file"
+            403, "may_not_write", "documents need a key with the right to write: add +write after it in the key file"
         )
 
 

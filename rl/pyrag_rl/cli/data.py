@@ -65,24 +65,24 @@ def data(
     single_share: Annotated[
         float,
         typer.Option(
-            help="Share of --decompositions whose first step is a further question, of one search.", min=0, max=1
+            help="Share of --decompositions to add as questions that one search answers (their first step).",
+            min=0,
+            max=1,
         ),
     ] = 0.0,
     repair_share: Annotated[
         float,
-        typer.Option(help="Share of --decompositions with a further row: a failing program to repair.", min=0, max=1),
+        typer.Option(help="Share of --decompositions to add as failing programs with their repair.", min=0, max=1),
     ] = 0.0,
     repeat_rare: Annotated[
         int,
-        typer.Option(
-            help="Most times to write a row of --decompositions whose kind of question is rare in its source.", min=1
-        ),
+        typer.Option(help="Maximum times to repeat a row whose kind of question is rare in its source.", min=1),
     ] = 1,
     nested_share: Annotated[
         float,
         typer.Option(
-            help="Share of --decompositions with a further question, in which a description stands for a name: one "
-            "more search. Not for answers.",
+            help="Share of --decompositions to add with a description in place of a name, which takes one more search. "
+            "Not for answers.",
             min=0,
             max=1,
         ),
@@ -90,8 +90,8 @@ def data(
     planned: Annotated[
         int,
         typer.Option(
-            help="Maximum questions of MuSiQue, and of R1-Searcher, to add that the folder of --decompositions holds "
-            "without sub-questions; the embedded planner writes these. Not for answers.",
+            help="Questions without sub-questions to add from MuSiQue, and from R1-Searcher; the embedded planner "
+            "finds their steps. Not for answers.",
             min=0,
         ),
     ] = 0,
@@ -119,11 +119,9 @@ def data(
     ] = "3,5,8,10",
     limit: Annotated[int | None, typer.Option(help="Questions per set.", min=1)] = None,
     several_share: Annotated[
-        float, typer.Option(help="Share of answers to learn over several passages, the gold one among them.")
+        float, typer.Option(help="Share of answer rows with several passages, one of them gold.")
     ] = 0.2,
-    unknown_share: Annotated[
-        float, typer.Option(help="Share of answers to learn over passages without the answer: unknown.")
-    ] = 0.1,
+    unknown_share: Annotated[float, typer.Option(help="Share of answer rows whose passages lack the answer.")] = 0.1,
     max_row_tokens: Annotated[
         int | None, typer.Option(help="Maximum length of a row, estimated as bytes / 4.", min=1, show_default=False)
     ] = None,

@@ -40,7 +40,7 @@ export class ExplainView extends View {
         h("h2", { tabindex: "-1" }, "Estimate before running"),
         h("button", { type: "button", onclick: this.given.close }, "Close"),
       ),
-      h("p", { class: "note" }, "Amounts are low / expected / high. Nothing but planning has called a model."),
+      h("p", { class: "note" }, "Amounts are low / expected / high. Only planning has called a model."),
       this.table(
         "Totals",
         ["", "Estimate"],
@@ -65,7 +65,7 @@ export class ExplainView extends View {
       rangeText(line.tokens),
       rangeText(line.seconds),
       rangeText(line.cost),
-      line.sure === false ? `${after} if an answer says so`.trim() : after,
+      line.sure === false ? `${after} only for some answers`.trim() : after,
     ];
   }
 
