@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.own_documents.documents import Document, Labelled
 from pyrag import PyRAG
+from pyrag.trace.confidence import steps_behind
 from pyrag.trace.model import Answer, Trace
 
 _NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
@@ -97,8 +98,7 @@ def _is(text: str, gold: str) -> bool:
 
 def source_of(trace: Trace) -> str:
     """Return the part of the engine that gave the answer, judged by its rationale and the program's steps."""
-    cited = {citation.step for citation in trace.citations}
-    steps = [step for step in trace.steps if step.id in cited and step.answer]
+    steps = steps_behind(trace)
     if len(steps) != 1:
         return "several steps" if steps else "computed"
     why = steps[0].rationale

@@ -66,6 +66,8 @@ class Reading(AgentReply):
     Attributes:
         known: False if the answer is unknown.
         citations: Positions in the passages, from 0.
+        confidence: Chance that the answer is right, from 0 to 1; None if the answerer has no estimate. Confidences of
+            several steps are multiplied.
         missing: Information that the passages lack, if the answerer reports it.
     """
 

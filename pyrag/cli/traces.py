@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pyrag.agents.typed.contract import contract_of
 from pyrag.cli.output import print_json
@@ -19,7 +20,7 @@ from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.role_agents import REPLAY
 from pyrag.settings import make_settings
 from pyrag.trace.codec import from_json
-from pyrag.trace.model import Step, Trace
+from pyrag.trace.model import Answer, Step, Trace
 
 _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # errors that damaged recordings cause
 
@@ -140,13 +141,15 @@ _SOURCES = (
 def differences(old: Trace, new: Trace) -> list[str]:
     """Return the differences between two traces of one question, except for times and costs.
 
+    The answer's confidence is derived from its steps, whose confidences are compared.
+
     Args:
         old: Saved trace.
         new: Replay of the trace.
     """
     changes = []
     for name in ("answer", "citations", "value", "sub_queries", "extensions", "program", "error"):
-        before, after = getattr(old, name), getattr(new, name)
+        before, after = (_unrated(getattr(trace, name)) for trace in (old, new))
         if before != after:
             changes.append(f"{name}: was {before!r}, is {after!r}")
     if len(old.steps) != len(new.steps):
@@ -155,6 +158,10 @@ def differences(old: Trace, new: Trace) -> list[str]:
         if timeless(before) != timeless(after):
             changes.append(f"step {before.id + 1}: was {brief(before)}, is {brief(after)}")
     return changes
+
+
+def _unrated(value: Any) -> Any:
+    return replace(value, confidence=None) if isinstance(value, Answer) else value
 
 
 def timeless(step: Step) -> Step:

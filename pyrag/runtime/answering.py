@@ -317,6 +317,7 @@ def _trace(
         value=result.value,
         item_citations=numbers,
         returns=None if episode.contract is None else episode.contract.wanted,
+        depends_on=result.steps,
     )
 
 

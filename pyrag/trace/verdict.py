@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from pyrag.trace.confidence import confidence, confidence_of, steps_behind
 from pyrag.trace.model import BUNDLED_CORPUS, MIN_CONFIDENCE, NO_VALUE, NOT_BELIEVED, Step, Trace, shorten
 from pyrag.trace.words import counted
 
@@ -89,16 +90,10 @@ def judged(trace: Trace, surface: Surface = PYTHON) -> Trace:
 
 
 def with_confidence(trace: Trace) -> Trace:
-    """Return the trace with the confidence of the weakest step behind its known answer."""
+    """Return the trace with the confidence of its known answer, derived from the steps that it depends on."""
     if not trace.answer.known or (sure := confidence(trace)) == trace.answer.confidence:
         return trace
     return replace(trace, answer=replace(trace.answer, confidence=sure))
-
-
-def confidence(trace: Trace) -> float | None:
-    """Return the lowest confidence of the cited steps and the answer, in [0, 1]; None if there is none."""
-    values = [step.answer.confidence for step in _cited_steps(trace) if step.answer]
-    return min((value for value in (*values, trace.answer.confidence) if value is not None), default=None)
 
 
 def is_weak(trace: Trace) -> bool:
@@ -126,21 +121,24 @@ def is_embedded(trace: Trace) -> bool:
     return trace.engine.partition(":")[0] == "embedded"
 
 
-def _cited_steps(trace: Trace) -> Iterator[Step]:
-    cited = {citation.step for citation in trace.citations}
-    return (step for step in trace.steps if step.id in cited)
-
-
 def _about_weak(trace: Trace, surface: Surface) -> str:
-    steps = [step for step in _cited_steps(trace) if step.answer and step.answer.confidence is not None]
-    weakest = min(steps, key=lambda step: (step.answer and step.answer.confidence) or 0.0, default=None)
-    sentence = f"weak answer, confidence {confidence(trace):.2f}"
-    if weakest and weakest.answer and len(steps) > 1:
-        sentence += f", since {shorten(weakest.query, 80)!r} was answered {shorten(weakest.answer.text, 40)!r}"
+    sentence = f"weak answer, confidence {confidence(trace):.2f}{_weakest(trace)}"
     sources = _titles(trace, [citation.passage for citation in trace.citations])
     sentence += f": check it in {sources}" if sources else ": check it elsewhere"
     computes = f"; for sums, counts and comparisons over tables try {_WITH_TOOLS[surface.kind]}"
     return sentence + (computes if _needs_tools(trace) else "")
+
+
+def _weakest(trace: Trace) -> str:
+    """Return the reason for a low confidence of several steps: the weakest of them."""
+    steps = steps_behind(trace)
+    if len(steps) < 2:
+        return ""
+    step = min(steps, key=confidence_of)
+    query, text = shorten(step.query, 80), shorten(step.answer.text if step.answer else "", 40)
+    if confidence_of(step) < MIN_CONFIDENCE:
+        return f", since {query!r} was answered {text!r}"
+    return f", since it takes {len(steps)} answers, of which the weakest is {text!r} to {query!r}"
 
 
 def _about_unknown(trace: Trace, surface: Surface) -> str:

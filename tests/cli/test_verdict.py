@@ -43,13 +43,13 @@ def answered(step: int, query: str, text: str, confidence: float | None) -> Step
 DOUBTED = answered(1, "its colour?", "unknown", 0.125)
 
 
-def test_confidence_is_that_of_the_weakest_step_it_rests_on() -> None:
+def test_confidence_is_the_product_of_the_steps_it_rests_on() -> None:
     steps = (answered(1, "who?", "Ada", 0.4), answered(2, "where?", "Rome", 0.9), answered(3, "else?", "x", 0.1))
     trace = replace(TRACE, answer=Answer("Rome", confidence=0.9), steps=steps)
     trace = replace(trace, citations=(Citation(1, "a", 1), Citation(2, "b", 2)))
-    assert verdict.confidence(trace) == 0.4
+    assert verdict.confidence(trace) == 0.36
     assert verdict.remark(trace) == (
-        "weak answer, confidence 0.40, since 'who?' was answered 'Ada': check it in Page a, Page b"
+        "weak answer, confidence 0.36, since 'who?' was answered 'Ada': check it in Page a, Page b"
     )
 
 

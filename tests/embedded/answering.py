@@ -13,7 +13,6 @@ from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage, Trace
 
 FOLDER = Path(__file__).parent
-SURE = 0.5  # an answer below it is weak
 
 
 def lines(path: str) -> list[dict[str, Any]]:
@@ -28,11 +27,8 @@ async def ask_all(folder: str, questions: Iterable[str]) -> list[Trace]:
 
 
 def is_sure(trace: Trace) -> bool:
-    """Return whether an answer is known, and neither it nor a step that it rests on is weak."""
-    cited = {citation.step for citation in trace.citations}
-    found = [step.answer.confidence for step in trace.steps if step.answer and step.id in cited]
-    known = [value for value in (*found, trace.answer.confidence) if value is not None]
-    return trace.answer.known and min(known, default=1.0) >= SURE
+    """Return whether an answer is known and not marked as weak."""
+    return trace.answer.known and not trace.weak
 
 
 def tally(traces: Iterable[Trace], golds: Iterable[set[str]]) -> Counter[str]:

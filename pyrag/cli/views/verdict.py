@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pyrag.trace import verdict
+from pyrag.trace.confidence import confidence
 from pyrag.trace.model import Trace
-from pyrag.trace.verdict import confidence, is_weak
+from pyrag.trace.verdict import is_weak
 
 __all__ = ["confidence", "is_weak", "remark"]
 
