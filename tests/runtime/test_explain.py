@@ -148,7 +148,7 @@ def test_a_program_beyond_placeholders_is_counted_in_its_source() -> None:
     with opened(model(), recovery="none") as rag:
         explanation = rag.explain(source)
     assert (explanation.calls.low, explanation.calls.high) == (2, 2)
-    assert any("a placeholder did not do: line 2" in sentence for sentence in explanation.basis)
+    assert any("needs a real answer to run: line 2" in sentence for sentence in explanation.basis)
 
 
 @pytest.mark.parametrize(
