@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,19 @@ def test_the_language_is_taken_shown_and_explained(pyrag: Run, tmp_path: Path) -
     wrong = pyrag("index", "a.txt", "--out", "ix", "--language", "klingon")
     assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
     assert "--language does not support 'klingon': choose arabic, chinese, " in wrong.stderr
+
+
+def test_filters_select_documents_by_their_author(tmp_path: Path, pyrag: Run) -> None:
+    (tmp_path / "docs").mkdir()
+    for name, author in (("a", "Ines Vidal"), ("b", "Per Aune")):
+        with zipfile.ZipFile(tmp_path / f"docs/{name}.docx", "w") as archive:
+            space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+            text = "<w:p><w:r><w:t>The weir was dredged.</w:t></w:r></w:p>"
+            archive.writestr("word/document.xml", f"<w:document xmlns:w='{space}'><w:body>{text}</w:body></w:document>")
+            creator = f"<dc:creator xmlns:dc='http://purl.org/dc/elements/1.1/'>{author}</dc:creator>"
+            archive.writestr("docProps/core.xml", f"<coreProperties>{creator}</coreProperties>")
+    index = str(tmp_path / "ix")
+    assert pyrag("index", str(tmp_path / "docs"), "--out", index).stdout.startswith("2 passages")
+    hits = pyrag("index", "search", index, "weir", "--where", 'author = "Ines Vidal"', "--json").stdout
+    assert [hit["source"].rpartition("/")[2] for hit in json.loads(hits)] == ["a.docx"]
+    assert "author (2)" in pyrag("index", "info", index).stdout

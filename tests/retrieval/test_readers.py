@@ -205,8 +205,8 @@ def test_pages_keep_all_but_menus() -> None:
         <form><label>Name</label><input value=Ada><input type=hidden value=token>
         <select><option>red<option selected>blue</select><input type=checkbox checked></form><dl><dt>Ox<dd>Animal</dl>
         <div hidden>secret</div><footer>Foot.</footer>"""
-    title, text, remarks = html_markdown(page.encode(), "a.html")
-    assert title == "T"
+    properties, text, remarks = html_markdown(page.encode(), "a.html")
+    assert properties.title == "T"
     assert "| Hut | Height | |\n| --- | --- | --- |\n| Storli | 937 m | a; b |" in text
     kept = ["# Head", "Closed in May.", "- Trail A", "Aside.", "By Ada.", "Name Ada blue ☒", "Ox: Animal", "Foot."]
     assert [words for words in kept if words not in text] == []
@@ -254,7 +254,7 @@ PAGE_TABLE = """<table border=0 align=left>
 
 
 def test_tables_of_pages_keep_columns_and_headings() -> None:
-    _, text, _ = html_markdown(PAGE_TABLE.encode(), "a.html")
+    text = html_markdown(PAGE_TABLE.encode(), "a.html").text
     assert [line for line in text.splitlines() if line] == [
         "Sales of Brek",
         "| Region | 2024 Units | 2024 Euro | 2025 Units | 2025 Euro |",
@@ -267,7 +267,7 @@ def test_tables_of_pages_keep_columns_and_headings() -> None:
 def test_boxes_of_facts_on_pages_get_an_empty_heading() -> None:
     rows = "<tr><th colspan=2>Lake Orun</th></tr><tr><th>Area</th><td>31 km²</td></tr>"
     rows += "<tr><th>Inflow</th><td>Ruta<br><a href=x>Selm</a></td></tr>"
-    _, text, _ = html_markdown(f"<table>{rows}</table>".encode(), "a.html")
+    text = html_markdown(f"<table>{rows}</table>".encode(), "a.html").text
     rule = ["|  |  |", "| --- | --- |"]
     assert text.split("\n")[:6] == ["Lake Orun", "", *rule, "| Area | 31 km² |", "| Inflow | Ruta; Selm |"]
 

@@ -37,7 +37,7 @@ def list_files(folder: Path, *, as_json: bool) -> None:
         return
     width = len(str(max((count for _, count in files), default=0)))
     for name, count in files:
-        print(printable(f"{count:{width}}  {name}"))
+        print(printable(f"{count:{width}}  {name}".replace("\n", "\\n")))
     if not files:
         print(f"{folder} is empty: add files with pyrag index PATH... --out {folder}", file=sys.stderr)
 

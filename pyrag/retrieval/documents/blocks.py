@@ -33,6 +33,7 @@ _STAMPED = re.compile(  # lines of logs and chats, which begin with a date, a ti
     r"|[A-Z][a-z]{2},?\s+(?:[A-Z][a-z]{2}\s+)?\d{1,2}\s|(?:\d{1,3}\.){3}\d{1,3}\b"
     r"|[^\[\]()<>]{1,40}\]\s|(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL)\b)"
 )
+_RULE = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?")  # between the heading of a table and its rows
 _CONTINUES = re.compile(rf"\s*(?:[a-zß-öø-ÿа-яα-ω]|[{UNSPACED}]|[,;)\]])")
 _SENTENCE_ENDS = re.compile(r"[.!?:;…。！？][\"'”’»)\]]*$")
 
@@ -102,7 +103,7 @@ def words_of(lines: Iterable[SourceLine]) -> list[Word]:
 
 
 def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
-    """Yield the paragraphs of plain text, which blank lines separate.
+    """Yield the paragraphs of plain text, which blank lines separate, and its tables of Markdown.
 
     Args:
         lines: Lines of the text, with line ends.
@@ -113,9 +114,40 @@ def plain_blocks(lines: Iterable[str]) -> Iterator[Block]:
         source_lines.append(SourceLine(text, at))
         at += len(text)
         if not text.strip() or at - source_lines[0].at > PARAGRAPH:
-            yield from paragraph(source_lines)
+            yield from _paragraph_or_table(source_lines)
             source_lines = []
-    yield from paragraph(source_lines)
+    yield from _paragraph_or_table(source_lines)
+
+
+def _paragraph_or_table(lines: Sequence[SourceLine]) -> Iterator[Block]:
+    rules = (place for place in range(1, len(lines)) if _RULE.fullmatch(lines[place].text.strip()))
+    rule = next((place for place in rules if "|" in lines[place - 1].text), None)
+    if rule is None:
+        yield from paragraph(lines)
+        return
+    end = next((place for place in range(rule, len(lines)) if "|" not in lines[place].text), len(lines))
+    yield from paragraph(lines[: rule - 1])
+    yield from table(lines[rule - 1 : end])
+    yield from paragraph(lines[end:])
+
+
+def table(lines: Sequence[SourceLine]) -> Iterator[Block]:
+    """Yield a table of Markdown; a long table in parts, each with the heading."""
+    texts = [line.decoded.strip() for line in lines]
+    texts[1:2] = ["".join(line.split()) for line in texts[1:2]]  # the rule below the heading, which is repeated
+    head = "\n".join(texts[:2])
+    start, size = 0, 0
+    for number, text in enumerate(texts, 1):
+        size += len(text)
+        if size < PARAGRAPH and number < len(texts):
+            continue
+        body = "\n".join(texts[start:number])
+        words = words_of(lines[start:number])
+        if start < 2 or not words:
+            yield Block(0, body, words, head if number > 2 else "")
+        else:
+            yield Block(0, f"{head}\n{body}", words, head, len(head))
+        start, size = number, 0
 
 
 def paragraph(lines: Sequence[SourceLine]) -> Iterator[Block]:

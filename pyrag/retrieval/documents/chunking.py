@@ -24,6 +24,7 @@ MAX_UNITS = 180
 _AIM = 150  # units of a piece of a long paragraph, with room for the sentence that crosses this mark
 _MAX_HEAD = 120  # units of the heading of a table that is repeated
 _UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]{{1,40}}")
+_LETTERS = re.compile(r"[^\W_]+")
 _SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’》）]*|\n)\s*")
 _ABBREVIATION = re.compile(
     r"\b(?:[A-Za-z]|[A-Z][a-z]|Mrs|Inc|Ltd|vol|etc|e\.g|i\.e|cf|vs|no|approx|Prof|Gen|Sen|Rev|Capt|Col)\.$"
@@ -55,13 +56,15 @@ class Piece:
     repeated: int = 0
 
 
-def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk]:
+def chunks(lines: Iterable[str], name: str, *, markdown: bool, titled: bool = False) -> Iterator[Chunk]:
     """Cut a document into passages along its structure.
 
     Args:
         lines: Lines of the text, with line ends.
         name: Title of passages before the first heading.
         markdown: True to recognise headings and code fences.
+        titled: True if `name` is the document's own title, which also stands before its headings unless the first one
+            repeats it.
 
     Returns:
         Chunks in the order of the text.
@@ -71,11 +74,22 @@ def chunks(lines: Iterable[str], name: str, *, markdown: bool) -> Iterator[Chunk
     for block in _blocks(lines, markdown=markdown):
         if block.level:
             yield from section.end(block.level)
-            section = _Section([] if fresh else section.path, block)
+            section = _Section([] if fresh and not (titled and is_other(name, block.text)) else section.path, block)
         else:
             yield from section.add(block)
         fresh = False
     yield from section.end(0)
+
+
+def is_other(title: str, heading: str) -> bool:
+    """Return whether neither of two titles holds the other one.
+
+    Args:
+        title: Title of a document.
+        heading: One of its headings.
+    """
+    first, second = (" ".join(_LETTERS.findall(text.casefold())) for text in (title, heading))
+    return first not in second and second not in first
 
 
 def _blocks(lines: Iterable[str], *, markdown: bool) -> Iterator[Block]:

@@ -15,10 +15,11 @@ import re
 from typing import IO, Any
 
 from pyrag.errors import DataError, UsageError
+from pyrag.retrieval.documents.model import CARDS, PLAIN, TABLES
 
 AUTO = "auto"
 WINDOWS = "windows-1252"
-KINDS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt", ".text", ".log", ".md", ".markdown")
+KINDS = (*TABLES, *PLAIN, *CARDS, ".md", ".markdown")
 _CHUNK = 1 << 16
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),  # before the mark of UTF-16, with which it begins

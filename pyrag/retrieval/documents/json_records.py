@@ -250,7 +250,10 @@ def placed_record(
     Raises:
         DataError: The record has no text.
     """
-    title, text = _title_and_text(record, place or at(document, number))
+    try:
+        title, text = _title_and_text(record)
+    except ValueError as error:
+        raise DataError(f"{place or at(document, number)}: {error}: add the text or remove the line") from None
     own_id = record.id is not None and record.id != ""
     key = str(record.id) if own_id else f"{document.key}#{digest(title, text, encoded(metadata))}"
     start, end = span or (None, None)
@@ -258,14 +261,19 @@ def placed_record(
     return Placed(passage, document, number, own_id)
 
 
-def _title_and_text(record: RecordFields, place: str) -> tuple[str, str]:
+def _title_and_text(record: RecordFields) -> tuple[str, str]:
+    """Return title and text of a record.
+
+    Raises:
+        ValueError: The record has no text.
+    """
     title, text = record.title or "", record.text
     if text is None and record.contents is not None:
         title, text = split_contents(record.contents, title)
     if text is None:
-        raise DataError(f'{place}: holds neither "text" nor "contents": add the text or remove the line')
+        raise ValueError('holds neither "text" nor "contents"')
     if not text.strip():
-        raise DataError(f"{place}: its text is empty: add the text or remove the line")
+        raise ValueError("its text is empty")
     return title.strip(), text.strip()
 
 

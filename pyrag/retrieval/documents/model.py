@@ -17,15 +17,34 @@ COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
 PACKED = frozenset({ARCHIVE, ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar"})  # archives that may be left unread
 TABLES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-PLAIN = (".txt", ".text", ".log", ".rst", ".adoc", ".org", ".tex")
-PROSE = (*PLAIN, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".docx", ".eml")
+PLAIN = (
+    ".txt",
+    ".text",
+    ".log",
+    ".rst",
+    ".adoc",
+    ".org",
+    ".tex",
+    ".bib",
+    ".srt",
+    ".vtt",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".ini",
+)
+CARDS = (".ics", ".vcf")
+WORD = (".docx", ".docm", ".dotx")
+MAIL = (".eml", ".mbox")
+PROSE = (*PLAIN, *CARDS, *WORD, *MAIL, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".ipynb")
 SUFFIXES = TABLES + PROSE
+_SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+_SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 OFFICE = {  # read by the extra `office`
-    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx"), _SLIDES),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx"), _SHEETS),
     ".xls": "application/vnd.ms-excel",
     ".ods": "application/vnd.oasis.opendocument.spreadsheet",
-    ".ipynb": "application/x-ipynb+json",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",
     ".epub": "application/epub+zip",

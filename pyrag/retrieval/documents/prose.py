@@ -14,10 +14,14 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.chunking import Chunk, chunks
+from pyrag.retrieval.documents.formats.cards import card_lines
 from pyrag.retrieval.documents.formats.front_matter import split_front_matter
 from pyrag.retrieval.documents.formats.html import html_markdown
 from pyrag.retrieval.documents.formats.mail import Mail
-from pyrag.retrieval.documents.formats.pdf import pdf_pages
+from pyrag.retrieval.documents.formats.notebook import notebook_markdown
+from pyrag.retrieval.documents.formats.office import check_password
+from pyrag.retrieval.documents.formats.pdf import opened_pdf
+from pyrag.retrieval.documents.formats.properties import Properties, packed_properties
 from pyrag.retrieval.documents.formats.word import docx_markdown
 from pyrag.retrieval.documents.json_records import not_utf8, record_metadata
 from pyrag.retrieval.documents.model import Document, Placed, at, digest
@@ -36,27 +40,28 @@ def markdown(file: Opened) -> Iterator[Placed]:
     file.remarks += dict.fromkeys(front.remarks)
     fields, length = front.fields, front.length
     title = next((str(value).strip() for name, value in fields.items() if name.lower() == "title" and value), "")
-    pieces = chunks(front.lines, title or file.document.title, markdown=True)
-    shifted = (replace(chunk, start=chunk.start + length, end=chunk.end + length) for chunk in pieces)
     others = {name: value for name, value in fields.items() if name.lower() != "title"}
-    yield from _placed(file.document, shifted, metadata=record_metadata(file, others))
+    for item in _titled(file, front.lines, Properties(title, others)):
+        passage = item.passage
+        start, end = ((passage.start or 0) + length, (passage.end or 0) + length)
+        yield replace(item, passage=replace(passage, start=start, end=end))
 
 
 def html(file: Opened) -> Iterator[Placed]:
-    title, text, remarks = html_markdown(file.whole(), file.document.name)
-    file.remarks += remarks
-    pieces = chunks(text.splitlines(keepends=True), title or file.document.title, markdown=True)
-    yield from _placed(file.document, pieces)
+    page = html_markdown(file.whole(), file.document.name)
+    file.remarks += page.remarks
+    yield from running_text(file, page.text, page.properties)
 
 
-def running_text(file: Opened, text: str) -> Iterator[Placed]:
+def running_text(file: Opened, text: str, properties: Properties = Properties()) -> Iterator[Placed]:  # noqa: B008
     """Yield the passages of a file that was converted to Markdown.
 
     Args:
         file: The open document.
         text: Output of the converter.
+        properties: Properties of the document.
     """
-    yield from _placed(file.document, chunks(text.splitlines(keepends=True), file.document.title, markdown=True))
+    yield from _titled(file, text.splitlines(keepends=True), properties)
 
 
 def mail(file: Opened, message: Mail) -> Iterator[Placed]:
@@ -72,8 +77,9 @@ def mail(file: Opened, message: Mail) -> Iterator[Placed]:
     texts, is_html = [head], any(is_html for _, is_html in message.texts)
     for data, is_page in message.texts:
         if is_page:
-            _, text, remarks = html_markdown(b'<meta charset="utf-8">' + data, file.document.name)
-            file.remarks += remarks
+            page = html_markdown(b'<meta charset="utf-8">' + data, file.document.name)
+            file.remarks += page.remarks
+            text = page.text
         else:
             text = data.decode("utf-8", "replace").replace("\0", "")
         texts.append(text)
@@ -82,20 +88,45 @@ def mail(file: Opened, message: Mail) -> Iterator[Placed]:
     yield from _placed(file.document, chunks(lines, title, markdown=is_html), metadata=metadata)
 
 
+def cards(file: Opened) -> Iterator[Placed]:
+    """Yield the passages of a calendar or of contacts, with one line for each of their fields."""
+    lines = card_lines(file)
+    yield from _placed(file.document, chunks(lines, file.document.title, markdown=False))
+
+
 def docx(file: Opened) -> Iterator[Placed]:
-    lines = docx_markdown(file.whole(), file.document.name, file.remarks)
-    yield from _placed(file.document, chunks(lines, file.document.title, markdown=True))
+    data = file.whole()
+    check_password(data, file.document.name)
+    lines = docx_markdown(data, file.document.name, file.remarks)
+    yield from _titled(file, lines, packed_properties(data))
+
+
+def notebook(file: Opened) -> Iterator[Placed]:
+    yield from running_text(file, *notebook_markdown(file))
 
 
 def pdf(file: Opened) -> Iterator[Placed]:
     starts: list[int] = []
-    pieces = chunks(_page_lines(pdf_pages(file), starts), file.document.title, markdown=False)
     empty = True
-    for item in _placed(file.document, pieces, starts):
-        empty = False
-        yield item
+    with opened_pdf(file) as document:
+        for item in _titled(file, _page_lines(document.pages(), starts), document.properties, starts):
+            empty = False
+            yield item
     if empty:
         raise DataError(f"{file.document.name} holds no text, as scanned pages do: make it searchable by OCR")
+
+
+def _titled(
+    file: Opened, lines: Iterable[str], properties: Properties, pages: list[int] | None = None
+) -> Iterator[Placed]:
+    """Yield the passages of a document with properties. A title that its headings replace becomes metadata."""
+    title, is_markdown = properties.title, pages is None
+    pieces = chunks(lines, title or file.document.title, markdown=is_markdown, titled=bool(title))
+    metadata = record_metadata(file, properties.fields)
+    for item in _placed(file.document, pieces, pages, metadata):
+        if title and title.casefold() not in item.passage.title.casefold():
+            item = replace(item, passage=replace(item.passage, metadata={**metadata, "title": title}))
+        yield item
 
 
 def _placed(
@@ -139,7 +170,7 @@ def _page_lines(pages: Iterable[str], starts: list[int]) -> Iterator[str]:
     length = 0
     for page in pages:
         starts.append(length)
-        is_complete = page.rstrip()[-1:] in '.!?…。！？"”’)'
+        is_complete = page.rstrip()[-1:] in '.!?…。！？"”’)|'
         for line in (page.rstrip() + ("\n\n" if is_complete else "\n")).splitlines(keepends=True):
             length += len(line)
             yield line

@@ -23,16 +23,19 @@ from pyrag._io import plugins
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.retrieval.documents import json_records, prose, tables
 from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.formats.mail import parsed_mail
+from pyrag.retrieval.documents.formats.mail import mailbox_messages, parsed_mail
 from pyrag.retrieval.documents.formats.office import office_markdown
 from pyrag.retrieval.documents.model import (
+    CARDS,
     KNOWN,
+    MAIL,
     MARK,
     MAX_LINE,
     OFFICE,
     PACKED,
     PLAIN,
     TABLES,
+    WORD,
     Columns,
     Document,
     Placed,
@@ -47,7 +50,7 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 6  # of the passages made from files; increase it to have unchanged files read again
+VERSION = 7  # of the passages made from files; increase it to have unchanged files read again
 _MAX_DEPTH = 8  # of e-mails attached to e-mails
 _SHOWN = 10  # kinds in a message
 _READERS = {
@@ -55,13 +58,15 @@ _READERS = {
     ".ndjson": json_records.json_lines,
     ".json": json_records.json_file,
     **dict.fromkeys(PLAIN, prose.plain_text),
+    **dict.fromkeys(CARDS, prose.cards),
+    **dict.fromkeys(WORD, prose.docx),
     ".md": prose.markdown,
     ".markdown": prose.markdown,
     ".html": prose.html,
     ".htm": prose.html,
     ".xhtml": prose.html,
     ".pdf": prose.pdf,
-    ".docx": prose.docx,
+    ".ipynb": prose.notebook,
 }
 
 
@@ -79,15 +84,22 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
     if kind in TABLES and kind not in _READERS:
         return tables.table(file, columns)
     if kind in OFFICE and kind.removeprefix(".") not in plugins.names("documents"):
-        return prose.running_text(file, office_markdown(file))
-    if kind == ".eml":
-        return _mail(file, columns)
+        return prose.running_text(file, *office_markdown(file))
+    if kind in MAIL:
+        return _mails(file, columns)
     return _READERS.get(kind, _added)(file)
 
 
-def _mail(file: Opened, columns: Columns) -> Iterator[Placed]:
+def _mails(file: Opened, columns: Columns) -> Iterator[Placed]:
+    """Yield the passages of an e-mail, or of each e-mail in a mailbox."""
+    data = file.whole()
+    for message in mailbox_messages(data) if file.document.kind == ".mbox" else [data]:
+        yield from _mail(file, message, columns)
+
+
+def _mail(file: Opened, data: bytes, columns: Columns) -> Iterator[Placed]:
     """Yield the passages of an e-mail and of its attachments. An attachment that cannot be read leaves a remark."""
-    mail = parsed_mail(file.whole(), file.document.name)
+    mail = parsed_mail(data, file.document.name)
     yield from prose.mail(file, mail)
     for name, data in mail.attachments:
         if not is_read(kind_of(name)) or file.document.name.count("!/") > _MAX_DEPTH:

@@ -76,9 +76,10 @@ def table(file: Opened, columns: Columns) -> Iterator[Placed]:
 
 def _whole_rows(file: Opened, rows: _Rows, header: list[str]) -> Iterator[Placed]:
     document = file.document
+    title = document.title
     for number, row, span in rows:
         if text := _row_text(header, row):
-            record = RecordFields(title=_row_title(document.title, header, row), text=text)
+            record = RecordFields(title=_row_title(title, header, row), text=text)
             cells = _cells(file, zip((name.strip() for name in header), row, strict=False), rows)
             yield placed_record(record, document, number, span, cells)
 

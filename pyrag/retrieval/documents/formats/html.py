@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyrag.errors import DataError, install_extra
 from pyrag.retrieval.documents.formats.headings import NO_NAME, with_headings
+from pyrag.retrieval.documents.formats.properties import Properties, properties_of
 
 _SILENT = frozenset(
     {"title", "script", "style", "template", "svg", "link", "meta", "base", "iframe", "object", "embed"}
@@ -35,15 +36,20 @@ _LINK = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*(?:\([^
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*)(?: \"[^\"]*\")?\)")
 
 
-def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
+class Page(NamedTuple):
+    """Page as Markdown, with remarks on omitted parts."""
+
+    properties: Properties
+    text: str
+    remarks: list[str]
+
+
+def html_markdown(data: bytes, name: str) -> Page:
     """Convert a page to Markdown.
 
     Args:
         data: The page, or a fragment of a page.
         name: Name of the file in messages.
-
-    Returns:
-        Title (may be empty), text, and remarks on omitted parts.
 
     Raises:
         DataError: The converter is missing or cannot read the page.
@@ -55,9 +61,9 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
         raise DataError(f"{name} needs a converter that is not installed: {install_extra('docs')}") from None
     try:
         if not data.strip():
-            return "", "", []
+            return Page(Properties(), "", [])
         tree = html.document_fromstring(_decoded(data), parser=html.HTMLParser(huge_tree=False, recover=True))
-        title = " ".join((tree.findtext(".//title") or "").split())
+        properties = properties_of(_stated(tree))
         remarks = _simplified(tree)
         options = html_to_markdown.ConversionOptions(
             extract_metadata=False,
@@ -71,7 +77,14 @@ def html_markdown(data: bytes, name: str) -> tuple[str, str, list[str]]:
             f"{name} cannot be read as HTML ({error}): open it in a browser and save it again, or save it as text"
         ) from error
     text = _LINK.sub(r"\1", _IMAGE.sub(r"\1", result.content or ""))
-    return title, with_headings(text), remarks
+    return Page(properties, with_headings(text), remarks)
+
+
+def _stated(tree: Any) -> Iterator[tuple[str, str]]:
+    """Yield what a page states about itself in its title and its meta elements."""
+    yield "title", tree.findtext(".//title") or ""
+    for meta in tree.iter("meta"):
+        yield meta.get("name") or meta.get("property") or meta.get("itemprop") or "", meta.get("content", "")
 
 
 def _decoded(data: bytes) -> str:

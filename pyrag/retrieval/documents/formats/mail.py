@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from pyrag.errors import DataError
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 _TEXTS = ("text/plain", "text/html")
 _UNREADABLE = "\ufffd"
+_FROM_LINE = re.compile(rb"(?<=\n\n)From [^\n]*\n|(?<=\n\r\n)From [^\n]*\n")
+_QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MESSAGE = "message/rfc822"
 
 
@@ -58,6 +61,16 @@ def parsed_mail(data: bytes, name: str) -> Mail:
     if not headers and not mail.attachments:
         raise DataError(f"{name} is not an e-mail (it has no subject, sender or date): save it again, or as .txt")
     return mail
+
+
+def mailbox_messages(data: bytes) -> list[bytes]:
+    """Return the e-mails in a mailbox, each of which begins below a line with the word From.
+
+    Args:
+        data: Content of the file.
+    """
+    messages = _FROM_LINE.split(b"\n\n" + data)
+    return [_QUOTED_FROM.sub(rb"\1", message) for message in messages if message.strip()]
 
 
 def _header(message: EmailMessage, name: str) -> str:

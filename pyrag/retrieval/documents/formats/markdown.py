@@ -12,7 +12,7 @@ from functools import cache
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from pyrag.retrieval.documents.blocks import PARAGRAPH, Block, SourceLine, paragraph, words_of
+from pyrag.retrieval.documents.blocks import PARAGRAPH, Block, SourceLine, paragraph, table, words_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -105,28 +105,9 @@ def _blocks(
             yield Block(level, title, words_of(lines[number:stop]))
         elif number in tables:
             stop = tables[number]
-            yield from _table(lines[number:stop])
+            yield from table(lines[number:stop])
         else:
             paragraph_lines.append(line)
             size += len(line.text)
         number = stop
     yield from paragraph(paragraph_lines)
-
-
-def _table(lines: Sequence[SourceLine]) -> Iterator[Block]:
-    """Yield a table; a long table in parts, each with the heading."""
-    texts = [line.decoded.strip() for line in lines]
-    texts[1:2] = ["".join(line.split()) for line in texts[1:2]]  # the rule below the heading, which is repeated
-    head = "\n".join(texts[:2])
-    start, size = 0, 0
-    for number, text in enumerate(texts, 1):
-        size += len(text)
-        if size < PARAGRAPH and number < len(texts):
-            continue
-        body = "\n".join(texts[start:number])
-        words = words_of(lines[start:number])
-        if start < 2 or not words:
-            yield Block(0, body, words, head if number > 2 else "")
-        else:
-            yield Block(0, f"{head}\n{body}", words, head, len(head))
-        start, size = number, 0

@@ -8,10 +8,13 @@ import re
 import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
 from pyrag.retrieval.documents.formats.headings import with_headings
+from pyrag.retrieval.documents.formats.properties import Properties, converted_properties, packed_properties
+from pyrag.retrieval.documents.formats.sheets import with_shown_cells, xls_markdown
 from pyrag.retrieval.documents.model import OFFICE
 from pyrag.retrieval.documents.opened_document import Opened
 
@@ -21,7 +24,9 @@ _DROPPED = {
     "xl/comments": "comments",
     "xl/charts/": "charts",
 }
-_SHEETS = (".xlsx", ".xls", ".ods")
+_OLE = b"\xd0\xcf\x11\xe0"  # of an Excel file before 2007; a newer one has it if it needs a password
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_SHEETS = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
 _FORMULA = re.compile(rb"<c\b[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
 _OPEN_PARTS = (  # of OpenDocument files
     ("content.xml", re.compile(rb"<text:deletion\b"), "text that was deleted with changes tracked"),
@@ -38,12 +43,13 @@ _RTF_REMARKS = {
 }
 _NOTE = re.compile(r"\[\^([^\]\s]+)\](:)?")
 _ESCAPED = re.compile(r"\\([!.()\[\]{}&%$@\"'])")
+_MAX_CELLS = 5_000_000  # of all sheets; the converter's own limit of 100,000 refuses workbooks that people have
 _MAX_MEMBERS = 10_000
 _MAX_UNPACKED = 512 << 20  # bytes of all parts of a packed document
 
 
-def office_markdown(file: Opened) -> str:
-    """Return an office document as Markdown, and add remarks on omitted parts to the file.
+def office_markdown(file: Opened) -> tuple[str, Properties]:
+    """Return an office document as Markdown with its properties, and add remarks on omitted parts to the file.
 
     Args:
         file: The open document.
@@ -53,24 +59,13 @@ def office_markdown(file: Opened) -> str:
     """
     document = file.document
     data = file.whole()
-    try:
-        import xberg
-    except ImportError:
+    if find_spec("xberg") is None:
         missing = f"{document.name} needs a converter that is not installed: {install_extra('office')}"
-        raise DataError(missing) from None
+        raise DataError(missing)
+    check_password(data, document.name)
     omissions = left_out(file, data)
-    source = xberg.ExtractInput(
-        kind="bytes", bytes=data, filename=f"document{document.kind}", mime_type=OFFICE[document.kind]
-    )
-    config = xberg.ExtractionConfig(output_format="markdown")
-
-    async def extract() -> Any:
-        return await xberg.extract(source, config)
-
     try:
-        with ThreadPoolExecutor(1) as pool:  # the caller's thread may have a loop of its own
-            results = pool.submit(lambda: asyncio.run(extract())).result().results
-        text = "\n\n".join(result.content for result in results)
+        text, properties = xls_markdown(data) if data.startswith(_OLE) else _converted(data, document.kind)
     except Exception as error:  # the library raises classes of its own
         raise DataError(f"{document.name} cannot be read ({error}): open it and save it again") from error
     if not text.strip():
@@ -80,7 +75,53 @@ def office_markdown(file: Opened) -> str:
         omissions.add("footnotes")
     if omissions:
         file.remarks.append(f"left out: {', '.join(sorted(omissions))}")
-    return with_headings(text) if document.kind in _SHEETS else _unescaped(text)
+    return with_headings(text) if document.kind in _SHEETS else _unescaped(text), properties
+
+
+def check_password(data: bytes, name: str) -> None:
+    """Raise `DataError` if an Office file needs a password.
+
+    Args:
+        data: Content of the file.
+        name: Name of the file in messages.
+    """
+    if data.startswith(_OLE) and _ENCRYPTED in data:
+        raise DataError(f"{name} needs a password: save it without one")
+
+
+def _converted(data: bytes, kind: str) -> tuple[str, Properties]:
+    """Return the text of a document, and its properties, as the converter and its own parts report them."""
+    is_packed = data.startswith(b"PK")
+    if kind == ".xls" and is_packed:  # renamed
+        kind = ".xlsx"
+    content = with_shown_cells(data) if kind in _SHEETS else data
+    (result,) = converted(content, kind, OFFICE[kind]).results
+    return result.content, packed_properties(data) if is_packed else converted_properties(result.metadata)
+
+
+def converted(data: bytes, kind: str, mime_type: str, **options: Any) -> Any:
+    """Return the result of the converter `xberg` for a document.
+
+    Args:
+        data: Content of the document.
+        kind: Suffix of its name.
+        mime_type: Its MIME type.
+        **options: Other fields of the converter's configuration.
+
+    Raises:
+        Exception: The document cannot be read; the library has classes of its own.
+    """
+    import xberg
+
+    source = xberg.ExtractInput(kind="bytes", bytes=data, filename=f"document{kind}", mime_type=mime_type)
+    limits = xberg.SecurityLimits(max_table_cells=_MAX_CELLS)
+    config = xberg.ExtractionConfig(output_format="markdown", security_limits=limits, **options)
+
+    async def extract() -> Any:
+        return await xberg.extract(source, config)
+
+    with ThreadPoolExecutor(1) as pool:  # the caller's thread may have a loop of its own
+        return pool.submit(lambda: asyncio.run(extract())).result()
 
 
 def _unescaped(text: str) -> str:

@@ -7,20 +7,98 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from itertools import islice
 from typing import Any
 
 from pyrag.errors import DataError, install_extra
+from pyrag.retrieval.documents.formats.pdf_tables import Rows, TablePlacer, ruled_tables
+from pyrag.retrieval.documents.formats.properties import properties_of
+from pyrag.retrieval.documents.model import MAX_WHOLE
 from pyrag.retrieval.documents.opened_document import Opened
 
 _HYPHEN = re.compile("[\ufffe\x02]\r?\n?")  # pdfium's mark for a word that continues on the next line
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+_PROGRAMS = ("Creator", "Producer")  # that made the file
+_TABLE_LINES = 4  # drawn on a page with a table, at least
 _MAX_ANNOTATIONS = 2000  # of a page
 _MAX_TEXT = 1 << 16  # bytes of one value
 
 
-def pdf_pages(file: Opened) -> Iterator[str]:
-    """Yield the text of each page, which is empty for scanned pages.
+class PdfText:
+    """Open PDF file: its properties, and the text of its pages."""
+
+    def __init__(self, pdf: Any, file: Opened, data: bytes | None) -> None:
+        self._pdf = pdf
+        self._file = file
+        self._data = data
+        self._tables: Mapping[int, Sequence[Rows]] | None = None  # until a page has lines
+        self._placer = TablePlacer()
+        stated = pdf.get_metadata_dict(skip_empty=True).items()
+        self.properties = properties_of((name, value) for name, value in stated if name not in _PROGRAMS)
+
+    def pages(self) -> Iterator[str]:
+        """Yield the text of each page, which is empty for scanned pages.
+
+        Raises:
+            DataError: The file is broken.
+        """
+        import pypdfium2
+
+        try:
+            if self._pdf.get_formtype():
+                self._pdf.init_forms()
+            for number in range(len(self._pdf)):
+                yield self._page(number)
+        except pypdfium2.PdfiumError as error:
+            name = self._file.document.name
+            raise DataError(f"{name} is a broken PDF ({error}): copy or save it again") from error
+
+    def note_tables(self) -> None:
+        """Add a remark to the file on tables that stay lines of text."""
+        if count := self._placer.unplaced:
+            self._file.remarks.append(f"areas of the PDF that may be tables, read as lines of text: {count}")
+
+    def _page(self, number: int) -> str:
+        page = self._pdf[number]
+        words = page.get_textpage()
+        try:
+            text = _clean(words.get_text_range())
+            if self._tables is None and _has_lines(page):
+                self._tables = self._ruled_tables()
+            text = self._placer.placed(text, (self._tables or {}).get(number + 1, ()))
+            return "\n\n".join(filter(None, [text, *_annotations(self._pdf, page, self._file.remarks)]))
+        finally:
+            words.close()
+            page.close()
+
+    def _ruled_tables(self) -> Mapping[int, Sequence[Rows]]:
+        """Return the tables by page; an empty mapping, with a remark, if they cannot be recognised."""
+        size = self._file.document.stamp.size
+        tables = ruled_tables(self._content()) if size <= MAX_WHOLE else None
+        if tables is None:
+            cure = f"to keep their cells apart, {install_extra('office')}" if find_spec("xberg") is None else "split it"
+            self._file.remarks.append(f"tables of the PDF, if any, were read as lines: {cure}")
+        return tables or {}
+
+    def _content(self) -> bytes:
+        document = self._file.document
+        return document.path.read_bytes() if self._data is None else self._data
+
+
+def _has_lines(page: Any) -> bool:
+    """Return whether a page has enough lines for a table."""
+    from pypdfium2 import raw
+
+    paths = page.get_objects(filter=(raw.FPDF_PAGEOBJ_PATH,))
+    return len(list(islice(paths, _TABLE_LINES))) == _TABLE_LINES
+
+
+@contextmanager
+def opened_pdf(file: Opened) -> Iterator[PdfText]:
+    """Open a PDF file.
 
     Raises:
         DataError: The file is broken or needs a password, or the converter is not installed.
@@ -32,31 +110,18 @@ def pdf_pages(file: Opened) -> Iterator[str]:
         missing = f"{document.name} needs a converter that is not installed: {install_extra('docs')}"
         raise DataError(missing) from None
     direct = not document.member and not document.compression
+    data = None if direct else file.whole()
     try:
-        pdf = pypdfium2.PdfDocument(document.path if direct else file.whole())
+        pdf = pypdfium2.PdfDocument(document.path if data is None else data)
     except pypdfium2.PdfiumError as error:
         cure = "remove its password" if "password" in str(error).lower() else "copy or save it again"
         raise DataError(f"{document.name} is a PDF that cannot be opened ({error}): {cure}") from error
     try:
-        if pdf.get_formtype():
-            pdf.init_forms()
-        for number in range(len(pdf)):
-            yield _page_text(pdf, number, file.remarks)
-    except pypdfium2.PdfiumError as error:
-        raise DataError(f"{document.name} is a broken PDF ({error}): copy or save it again") from error
+        text = PdfText(pdf, file, data)
+        yield text
+        text.note_tables()
     finally:
         pdf.close()
-
-
-def _page_text(pdf: Any, number: int, remarks: list[str]) -> str:
-    page = pdf[number]
-    words = page.get_textpage()
-    try:
-        parts = [_clean(words.get_text_range()), *_annotations(pdf, page, remarks)]
-    finally:
-        words.close()
-        page.close()
-    return "\n\n".join(filter(None, parts))
 
 
 def _clean(text: str) -> str:
