@@ -19,6 +19,7 @@ _CELL = re.compile(
 )
 _OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # numerals with two readings
 _WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
+_BRACKETED = re.compile(r"\s*\(\s*(\d[\d.,'’\u00a0\u202f ]*)\)\s*")  # negative numbers of accounts
 Cell = str | int | float | bool | None
 _DATES = ("%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d %B %Y", "%d %b %Y", "%B %d, %Y", "%b %d, %Y")
 _SLASHED = ("%d/%m/%Y", "%m/%d/%Y")  # read only if one of them fits a column and the other does not
@@ -35,6 +36,7 @@ def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimi
         columns: Cells of each column, or some of them.
         delimiter: Character between the cells of a row.
     """
+    columns = [_signed(cells) for cells in columns]
     own = [_mark_of_column(cells) for cells in columns]
     marks = {mark for mark in own if mark in (".", ",")}
     common = marks.pop() if len(marks) == 1 else ""
@@ -71,12 +73,23 @@ def column_values(cells: Sequence[str], mark: str) -> list[Cell]:
         cells: Texts of the cells.
         mark: Decimal mark of the column, as returned by `column_marks`.
     """
+    cells = _signed(cells)
     filled = {cell for cell in cells if cell.lower() not in _NOTHING}
     numbers = {cell: read_cell(cell, mark) for cell in filled}
     if all(number is not None for number in numbers.values()):
         whole = all(isinstance(number, int) for number in numbers.values())
         return [None if (number := numbers.get(cell)) is None else number if whole else float(number) for cell in cells]
     return _dates(cells, filled) or [cell or None for cell in cells]
+
+
+def _signed(cells: Sequence[str]) -> Sequence[str]:
+    """Return the cells with `(1,200)` as `-1,200`, if the column also has numbers without brackets."""
+    if not any(_BRACKETED.fullmatch(cell) for cell in cells):
+        return cells
+    plain = [cell for cell in cells if cell.lower() not in _NOTHING and not _BRACKETED.fullmatch(cell)]
+    if not plain or not all(_CELL.fullmatch(plain_digits(cell.strip())) for cell in plain):
+        return cells
+    return [f"-{match[1]}" if (match := _BRACKETED.fullmatch(cell)) else cell for cell in cells]
 
 
 def with_dates(cells: Sequence[Any]) -> Sequence[Any]:

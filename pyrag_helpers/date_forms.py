@@ -86,7 +86,8 @@ def _year(match: re.Match[str]) -> int:
 
 
 def _form(match: re.Match[str], month: int, day: int, problem: str = "") -> DateForm:
-    if not problem and not _exists(_year(match), month, day):
+    is_zero = (match.groupdict().get("day") and not day) or (match.groupdict().get("month") and not month)
+    if not problem and (is_zero or not _exists(_year(match), month, day)):
         problem = "there is no such day"
     return DateForm(_year(match), month, day, match.start(), match.end(), problem=problem)
 
@@ -102,7 +103,7 @@ def _in_words(match: re.Match[str]) -> DateForm | None:
     """Read "7 May 1987", "7. Mai 1987", "21 de junio de 1902"."""
     month, day = month_of(match["month"]), int(match["day"])
     if month:
-        return _form(match, month, day) if day else None
+        return _form(match, month, day)
     word = plain_word(match["month"])
     if 0 < day <= 31 and len(word) > 2 and word not in _IS_NO_MONTH and not match["comma"]:
         return _form(match, 0, 0, f"the month {match['month']!r} is not known")
@@ -110,18 +111,44 @@ def _in_words(match: re.Match[str]) -> DateForm | None:
 
 
 def _with_marks(match: re.Match[str]) -> DateForm | None:
-    """Read "12-Sep-2001"."""
-    month, day = month_of(match["month"]), int(match["day"])
-    return _form(match, month, day) if month and day else None
+    """Read "12-Sep-2001", "Sep-12-2001", "2001-Sep-12" and "12Sep2001"."""
+    month = month_of(match["month"])
+    return _form(match, month, int(match["day"])) if month else None
 
 
-def _quarter(match: re.Match[str]) -> DateForm | None:
-    return _form(match, 3 * int(match["quarter"]) - 2, 0)
+_ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "fifth": 5, "sixth": 6}
+
+
+def _part_of_year(match: re.Match[str]) -> DateForm | None:
+    """Read "Q2 2024", "2024-Q2", "the second quarter of 2024" and "H2 2024" as the part's first month."""
+    parts = {name: text for name, text in match.groupdict().items() if text}
+    name = parts.get("part", "q").lower()[0]
+    number = int(parts["digit"]) if "digit" in parts else _ORDINALS[parts["word"].lower()]
+    if "last" in parts.get("word", "").lower() and name == "h":
+        number = 2
+    months, last = (3, 4) if name == "q" else (6, 2)
+    if not 0 < number <= last:
+        return _form(match, 0, 0, "a year has no such part")
+    return _form(match, months * (number - 1) + 1, 0)
+
+
+_WEEK = r"KW|CW|W|wk\.?|weeks?|Woche|semaine|semana|settimana"
+
+
+def _week(match: re.Match[str]) -> DateForm | None:
+    """Refuse "week 5 of 2024", so that the year is not read as the date."""
+    return _form(match, 0, 0, "it names a week")
+
+
+def _cut(match: re.Match[str]) -> DateForm | None:
+    """Refuse figures beside a year, as in "2024-5" and "25 5 2024", of which only the year could be read."""
+    year = next(int(text) for name, text in match.groupdict().items() if name.startswith("year") and text)
+    return DateForm(year, 0, 0, match.start(), match.end(), problem="only its year can be read")
 
 
 def _month_first(match: re.Match[str]) -> DateForm | None:
     month = month_of(match["month"])
-    return _form(match, month, int(match["day"])) if month and int(match["day"]) else None
+    return _form(match, month, int(match["day"])) if month else None
 
 
 def _year_first(match: re.Match[str]) -> DateForm | None:
@@ -143,6 +170,8 @@ _ENGLISH = {"sept": 9} | {name: number for number, name in enumerate(_SHORT.spli
 def _numeric(match: re.Match[str]) -> DateForm | None:
     """Read "31/12/1999", "12/31/1999" and "31.12.1999". In forms with points, the day comes first."""
     first, second = int(match["first"]), int(match["second"])
+    if not first or not second:
+        return _form(match, 0, 0, "there is no such day")
     if match["mark"] == "." or first > 12 or first == second:
         return _form(match, second, first)
     if second > 12:
@@ -150,9 +179,22 @@ def _numeric(match: re.Match[str]) -> DateForm | None:
     return _form(match, 0, 0, "day and month may be either way round")
 
 
+_CLOCK = re.compile(r"[T\s](?P<hour>\d{1,2}):(?P<minute>\d{2})(?!\d)")
+
+
 def _iso(match: re.Match[str]) -> DateForm | None:
-    month, day = int(match["month"]), int(match["day"])
-    return _form(match, month, day) if month and day else None
+    clock = _CLOCK.match(match.string, match.end())
+    is_time = clock is None or (int(clock["hour"]) <= 24 and int(clock["minute"]) < 60)
+    return _form(match, int(match["month"]), int(match["day"]), "" if is_time else "there is no such time")
+
+
+_NUMERALS = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII")
+_ROMAN = {name: number for number, name in enumerate(_NUMERALS, 1)}
+
+
+def _roman(match: re.Match[str]) -> DateForm | None:
+    """Read "12.V.2001"."""
+    return _form(match, _ROMAN.get(match["month"], 0), int(match["day"]))
 
 
 def _year_and_month(match: re.Match[str]) -> DateForm | None:
@@ -213,14 +255,31 @@ _Read = Callable[[re.Match[str]], DateForm | None]
 
 
 def _readers() -> Iterator[tuple[re.Pattern[str], _Read]]:
-    end = r"(?:,|\s+(?:of|de|del|do)(?![^\W\d_]))?\s*,?\s*"
+    end = r"(?:,|\s+(?:of|de|del|do)(?![^\W\d_]))?\s*,?\s*(?:in\s+the\s+year\s+)?"
+    year = r"(?P<year>\d{4})(?!\d)"
     patterns: tuple[tuple[str, _Read], ...] = (
         (rf"\b{_DAY}{_DAYS}{_OF}\s*{_MONTHS}(?P<comma>,)?{_TO_OTHER}{end}\b{_YEAR}{_ERA}", _in_words),
-        (rf"\b{_MONTHS}\s+{_DAY}{_DAYS}{_TO_OTHER}{end}\b{_YEAR}{_ERA}", _month_first),
+        (rf"\b{_MONTHS}\s+(?:the\s+)?{_DAY}{_DAYS}{_TO_OTHER}{end}\b{_YEAR}{_ERA}", _month_first),
         (rf"\b(?P<year>\d{{3,4}})[.,]?(?:\s*(?:m\.|gada))?\s+{_MONTHS}\s*{_DAY}(?!\d)", _year_first),
         (rf"\b{_MONTHS}(?:{_TO}{_WORD}(?![^\W\d_])\.?)?{end}\b{_YEAR}{_ERA}", _month_only),
         (rf"\b(?P<day>\d{{1,2}})(?P<comma>[-/])(?P<month>{_WORD})(?P=comma)(?P<year>\d{{4}})(?!\d)", _with_marks),
-        (r"\bQ(?P<quarter>[1-4])\s+(?:of\s+)?(?P<year>\d{4})(?!\d)", _quarter),
+        (rf"\b(?P<month>{_WORD})(?P<comma>[-/])(?P<day>\d{{1,2}})(?P=comma){year}", _with_marks),
+        (rf"\b(?P<year>\d{{4}})(?P<comma>[-/])(?P<month>{_WORD})(?P=comma)(?P<day>\d{{1,2}})(?!\d)", _with_marks),
+        (rf"(?<![\d.,])(?P<day>\d{{1,2}})(?P<month>[^\W\d_]{{3,9}}){year}", _with_marks),
+        (rf"\b(?P<day>\d{{1,2}})(?P<comma>[.\s])\s?(?P<month>(?-i:[IVX]{{1,4}}))(?P=comma)\s?{year}", _roman),
+        (rf"\b(?P<part>[QH])(?P<digit>\d)(?:\s+of)?[\s/-]*{year}", _part_of_year),
+        (r"\b(?P<year>\d{4})[\s-]?(?P<part>[QH])(?P<digit>\d)(?!\w)", _part_of_year),
+        (
+            rf"\b(?P<word>{'|'.join(_ORDINALS)})\s+(?P<part>quarter|half)\s+(?:of|in)\s+(?:the\s+year\s+)?{year}",
+            _part_of_year,
+        ),
+        (rf"\b(?:{_WEEK})\s?\d{{1,2}}(?:\s+(?:of|in|de|von))?[\s,/-]*{year}", _week),
+        (rf"\b(?P<year>\d{{4}})[\s,-]*(?:{_WEEK})\s?\d{{1,2}}(?!\d)", _week),
+        (
+            rf"(?<![\d.])\d{{1,2}}[\s/]\d{{1,2}}\s{year}|\b\d{{3,}}(?P<mark>[-/.])\d{{1,2}}(?P=mark)(?P<year_2>\d{{4}})(?!\d)",
+            _cut,
+        ),
+        (r"\b(?P<year>\d{4})(?:\s\d{1,2}\s\d{1,2}(?!\d)|[-/]\d(?![-/.]?\d)|-\d{1,2}-(?:\d{3}|[^\W\d_]))", _cut),
         (r"\b(?P<year>\d{4})(?P<mark>[-/.])(?P<month>\d{1,2})(?P=mark)(?P<day>\d{1,2})(?!\d)", _iso),
         (
             r"(?<![\d./-])(?P<first>\d{1,2})(?P<mark>[./-])\s?(?P<second>\d{1,2})(?P=mark)\s?(?P<year>\d{4})(?!\d)",

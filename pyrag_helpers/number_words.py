@@ -18,6 +18,8 @@ _GROUPS = {
     "thousand": 10**3, "lakh": 10**5, "million": 10**6, "crore": 10**7, "billion": 10**9, "trillion": 10**12,
     "quadrillion": 10**15, "dozen": 12, "score": 20,
 }  # fmt: skip
+_ORDINALS = frozenset("first second third fourth fifth sixth seventh eighth ninth tenth".split())  # noqa: SIM905
+_SMALL_PARTS = frozenset(("hundredth", "thousandth", "millionth", "billionth"))
 _VAGUE = re.compile(
     r"(?:several|few|many|some|tens of|couple of|numerous)\s+(?:hundred|thousand|million|billion|dozen|lakh|crore)"
     r"|(?:hundreds|thousands|millions|billions|dozens|lakhs|crores)\s+of",
@@ -235,11 +237,14 @@ class _Words:
 
     def _ends(self) -> None:
         """Raise an error if the words continue as a number."""
-        word, following = self._word(), self._word(1)
+        before, word, following = self._word(-1), self._word(), self._word(1)
         goes_on = word in _WORDS or word in _GROUPS or word == "hundred" or word.isdigit()
         pairs = word in ("and", "or", "to") and (following in _WORDS or following.isdigit())
         parts = word.rstrip("s") in _PARTS and self._at > self._start
-        if goes_on or pairs or parts:
+        joined = word in _ORDINALS and (
+            before in _GROUPS or before in ("hundred", "and") or _WORDS.get(before, 0) >= 20
+        )
+        if goes_on or pairs or parts or joined or word.rstrip("s") in _SMALL_PARTS:
             raise self._no_number()
 
     def _no_number(self) -> ValueError:

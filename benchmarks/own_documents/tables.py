@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from benchmarks.own_documents import tables_with_notes
+from benchmarks.own_documents import tables_of_trades, tables_with_notes
 from pyrag import PyRAG
 from pyrag.cli.main import guarded
 from pyrag.trace.model import Trace
@@ -293,11 +293,19 @@ def verdict_on_note(trace: Trace, gold: str) -> str:
 
 
 def main() -> None:
-    """Ask all questions over two indexes, and print what is not right and the counts."""
+    """Ask all questions over three indexes, and print what is not right and the counts."""
     _ask_all("tables", write_files, ((verdict, asked()),))
     stated = [("notes", question, gold) for question, gold in tables_with_notes.STATED]
     computed = [("tables", question, gold) for question, gold in tables_with_notes.COMPUTED]
     _ask_all("tables with notes", write_notes, ((verdict, computed), (verdict_on_note, stated)))
+    trades = [("trades", question, gold) for question, gold in tables_of_trades.COMPUTED]
+    _ask_all("tables of trades", write_trades, ((verdict, trades),))
+
+
+def write_trades(folder: Path) -> None:
+    """Write the tables of eleven more kinds into a folder, which must exist."""
+    for name, text in tables_of_trades.FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def write_notes(folder: Path) -> None:

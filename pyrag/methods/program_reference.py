@@ -108,7 +108,7 @@ def each(items: list[Any], question: str, returns: str | dict[str, Any] | None =
     """
 
 
-def read_tables(docs: list[Any]) -> list[dict[str, Any]]:  # type: ignore[empty-body]
+def read_tables(docs: list[Any], partial: bool = False) -> list[dict[str, Any]]:  # type: ignore[empty-body]
     """Return the whole tables that passages or documents belong to, best first; empty if they belong to none.
 
     A table is a dict with `title`, `source` and `rows`: a dict per row, by column, with numbers as numbers, dates as
@@ -117,6 +117,8 @@ def read_tables(docs: list[Any]) -> list[dict[str, Any]]:  # type: ignore[empty-
 
     Args:
         docs: Passages of `retrieve` or `open_document`, documents, their ids, or names of files, such as "orders.csv".
+        partial: Return tables that are too large with the rows of `docs` only and the reason as `problem`, with which
+            `table_value` refuses to compute. Otherwise they raise `ValueError`.
     """
 
 

@@ -45,13 +45,26 @@ _NUMBER_WORDS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|
 _NUMBER_NEXT = rf"\s*[-+−]?(?:[$€£¥₹]\s?)?(?:\d|(?:a\s)?(?:{_NUMBER_WORDS})\b)"
 _RANGE = re.compile(rf"\s*{_TO}{_NUMBER_NEXT}", re.IGNORECASE)
 _OTHER = re.compile(
-    rf"\s*(?:[×x*±÷:/]|\+/[-−]|by\s|\+){_NUMBER_NEXT}|[.,'’]{{1,15}}\d|\s+\d|\s+in\s+\d{{1,3}}(?![\d,])", re.IGNORECASE
+    rf"\s*(?:[×x*±÷:/;·]|\+/[-−]|by\s|\+|\sout\sof\s(?:every\s)?){_NUMBER_NEXT}|[.,'’]{{1,15}}\d|\s+\d"
+    r"|\s+in\s+(?:every\s)?(?:\d{1,3}(?![\d,])|(?:two|three|four|five|six|seven|eight|nine|ten|twenty|a hundred)\b)"
+    r"|\s?[.,]\s?0\d\d(?!\d)|\s[.,]\s?\d|\s*[ap]\.\s?m\b|\s?[-−–]\s*$",
+    re.IGNORECASE,
 )
+_LISTED = re.compile(rf"\s*,\s*(?:and\s)?{NUMERAL}\s*(?P<unit>[^\W\d_]{{1,12}}\.?)?\s*(?:$|[,;]|and\b)")
+_SPLIT = re.compile(r"\d{1,3}\s?,\s\d{3}(?![\d,])(?!\s\d)")
+_MORE_UNITS = re.compile(
+    r"\s?(?:(?!(?:on|in|at|of|by|to|for|and|or|with|from)\b)[^\W\d_]{1,5}\.?\s(?:and\s)?\d+|[€$£]?\d+)\s?(?:[^\W\d_]{1,8}\.?)?\s*"
+)
+_UNSURE_SIGN = re.compile(r"(?:[<>≤≥±]=?\s?|[-+−–]\s?[-+−–]|^[-−]\s|(?:^|[\s(])[-+−]?,)$")  # "< 5", "--5", "- 5", ",5"
+_BRACKETED = re.compile(rf"\s*\(\s*[^\W\d_]{{0,3}}[$€£¥]?\s?{NUMERAL}\s?(?:[$€£¥%]|[A-Z]{{3}})?\s*\)\s*")
 _ATTACHED = re.compile(r"[^\W\d_]+")
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|s|er|ère|e|ème|º|ª|й|го|я|ое|x)(?![^\W_])", re.IGNORECASE)
 _ROUND = re.compile(r"\s*(?:\+|plus\b)?")
 _INCHES = re.compile(r"\s?['’′]\s?(?P<inches>\d{1,2}(?:\.\d+)?)\s?(?:\"|”|″|''|’’|in\b)?(?![\w'])")
-_JOIN = re.compile(r"\s*(?:,\s*|and\s+|und\s+|et\s+|y\s+|e\s+)?(?=\d)|\s+(?:and\s+)?(?=[a-z])", re.IGNORECASE)
+_JOIN = re.compile(
+    r"(?:(?<=ft|lb|hr|oz)\.|(?<=lbs|hrs|min)\.)?\s*(?:,\s*|and\s+|und\s+|et\s+|y\s+|e\s+)?(?=\d)|\s+(?:and\s+)?(?=[a-z])",
+    re.IGNORECASE,
+)
 _MONTH_NAMES = (
     "(?i:january|february|april|june|july|august|september|october|november|december)|March|May|Jan|Feb|Mar|Apr|Jun|Jul"
     "|Aug|Sept?|Oct|Nov|Dec"
@@ -162,7 +175,8 @@ def _first(text: str, mark: str) -> Amount:
         return _in_digits(text, numeral, mark)
     sign = next((match for match in re.finditer(r"[¼-¾⅐-⅞]", text)), None)
     if spelled is None and sign:
-        return _with_unit(text, unicodedata.numeric(sign[0]), sign.start(), sign.end())
+        scale, end = read_scale(text, sign.end())
+        return _with_unit(text, _scaled(unicodedata.numeric(sign[0]), scale), sign.start(), end)
     if spelled is None:
         raise ValueError(f"no number in {_shown(text)}: ask for the number again, or test with is_known() first")
     return _with_unit(text, spelled.value, spelled.start, spelled.end)
@@ -323,6 +337,14 @@ def _smaller(text: str, last: Amount, mark: str) -> Amount | None:
     return Amount(value, unit, join.end() if join else end, after)
 
 
+def _is_listed(text: str, amount: Amount) -> bool:
+    """Return whether an amount starts a list of amounts in one unit, such as "5 kg, 6 kg"."""
+    match = _LISTED.match(text, amount.end) if amount.start < 3 else None
+    unit = match["unit"] or "" if match else ""
+    own = text[amount.start : amount.end].rstrip()
+    return match is not None and (own.endswith(unit) if unit else amount.unit is NO_UNIT)
+
+
 def _refuse(text: str, amount: Amount) -> None:
     """Raise an error if the number continues after the part that was read."""
     end, start = amount.end, amount.start
@@ -330,6 +352,12 @@ def _refuse(text: str, amount: Amount) -> None:
     if _RANGE.match(rest) and not re.match(r"\s*(?:and|or|of|und|et|y|e|en|o|ou|и)\s", rest, re.IGNORECASE):
         raise ValueError(f"{_shown(text)} is a range: ask for one number, or for both ends")
     if _RANGE.match(rest) and (re.match(r"\s*(?:or|oder|ou|или)\s", rest, re.IGNORECASE) or amount.unit is NO_UNIT):
+        raise ValueError(f"{_shown(text)} holds two numbers: ask for one, or read them one by one")
+    if _UNSURE_SIGN.search(text, max(0, start - 4), start) or _BRACKETED.fullmatch(text):
+        raise ValueError(f"{_shown(text)} has a sign that may change the number: ask for the number only")
+    is_split = _SPLIT.match(text, start) and end - start <= 3  # "3, 000"
+    cut = amount.unit is NO_UNIT or amount.unit.kind.startswith("money")
+    if is_split or (cut and _MORE_UNITS.fullmatch(rest)) or _is_listed(text, amount):
         raise ValueError(f"{_shown(text)} holds two numbers: ask for one, or read them one by one")
     if _OTHER.match(rest):
         raise ValueError(f"{_shown(text)} is not a single number: ask for one number only")

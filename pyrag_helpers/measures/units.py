@@ -155,6 +155,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(rf"(?:{cased})(?![^\W_])"), re.compile("|".join(map(_pattern, names)), re.IGNORECASE)
 
 
+_SHORT_PLURALS = frozenset("lb oz kg km cm mm hr yr yd".split())  # noqa: SIM905
+
+
 def _pattern(name: str) -> str:
     """Return the pattern of a unit's name, its plural and its end."""
     escaped = re.escape(name).replace(r"\ ", r"\s")
@@ -162,4 +165,4 @@ def _pattern(name: str) -> str:
         return escaped + _INCH
     if _CJK.match(name) or not name[-1].isalnum():
         return escaped
-    return escaped + ("s?" if len(name) > 2 or name == "lb" else "") + _END
+    return escaped + ("s?" if len(name) > 2 or name in _SHORT_PLURALS else "") + _END

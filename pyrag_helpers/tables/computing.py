@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from statistics import median
 from typing import Any
 
+from pyrag_helpers.tables.asked import Computation, completed, named_numbers, numbers_column
 from pyrag_helpers.tables.conditions import is_foreign, matching
-from pyrag_helpers.tables.counting import counter, noun_of, quantity_of
+from pyrag_helpers.tables.counting import counter, noun_of, quantity_of, refuse_parts_of_rows
+from pyrag_helpers.tables.dates import date_column, dates_of
 from pyrag_helpers.tables.numbers import (
-    date_columns,
-    date_of,
-    has_numbers,
-    is_label,
     is_missing,
+    is_unit,
     is_years,
     mark_of,
     measured,
@@ -29,7 +27,6 @@ from pyrag_helpers.tables.words import (
     TableError,
     alike,
     alike_any,
-    column_by_word,
     column_of,
     entity_column,
     folded,
@@ -44,23 +41,6 @@ HOW = (
 _TAIL = re.compile(r" (?:in|for|on|during|of|from) .+")
 _DATED = frozenset(("issued", "published", "released", "founded", "built", "ordered", "scheduled", "paid"))
 _PERIODS = ("month", "quarter", "year")
-
-
-@dataclass(frozen=True, slots=True)
-class Computation:
-    """Arguments of `table_value`, without the tables."""
-
-    how: str
-    column: str = ""
-    where: str | Sequence[str] = ""
-    show: str = ""
-    by: str = ""
-    rank: str = ""
-    top: int = 0
-
-    @property
-    def condition(self) -> str:
-        return self.where if isinstance(self.where, str) else " and ".join(self.where)
 
 
 def compute(title: str, rows: Sequence[Row], asked: Computation) -> Any:
@@ -78,7 +58,7 @@ def compute(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if not rows:
         raise ValueError("the table has no rows")
     try:
-        return _computed(title, rows, asked)
+        return _computed(title, rows, completed(title, rows, asked))
     except TableError as error:
         if is_foreign(title, rows, asked.condition):
             raise ValueError(str(error)) from None
@@ -96,11 +76,11 @@ def _computed(title: str, rows: Sequence[Row], asked: Computation) -> Any:
 def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if isinstance(asked.where, str) or len(asked.where) != 2:
         raise ValueError("a difference needs the names of two rows: where=(first, second)")
-    name = _column(rows, asked.column or _named_numbers(rows, asked.condition))
+    name = numbers_column(rows, asked.column or named_numbers(rows, asked.condition))
     pair: list[Row] = []
     tail = _TAIL.search(asked.where[1])
     for part in asked.where:
-        numbers = numbers_of(matching(title, rows, part), name, rows)
+        numbers = numbers_of(_row_named(rows, part) or matching(title, rows, part), name, rows)
         if len(numbers) > 1 and tail:  # "Ada and Ben in 2024"
             numbers = numbers_of(matching(title, rows, f"{part}{tail[0]}"), name, rows)
         if len(numbers) != 1:
@@ -111,28 +91,18 @@ def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     return measured(rows, name, abs(first - second))
 
 
-def _named_numbers(rows: Sequence[Row], condition: str) -> str:
-    """Return the column of numbers that a condition names, as in "the rent of 3A"; empty if it names none."""
-    words = folded(condition).split()
-    named = {column_by_word(rows, word) for word in words}
-    names = [name for name in rows[0] if name in named and has_numbers(rows, name)]
-    if len(names) > 1:
-        raise TableError(f"the condition names several columns of numbers: {', '.join(names)}")
-    return names[0] if names else ""
-
-
-def _column(rows: Sequence[Row], text: str) -> str:
-    """Return a column of numbers. Raises `ValueError` for a column of words, since then other numbers are meant."""
-    name = column_of(rows, text)
-    if is_label(rows, name, text):
-        raise ValueError(f"the column {name!r} numbers {text}, and does not count them")
-    if any(not is_missing(row.get(name)) for row in rows) and not has_numbers(rows, name):
-        raise ValueError(f"the column {name!r} has no numbers")
-    return name
+def _row_named(rows: Sequence[Row], text: str) -> list[Row]:
+    """Return the row whose cell in a column without repetitions is the text, if rows of other columns have it too."""
+    chosen = [row for row in rows if any(folded(value) == folded(text) for value in row.values() if value is not None)]
+    for name in rows[0] if len(chosen) > 1 else ():
+        cells = [folded(row[name]) for row in rows if isinstance(row.get(name), str)]
+        if len(set(cells)) == len(rows) and folded(text) in cells:
+            return [row for row in rows if folded(row[name]) == folded(text)]
+    return []
 
 
 def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[str, list[tuple[Row, Decimal]]]:
-    name = _column(rows, asked.column)
+    name = numbers_column(rows, asked.column)
     chosen = matching(title, rows, asked.condition)
     numbers = numbers_of(chosen, name, rows)
     if not numbers:
@@ -142,8 +112,13 @@ def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[str, 
 
 def _count(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     noun = noun_of(rows, asked.condition)
-    quantity = quantity_of(rows, noun, asked.condition)
+    first = next(iter(folded(asked.condition).split()), "")
+    if is_unit(first) and any(folded(value) == first for row in rows for value in row.values()):
+        raise TableError(f"{first!r} is a unit of the table, and rows are not counted in units")
+    quantity = quantity_of(title, rows, noun, asked.condition)
     chosen = matching(title, rows, asked.condition, (noun, quantity))
+    if not quantity:
+        refuse_parts_of_rows(title, rows, noun, asked.condition)
     return counter(title, rows, asked.condition)(chosen)
 
 
@@ -165,7 +140,8 @@ def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     name, numbers = _numbers(title, rows, asked)
     if asked.how == "sum" and len(numbers) > 1 and is_years(rows, name):
         raise TableError(f"the column {name!r} has years, which have no sum")
-    return measured([row for row, _ in numbers], name, _statistic(asked.how, [number for _, number in numbers]))
+    value = _statistic(asked.how, [number for _, number in numbers])
+    return measured([row for row, _ in numbers], name, value, asked.unit)
 
 
 def _extreme(title: str, rows: Sequence[Row], asked: Computation) -> Any:
@@ -209,37 +185,32 @@ def _ranked(pairs: Sequence[tuple[str, Decimal]], *, highest: bool, top: int) ->
 
 
 def _dated(title: str, rows: Sequence[Row], asked: Computation) -> Any:
-    dates = date_columns(rows)
-    if not dates:
-        raise ValueError("the table has no column of dates")
     words = folded(asked.column).split()
     hints = words or [word for word in folded(asked.condition).split() if word not in PLAIN or word in _DATED]
-    named = [
-        name
-        for name in dates
-        if any(alike(word, part) for word in hints for part in folded(name).split() if part != "date")
-    ]
-    if words and not named and not (set(words) <= {"date", "day", "time"}):
+    name = date_column(rows, hints)
+    if not name:
+        raise ValueError("the table has no column of dates")
+    if (
+        words
+        and not any(alike_any(word, folded(name).split()) for word in words)
+        and not (set(words) <= {"date", "day", "time"})
+    ):
         raise ValueError(f"{asked.column!r} names no column of dates")
-    fitting = named or dates
-    if len(fitting) > 1:
-        raise TableError(f"several columns have dates: {', '.join(fitting)}")
-    name = fitting[0]
-    chosen = [row for row in matching(title, rows, asked.condition) if date_of(row.get(name))]
+    date = (lambda row: str(row.get(name) or "")) if is_years(rows, name) else dates_of(rows, name)
+    chosen = [row for row in matching(title, rows, asked.condition, (name,)) if date(row)]
     if not chosen:
         raise TableError(f"no row with {asked.condition!r} has a date in the column {name!r}")
-    pick = min if asked.how == "earliest" else max
-    best = pick(date_of(row.get(name)) for row in chosen)
+    best = (min if asked.how == "earliest" else max)(map(date, chosen))
     if not asked.show:
         return best
     label = shown_column(title, rows, asked.show, name)
-    return ", ".join(dict.fromkeys(str(row[label]) for row in chosen if date_of(row.get(name)) == best))
+    return ", ".join(dict.fromkeys(str(row[label]) for row in chosen if date(row) == best))
 
 
 def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
     """Return the share of rows, or of a column's sum, that fits a condition."""
     try:
-        name = _column(rows, asked.column)
+        name = numbers_column(rows, asked.column)
     except ValueError:
         whole: Any = matching(title, rows, asked.column)
         members = set(map(id, whole))
@@ -286,6 +257,8 @@ def _grouped(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if not asked.rank:
         return {name: shown for name, (_, shown) in values.items()}
     pairs = [(name, number) for name, (number, _) in values.items()]
+    if asked.how == "count" and len(pairs) > 1 and all(number == 1 for _, number in pairs):
+        raise TableError("each of the groups has one row, so that none has the most or fewest")
     return _ranked(pairs, highest=asked.rank == "highest", top=asked.top)
 
 
@@ -296,7 +269,7 @@ def _values(
         count = counter(title, rows, asked.condition)
         counts = {name: count(members) for name, members in groups.items()}
         return {name: (Decimal(str(count).split()[0]), count) for name, count in counts.items()}
-    name = _column(rows, asked.column)
+    name = numbers_column(rows, asked.column)
     mark = mark_of(name, rows)
     if asked.rank:  # which compares the groups
         numbers_of([row for members in groups.values() for row in members], name, rows, mark)
@@ -315,10 +288,11 @@ def _key(title: str, rows: Sequence[Row], asked: Computation) -> Callable[[Row],
     by = folded(asked.by)
     fitting = [name for name in rows[0] if by and alike(folded(name), by)]
     if not fitting and by in _PERIODS:
-        dates = date_columns(rows)
-        if len(dates) != 1:
-            raise TableError("the table does not have one column of dates") if dates else ValueError("no dates")
-        return lambda row: _period(date_of(row.get(dates[0])), by)
+        dates = date_column(rows, (), years=False)
+        if not dates:
+            raise ValueError("no dates")
+        date = dates_of(rows, dates)
+        return lambda row: _period(date(row), by)
     numbers = column_of(rows, asked.column) if asked.column else ""
     label = fitting[0] if len(fitting) == 1 else _label(title, rows, asked.by, numbers)
     return lambda row: "" if is_missing(row.get(label)) else str(row[label])
@@ -328,7 +302,8 @@ def _label(title: str, rows: Sequence[Row], by: str, numbers: str) -> str:
     """Return the column of the groups. Raises `ValueError` if the noun names no column."""
     label = shown_column(title, rows, by, numbers)
     words = folded(by).split()
-    if not alike_any(words[-1], folded(label).split()) and not is_about(title, rows, by):
+    others = [{name: value for name, value in rows[0].items() if name != numbers}]
+    if not alike_any(words[-1], folded(label).split()) and not is_about(title, others, by):
         raise ValueError(f"{by!r} names no column of the table")
     return label
 

@@ -5,9 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from pyrag_helpers.tables.limits import limits, plain_times, sided_times
-from pyrag_helpers.tables.numbers import date_columns, is_missing
-from pyrag_helpers.tables.vocabulary import COMPARATIVES, FALSE, IRREGULAR, MONEY, MONTHS, NEGATIVE, PLAIN, SMALL, TRUE
+from pyrag_helpers.tables.dates import date_columns
+from pyrag_helpers.tables.limits import limits
+from pyrag_helpers.tables.numbers import is_missing, is_unit
+from pyrag_helpers.tables.presence import gaps, is_truth, presence, truths
+from pyrag_helpers.tables.times import plain_times, sided_times
+from pyrag_helpers.tables.vocabulary import (
+    COMPARATIVES,
+    IRREGULAR,
+    MONEY,
+    MONTHS,
+    NEGATIVE,
+    PLAIN,
+    SMALL,
+)
 from pyrag_helpers.tables.words import (
     Row,
     TableError,
@@ -26,20 +37,19 @@ _DENIED = (
     r"(?:not|except|excluding|besides|other than|outside|but not|isn't|aren't|without)"
     r"(?: (?:in|from|of|at|for|the|by|a|an|is|are|be|on|based|located|assigned|to|yet))*"
 )
-_LACKING = (
-    r"(?:without|(?:have|has|had|is|are|was|were) not(?: yet)?(?: been)?|not(?: yet)? been"
-    r"|(?:have|has|had|with|with an?|have an?) (?:no|missing|empty|blank)|no|lack|lacks|lacking|missing"
-    r"|(?:do not|does not|don't|doesn't|not) have)(?: (?:a|an|any|the|recorded|known|valid))*"
-)
 _LIMITING = frozenset((*MONTHS, *COMPARATIVES, *MONEY)) | frozenset(
     """more less fewer over under above below least most up after before since until exactly equal greater higher
-    exceeding first second third fourth last quarter million thousand""".split()  # noqa: SIM905
+    exceeding first second third fourth last quarter week million thousand""".split()  # noqa: SIM905
 )
 _PREPOSITIONS = frozenset(("against", "before", "after", "under", "over", "out"))
-_CAPITALS = re.compile(r"(?<![\w.'’$€£-])[A-Z]{1,5}(?![\w'’-]|\.\w)")
-_JOINING = "(?:a|an|any|the|is|are|was|were|be|been|has|have|had|their|his|her|its|yet)"
+_CAPITALS = re.compile(  # and lone letters: "from b"; "a" at the end is no article
+    r"(?<![\w.'’$€£-])(?<!\d )(?:[A-Z]{1,5}|[b-hj-z]|a(?=\s*$))(?![\w'’-]|\.\w)"
+)
+_PREDICATES = re.compile(r" (?:are|is|was|were|been|being|get|got) (?:(?:not|yet|already|all) )*([^\W\d_]+ed)(?= )")
 _PHRASES = re.compile(r"\b(come|comes|came) out\b", re.IGNORECASE)
-_HAVING = r"(?:with|have|has|had|having)(?: (?:a|an|any|the|recorded|known|been|already))*"
+_OR_MORE = re.compile(
+    r"(?P<number>\d[\d.,]*) or (?:(?P<more>more|above|over|higher)|fewer|less|below|lower)\b", re.IGNORECASE
+)
 
 
 def matching(title: str, rows: Sequence[Row], condition: str, read: Sequence[str] = ()) -> list[Row]:
@@ -55,25 +65,59 @@ def matching(title: str, rows: Sequence[Row], condition: str, read: Sequence[str
         TableError: The words are about the table, and the condition has several readings or cannot be computed.
         ValueError: A word of the condition means nothing in the table.
     """
-    condition = _PHRASES.sub(r"\1", condition)
+    condition = _OR_MORE.sub(_at_limit, _PHRASES.sub(r"\1", condition))
     whole = folded(condition)
     columns = {name for row in rows for name, value in row.items() if isinstance(value, str) and folded(value) == whole}
     if whole and len(columns) == 1:
         name = columns.pop()
         return [row for row in rows if folded(row.get(name)) == whole]
+    tests = _tests(title, rows, condition, read)
+    if len(tests) > 1 and " or " in f" {whole} ":
+        return _either(title, rows, condition, tests)
+    return [row for row in rows if all(test(row) for test in tests)]
+
+
+def _tests(title: str, rows: Sequence[Row], condition: str, read: Sequence[str]) -> list[Test]:
+    """Return the tests of a condition. Raises an error if a word of it was not read."""
+    tests, words, columns = _parsed(title, rows, condition)
+    _check(title, rows, words, (*read, *columns))
+    return tests
+
+
+def _parsed(title: str, rows: Sequence[Row], condition: str) -> tuple[list[Test], str, list[str]]:
+    """Return the tests of a condition, the words that were not read, and the columns of its times."""
     tests, text = _letters(rows, condition)
     more, text = limits(rows, text)
     tests += more
-    timed, text = sided_times(rows, text)
+    timed, text, columns = sided_times(rows, text)
     words = f" {folded(text)} "
-    for part in (_gaps, _cells, _times, _truths, _presence):
+    for part in (gaps, _cells, _times, truths, presence):
         more, words = part(rows, words)
         tests += more
         timed += more if part is _times else []
     more, words = _parts(title, rows, words)
-    tests += [*more, *timed]
-    _check(title, rows, words, (*read, *date_columns(rows)) if timed else read)
-    return [row for row in rows if all(test(row) for test in tests)]
+    return [*tests, *more, *timed], words, [*columns, *(date_columns(rows) if timed else ())]
+
+
+def _either(title: str, rows: Sequence[Row], condition: str, tests: Sequence[Test]) -> list[Row]:
+    """Return the rows of a condition with "or": between values of a column, or between two single tests.
+
+    Raises:
+        TableError: It joins other tests, which could be grouped in several ways.
+    """
+    try:
+        parts = [_parsed(title, rows, part)[0] for part in re.split(r"\bor\b", condition, flags=re.IGNORECASE)]
+    except ValueError:
+        parts = []
+    if sum(map(len, parts)) > len(tests):  # "in Graz or Linz" is one test
+        return [row for row in rows if all(test(row) for test in tests)]
+    if len(parts) != len(tests) or any(len(part) != 1 for part in parts):
+        raise TableError("the condition joins several tests with 'or': filter the rows")
+    return [row for row in rows if any(test(row) for test in tests)]
+
+
+def _at_limit(match: re.Match[str]) -> str:
+    return f"{'at least' if match['more'] else 'at most'} {match['number']}"
 
 
 def _letters(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
@@ -91,7 +135,7 @@ def _letters(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
         names = {name: {cell} for name in rows[0] if any(folded(row.get(name)) == cell for row in rows)}
         if names:
             wanted.setdefault(_column_of_cell(cell, names, f" {folded(condition)} "), set()).add(cell)
-        elif (len(cell) > 1 and not condition.isupper()) or (len(cell) == 1 and match[0] != "I"):
+        elif (len(cell) > 1 and not condition.isupper()) or (len(cell) == 1 and match[0].isupper() and cell != "i"):
             raise ValueError(f"{match[0]!r} is not a cell of the table")
     last = folded(condition).split()[-1:]
     if not wanted and any(
@@ -111,12 +155,17 @@ def _letters(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
 def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> None:
     """Raise an error if a word of the condition was not read."""
     known = known_words(title, rows)
+    if " per " in words:
+        raise TableError("the condition asks for a value of each group ('per'): compute it with by=")
     negative = next((word for word in words.split() if word in NEGATIVE), "")
     others = [word for word in words.split() if word not in PLAIN | NEGATIVE]
     for place, word in enumerate(others):
         if not alike_any(word, known) and not (place == 0 and is_kind(word, known)) and not _is_of_agent(word, known):
             raise ValueError(f"{word!r} is neither a cell nor a column of the table: take its words from the rows")
     used = {word for text in (title, *read) for word in folded(text).split()}
+    unread = next((word for word in _PREDICATES.findall(words) if not alike_any(word, used)), "")
+    if unread and (name := column_by_word(rows, unread)) and not any(is_number(row.get(name)) for row in rows):
+        raise TableError(f"the condition names the column {name!r}, and not which of its cells")
     for word in others[1:]:
         name = column_by_word(rows, word) if word not in _PREPOSITIONS else ""
         if name and not alike_any(word, used) and any(is_number(row.get(name)) for row in rows) and read:
@@ -129,7 +178,7 @@ def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> 
 
 def _tells_rows_apart(rows: Sequence[Row], name: str) -> bool:
     """Return whether a column's name is a condition itself, since it has missing cells, or yes and no."""
-    return _is_truth(rows, name) or any(is_missing(row.get(name)) for row in rows)
+    return is_truth(rows, name) or any(is_missing(row.get(name)) for row in rows)
 
 
 def is_foreign(title: str, rows: Sequence[Row], condition: str) -> bool:
@@ -145,6 +194,7 @@ def is_foreign(title: str, rows: Sequence[Row], condition: str) -> bool:
     words = [word for word in folded(condition).split() if word not in PLAIN | NEGATIVE | _LIMITING]
     return any(
         not any(map(str.isdigit, word))
+        and not is_unit(word)
         and not alike_any(word, known | cells)
         and not (place == 0 and is_kind(word, known))
         and not _is_of_agent(word, known)
@@ -161,88 +211,6 @@ def _is_of_agent(word: str, known: set[str]) -> bool:
 def _times(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
     tests, text = plain_times(rows, words)
     return tests, f" {' '.join(text.split())} "
-
-
-def _gaps(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
-    """Find columns whose cells are missing, as in "without a phone number"."""
-    tests: list[Test] = []
-    for name in rows[0]:
-        pattern = re.compile(rf" {_LACKING} {_column_pattern(name)}(?= )")
-        if any(is_missing(row.get(name)) for row in rows) and not _says_no(rows, name) and pattern.search(words):
-            tests.append(_is_missing(name))
-            words = pattern.sub(" ", words)
-    return tests, words
-
-
-def _is_missing(name: str) -> Test:
-    return lambda row: is_missing(row.get(name))
-
-
-def _column_pattern(name: str) -> str:
-    return r"\s".join(rf"{re.escape(word)}s?" for word in folded(name).split()) or r"\0"
-
-
-def _presence(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
-    """Find columns whose cells must not be missing, as in "with a phone number".
-
-    Raises:
-        TableError: A column with missing cells is named, and the condition does not say what of it.
-    """
-    tests: list[Test] = []
-    for name in rows[0]:
-        pattern = re.compile(rf" {_HAVING} {_column_pattern(name)}(?= )")
-        if any(is_missing(row.get(name)) for row in rows) and pattern.search(words):
-            tests.append(lambda row, name=name: not is_missing(row.get(name)))  # type: ignore[misc]
-            words = pattern.sub(" ", words)
-    return tests, words
-
-
-def _truths(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
-    """Find columns of yes and no whose name stands in the condition, as in "finished" or "not finished"."""
-    tests: list[Test] = []
-    for name in rows[0]:
-        column = folded(name)
-        if not column or not _is_truth(rows, name):
-            continue
-        pattern = re.compile(rf" (?P<no>(?:not|not yet|un) )?{_form(column)}(?= )")
-        text = words.replace(" un", " un ") if f" un{column} " in words else words
-        match = pattern.search(text)
-        if match is None:
-            continue
-        if match["no"] and _says_no(rows, name) and any(is_missing(row.get(name)) for row in rows):
-            raise TableError(f"some cells of the column {name!r} are missing, which may mean no or unknown")
-        tests.append(_truth_test(name, FALSE if match["no"] or match.groupdict().get("none") else TRUE))
-        words = pattern.sub(" ", text)
-    return tests, words
-
-
-def _is_truth(rows: Sequence[Row], name: str) -> bool:
-    """Return whether a column has yes and no, or a mark for yes, and nothing else."""
-    values = {_truth(row.get(name)) for row in rows}
-    return values <= TRUE | FALSE and bool(values & (TRUE | FALSE - {""}))
-
-
-def _says_no(rows: Sequence[Row], name: str) -> bool:
-    """Return whether a column has yes and an explicit no, so that a missing cell is neither."""
-    return _is_truth(rows, name) and any(_truth(row.get(name)) in FALSE - {""} for row in rows)
-
-
-def _form(column: str) -> str:
-    """Return the pattern of a column's name in a condition: "shipped" for "Ship", "own no bike" for "Owns bike"."""
-    parts = [word for word in column.split() if word not in SMALL] or column.split()
-    first, *others = [rf"{re.escape(word.removesuffix('s') if len(word) > 3 else word)}(?:s|d|ed)?" for word in parts]
-    return first + "".join(
-        rf"(?: {_JOINING})*{'(?P<none> not| no)?' if place == 0 else ''}(?: {_JOINING})* {word}"
-        for place, word in enumerate(others)
-    )
-
-
-def _truth(value: object) -> str:
-    return str(value).casefold() if isinstance(value, bool) else folded("" if value is None else value)
-
-
-def _truth_test(name: str, wanted: frozenset[str]) -> Test:
-    return lambda row: _truth(row.get(name)) in wanted
 
 
 def _parts(title: str, rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
@@ -277,7 +245,8 @@ def _cells(rows: Sequence[Row], words: str) -> tuple[list[Test], str]:
     text = words
     present = [form for form in forms if f" {form} " in words]
     for form in sorted(present, key=lambda form: (-len(form), form)):
-        while match := re.search(rf"(?P<denied> {_DENIED})? {re.escape(form)}(?= )", text):
+        end = " $" if form in NEGATIVE else " "  # "no" is a cell in "repaid: no", and not in "no interest"
+        while match := re.search(rf"(?P<denied> {_DENIED})? {re.escape(form)}(?={end})", text):
             name = _column_of_cell(form, forms[form], words)
             (denied if match["denied"] else wanted).setdefault(name, set()).update(forms[form][name])
             before = text[: match.start()].rsplit(" ", 1)  # "room 12"
@@ -309,7 +278,7 @@ def _forms(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
     titles = {word for name in rows[0] for word in folded(name).split()}
     for row in rows:
         for name, value in row.items():
-            cell = folded(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+            cell = folded(value) if isinstance(value, str) or (is_number(value) and value >= 0) else ""
             if not cell or (len(cell) == 1 and not cell.isdigit()) or cell in SMALL:
                 continue
             spellings = {cell, *(_plurals(cell) if isinstance(value, str) and cell not in titles else ())}
@@ -322,6 +291,8 @@ def _plurals(cell: str) -> set[str]:
     """Return the plural of a cell's last word: "oaks" for "oak", "batteries" for "battery"."""
     if not cell[-1].isalpha() or cell.endswith("s") or len(cell) < 3:
         return set()
+    if cell.endswith(("ch", "sh", "x", "z")):
+        return {f"{cell}es"}
     return {cell[:-1] + "ies" if cell.endswith("y") and cell[-2:-1] not in "aeiou" else f"{cell}s"}
 
 

@@ -1,16 +1,13 @@
-"""Numbers and dates in the cells of a table's column, with the column's unit."""
+"""Numbers in the cells of a table's column, with the column's unit."""
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from pyrag_helpers.columns import column_marks, read_cell
-from pyrag_helpers.date_forms import find_dates
-from pyrag_helpers.dates import parse_date
 from pyrag_helpers.measures.units import Unit, read_unit
 from pyrag_helpers.numerals import plain_digits
 from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, KEYS, QUANTITIES, UNIT_COLUMNS
@@ -24,7 +21,6 @@ _FIGURE = re.compile(
 )
 _UNSURE = frozenset(("tbd", "tba", "na", "n a", "n/a", "nan", "null", "none", "unknown"))
 _OTHER_ROWS = 500  # rows of other columns that show the decimal mark
-_DATE = re.compile(r"\d{4}-\d{2}(?:-\d{2})?(?:[T ].*)?")
 
 
 def is_missing(value: object) -> bool:
@@ -77,7 +73,7 @@ def has_numbers(rows: Sequence[Row], name: str) -> bool:
 
 
 def _unit_column(rows: Sequence[Row], name: str) -> str:
-    names = rows[0] if rows else ()
+    names = list(rows[0])[1:] if rows else []  # a first column of currencies names the rows, as in a list of rates
     return next((other for other in names if other != name and folded(other) in UNIT_COLUMNS), "")
 
 
@@ -136,8 +132,10 @@ def _suffix(name: str) -> str:
     """Return the unit at the end of a name such as "weight_kg" or "Price EUR"."""
     parts = re.split(r"[_\s]+", name.strip())
     last = parts[-1] if len(parts) > 1 else ""
+    if len(parts) > 2 and parts[-2].lower() in ("a", "an", "per", "of", "the"):  # "Times a day"
+        return ""
     unit = _whole_unit(last) or _whole_unit(last.upper()) if 0 < len(last) <= 3 else None
-    return last if unit is not None and folded(last) not in ("in", "no", "a", "m", "s", "t") else ""
+    return last if unit is not None and folded(last) not in ("in", "no", "a", "m", "s", "t", "day") else ""
 
 
 def _single(texts: set[str]) -> str:
@@ -149,15 +147,24 @@ def _whole_unit(text: str) -> Unit | None:
     return unit if unit.kind and end == len(text) else None
 
 
-def measured(rows: Sequence[Row], name: str, number: Decimal) -> str | int | float:
+def measured(rows: Sequence[Row], name: str, number: Decimal, wanted: str = "") -> str | int | float:
     """Return a number, as a text with its unit if the column has one.
 
     Args:
         rows: Rows that the number comes from.
         name: Column.
         number: The number.
+        wanted: Unit in words to convert to; empty for the column's own.
+
+    Raises:
+        TableError: The column's unit cannot be converted.
     """
     unit = unit_of(rows, name)
+    if wanted:
+        factor = conversion(wanted, unit)
+        if not unit or not factor:
+            raise TableError(f"the numbers of the column {name!r} are not in a unit that is known in {wanted!r}")
+        return f"{plain_number(round(number / factor, 6).normalize())} {wanted}"
     shown = plain_number(number)
     if not unit:
         return shown
@@ -178,48 +185,27 @@ def plain_number(number: Decimal) -> int | float:
         raise ValueError("the numbers of the column are too large") from error
 
 
-def same_unit(rows: Sequence[Row], name: str, text: str) -> bool:
-    """Return whether a unit in words, such as "kg" or "euros", is the unit of a column; True if either has none.
+def conversion(text: str, own: str) -> Decimal | None:
+    """Return the factor from a unit in words, such as "kg" or "euros", to the unit of a column.
 
     Args:
-        rows: Rows of the table.
-        name: Column.
         text: Unit in words.
+        own: Unit of the column; empty if it has none.
+
+    Returns:
+        1 if the column has no unit that is known, or None if the units cannot be converted exactly.
     """
-    shown = unit_of(rows, name)
-    own, asked = (_whole_unit(shown) if shown else None), _whole_unit(text) if text else None
-    return own is None or asked is None or (own.kind, own.factor) == (asked.kind, asked.factor)
+    asked, unit = _whole_unit(text), _whole_unit(own) if own else None
+    if asked is None or unit is None:
+        return None if asked and asked.kind == "share" and own != "%" else Decimal(1)
+    if asked.kind != unit.kind or ((asked.offset or unit.offset or asked.spread or unit.spread) and asked != unit):
+        return None
+    return Decimal(1) if asked.factor == unit.factor else Decimal(str(asked.factor)) / Decimal(str(unit.factor))
 
 
 def is_unit(text: str) -> bool:
     """Return whether a text is a unit."""
     return bool(text) and _whole_unit(text) is not None
-
-
-def date_of(value: object) -> str:
-    """Return the date in a cell as YYYY-MM-DD or YYYY-MM; empty if there is no single date."""
-    text = str(value or "").strip()
-    if _DATE.fullmatch(text):
-        return text[:10]
-    if isinstance(value, int | float) or not re.search(r"\d{4}", text):
-        return ""
-    forms = find_dates(text)
-    if len(forms) != 1 or forms[0].problem or not forms[0].month:
-        return ""
-    try:
-        day = parse_date(text)
-    except ValueError:
-        return ""
-    return day.isoformat() if forms[0].day else day.isoformat()[:7]
-
-
-def date_columns(rows: Sequence[Row]) -> list[str]:
-    """Return the columns that hold dates and nothing else."""
-    return [
-        name
-        for name in rows[0]
-        if (cells := [row.get(name) for row in rows if not is_missing(row.get(name))]) and all(map(date_of, cells))
-    ]
 
 
 def is_years(rows: Sequence[Row], name: str) -> bool:
@@ -255,13 +241,3 @@ def is_label(rows: Sequence[Row], name: str, text: str) -> bool:
     values = set(numbers)
     counts_up = bool(values) and max(values) - min(values) < 2 * len(values)  # 1, 2, 3, also once for each day
     return is_key(name) or (noun.endswith("s") and counts_up)
-
-
-def last_day(prefix: str) -> str:
-    """Return the last day of a year, month or day, as YYYY-MM-DD."""
-    year, month, day = (*map(int, prefix.split("-")), 0, 0)[:3]
-    if day:
-        return prefix
-    month = month or 12
-    after = dt.date(year + month // 12, month % 12 + 1, 1)
-    return (after - dt.timedelta(days=1)).isoformat()

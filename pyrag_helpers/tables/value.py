@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pyrag_helpers.tables.computing import HOW, Computation, compute
+from pyrag_helpers.tables.asked import Computation
+from pyrag_helpers.tables.computing import HOW, compute
 from pyrag_helpers.tables.vocabulary import SMALL
 from pyrag_helpers.tables.words import Row, TableError, alike_any, folded, known_words, without_totals
 
@@ -57,13 +58,14 @@ def table_value(
     words = (
         set(folded(" ".join((column, show, by, where if isinstance(where, str) else " ".join(where)))).split()) - SMALL
     )
-    for title, table in _tables(tables):
+    for title, table, problem in _tables(tables):
         rows = without_totals(table)
         value: Value | TableError
         try:
             value = compute(title, rows, asked)
+            value = TableError(problem) if problem else value
         except TableError as error:
-            value = error
+            value = TableError(problem or str(error))
         except ValueError as error:
             reasons.append(str(error))
             continue
@@ -88,9 +90,11 @@ def _best(outcomes: Sequence[tuple[Value | TableError, int, Sequence[Row]]], *, 
     return value
 
 
-def _tables(tables: Sequence[Any]) -> Iterable[tuple[str, Sequence[Row]]]:
+def _tables(tables: Sequence[Any]) -> Iterable[tuple[str, Sequence[Row], str]]:
+    """Yield title, rows and problem of each table. A table with a problem has only some of its rows."""
     if tables and not any(isinstance(table, Mapping) and "rows" in table for table in tables):
-        yield "", tables
+        yield "", tables, ""
         return
     for table in tables:
-        yield f"{table.get('title', '')} {str(table.get('source', '')).rpartition('.')[0]}", table["rows"]
+        title = f"{table.get('title', '')} {str(table.get('source', '')).rpartition('.')[0]}"
+        yield title, table["rows"], str(table.get("problem", ""))

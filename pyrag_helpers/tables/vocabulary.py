@@ -70,7 +70,15 @@ NEGATIVE = frozenset(
 )  # fmt: skip
 TRUE = frozenset(("yes", "true", "x", "y", "1", "done", "ja"))
 FALSE = frozenset(("no", "false", "n", "0", "none", "", "nein"))
+MARKS = dict.fromkeys("✓✔☑✅", "yes") | dict.fromkeys("✗✘☐❌✕", "no")
+"""Marks for yes and no."""
+
 MONEY = frozenset("euro euros dollar dollars pound pounds eur usd gbp chf crowns francs".split())  # noqa: SIM905
+CURRENCIES = {
+    "francs": ("CHF", "XAF"), "pounds": ("GBP", "£"), "crowns": ("SEK", "NOK", "DKK", "CZK", "ISK"), "chf": ("Fr.",),
+}  # fmt: skip
+"""Words for money that several countries use, with the codes and signs that they may mean."""
+
 UNIT_COLUMNS = frozenset("currency ccy unit uom währung devise einheit".split())  # noqa: SIM905
 """Names of columns that hold the unit of a row's numbers."""
 

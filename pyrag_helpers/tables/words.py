@@ -58,6 +58,8 @@ def _is_total(rows: Sequence[Row], place: int) -> bool:
     labels = [folded(text).split() for text in texts if not any(map(str.isdigit, text))]
     if any(TOTALS.issuperset(words) or words in (["grand", "total"], ["sub", "total"]) for words in labels if words):
         return len(labels) == 1
+    if place == len(rows) - 1 and _sums_up_all(rows):
+        return True
     named = len(labels) == 1 and bool(labels[0]) and not TOTALS.isdisjoint((labels[0][0], labels[0][-1]))
     lacks = not texts and any(isinstance(value, str) for value in rows[0].values())
     return (named or lacks) and _sums_up(rows, place)
@@ -74,6 +76,20 @@ def _sums_up(rows: Sequence[Row], place: int) -> bool:
             if above > 1 and abs(total - value) < 0.005:
                 return True
     return False
+
+
+def _sums_up_all(rows: Sequence[Row]) -> bool:
+    """Return whether all numbers of the last row are the sums of all rows above, as in a row named "Result"."""
+    numbers = {name: value for name, value in rows[-1].items() if is_number(value)}
+    columns = {name for name in rows[0] if any(is_number(row.get(name)) for row in rows)}
+    if (
+        len(rows) < 4
+        or set(numbers) != columns
+        or (len(numbers) < 2 and not any(abs(n) >= 100 for n in numbers.values()))
+    ):
+        return False
+    sums = {name: sum(_as_float(row.get(name)) for row in rows[:-1]) for name in numbers}
+    return any(numbers.values()) and all(abs(sums[name] - number) < 0.005 for name, number in numbers.items())
 
 
 def _as_float(value: object) -> float:

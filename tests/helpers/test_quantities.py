@@ -16,6 +16,7 @@ BASES = {"length": "m", "mass": "kg", "volume": "m**3", "area": "m**2", "time": 
 UNITS = [
     ("mm", "mm"), ("km", "km"), ("inches", "inch"), ("feet", "foot"), ("yards", "yard"), ("miles", "mile"),
     ("nautical miles", "nautical_mile"), ("mg", "mg"), ("grams", "g"), ("tonnes", "tonne"), ("ounces", "ounce"),
+    ("kms", "km"), ("kgs", "kg"), ("hrs", "hour"),
     ("lbs", "pound"), ("stone", "stone"), ("ml", "ml"), ("litres", "l"), ("cubic metres", "m**3"), ("m³", "m**3"),
     ("US gallons", "gallon"), ("km²", "km**2"), ("square miles", "mile**2"), ("hectares", "hectare"), ("acres", "acre"),
     ("sq ft", "foot**2"), ("ms", "ms"), ("minutes", "minute"), ("Stunden", "hour"), ("days", "day"), ("weeks", "week"),

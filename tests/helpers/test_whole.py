@@ -69,6 +69,12 @@ def test_all_figures_of_a_number_count(text: str) -> None:
         ("4 Mrd. Euro", 4000000000),
         ("1億2000万円", 120000000),
         ("1.750 km (1.09 mi)", 1.75),
+        ("¾ million", 750000),
+        ("8,- €", 8),
+        ("1,767 km², 300 inhabitants", 1767),
+        ("12 in 3,000 rooms", 12),
+        ("about 300 people", 300),
+        ("9 kg (20 lb)", 9),
     ],
 )
 def test_forms_of_numbers(text: str, expected: float) -> None:
@@ -82,6 +88,8 @@ def test_forms_of_numbers(text: str, expected: float) -> None:
         "hundreds of men",
         "five or six", "nineteen eighty-four", "two thirds", "31.12.1999", "5 billions", "1,200¹", "9" * 400, "3 x 4 m",
         "6 ft 2 in",
+        "(6,400)", "($75)", "<0.3", "≥ 4", "± 7", "- 8", "--8", ",75", "8-", "thirty-first", "one hundredth", "7 p.m.",
+        "4 out of 9", "two in five", "3, 000", "2;3", "2·75", "7€20", "11 st 3 lb", "4 kg, 9 kg",
     ],
 )  # fmt: skip
 def test_other_forms_of_numbers_are_refused(text: str) -> None:
@@ -110,6 +118,16 @@ def test_the_context_shows_the_decimal_mark() -> None:
         ("Q3 2021", date(2021, 7, 1)),
         ("born 2 Dec 2000", date(2000, 12, 2)),
         ("was set 1990", date(1990, 1, 1)),
+        ("2021-Q3", date(2021, 7, 1)),
+        ("the third quarter of 2021", date(2021, 7, 1)),
+        ("H2 2021", date(2021, 7, 1)),
+        ("June the 9th, 2021", date(2021, 6, 9)),
+        ("09JUN2021", date(2021, 6, 9)),
+        ("2021-Jun-09", date(2021, 6, 9)),
+        ("Jun-09-2021", date(2021, 6, 9)),
+        ("9.VI.2021", date(2021, 6, 9)),
+        ("9 June, in the year 2021", date(2021, 6, 9)),
+        ("2021-06-09T23:59", date(2021, 6, 9)),
     ],
 )
 def test_forms_of_dates(text: str, expected: date) -> None:
@@ -120,7 +138,10 @@ def test_forms_of_dates(text: str, expected: date) -> None:
     "text",
     [
         "12 xyzber 1921", "03/04/1999", "1.6.21", "2005-06", "31 April 1912", "2021-13-01", "平成30年5月7日",
-        "2020-W05-3", "2020-W05", "2020W053", "2020-136",
+        "2020-W05-3", "2020-W05", "2020W053", "2020-136", "week 9 of 2021", "KW 9/2021", "Q5 2021",
+        "fifth quarter of 2021",
+        "2021-00-09", "00.06.2021", "0 June 2021", "9 6 2021", "2021 6 9", "9/6 2021", "2021-6", "2021-06-xx",
+        "2021-06-099", "2021-06-09T25:61", "9.XIV.2021",
     ],
 )  # fmt: skip
 def test_other_forms_of_dates_are_refused(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from benchmarks.own_documents import tables_of_trades
 from benchmarks.own_documents.tables import FILES, asked, verdict, write_files
 from pyrag import PyRAG
 from pyrag.cli.app import app
@@ -75,6 +76,40 @@ def test_refused_computations_are_unknown_with_their_reason(index: str, question
     assert "unknown: " in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Which trip started on 2023-14-40?", "'2023-14-40' is not in the calendar"),
+        ("How many trips were made before 2023-02-30?", "'2023-02-30' is not in the calendar"),
+        ("Who travelled on 31 June?", "'31 June' is not in the calendar"),
+        ("Which trip began at 24:75?", "'24:75' is not a time of the day"),
+        ("What did the trips cost in Q6 2023?", "'Q6 2023' is not in the calendar"),
+        ("Which trip was in week 57 of 2023?", "'week 57' is not in the calendar"),
+    ],
+)
+def test_times_that_do_not_exist_are_unknown(index: str, question: str, reason: str) -> None:
+    done = ask(index, question)
+    assert done.stdout.strip() == "unknown"
+    assert f"unknown: {reason}" in done.stderr
+
+
+def test_a_table_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pyrag.episode.corpus.tables.MAX_ROWS", 90)
+    rows = "".join(f"g{place},hut {place % 9},{place % 40}\n" for place in range(99))
+    notes = "# The keeper\n\nThe keeper of the huts is Edda Moe. The keeper has 3 dogs.\n"
+    index = indexed(tmp_path, {"gauges.csv": f"Gauge,Hut,Level\n{rows}", "keeper.md": notes})
+    questions = ("What is the average level?", "How many gauges are in hut 4?", "Which gauge has the highest level?")
+    for question in questions:
+        done = ask(index, question)
+        assert done.stdout.strip() == "unknown"
+        assert "the tables have 99 rows, over 90" in done.stderr
+    assert ask(index, "Who is the keeper of the huts?").stdout.strip() == "Edda Moe"
+    with PyRAG(retriever=index) as opened:
+        trace = opened.run('final_answer = read_tables(retrieve("gauge level"))')
+        assert trace.error is not None
+        assert "the tables have 99 rows, over 90" in trace.error.message
+
+
 def test_a_refusal_is_never_read_from_a_row(index: str) -> None:
     with PyRAG(retriever=index, whole_question=True) as opened:
         trace = opened.ask("What is the total cost?")
@@ -103,6 +138,13 @@ def test_strangers_questions_are_right_or_unknown(strangers: PyRAG) -> None:
     verdicts = {question: verdict(strangers.ask(question), gold) for name, question, gold in asked() if name in FILES}
     assert [question for question, result in verdicts.items() if result == "confident wrong"] == []
     assert sum(result == "right" for result in verdicts.values()) >= 54, verdicts
+
+
+def test_questions_over_tables_of_trades_are_right(tmp_path: Path) -> None:
+    questions = tables_of_trades.COMPUTED[::3]
+    with PyRAG(retriever=indexed(tmp_path, tables_of_trades.FILES)) as opened:
+        verdicts = {question: verdict(opened.ask(question), gold) for question, gold in questions}
+    assert [question for question, result in verdicts.items() if result != "right"] == []
 
 
 @pytest.mark.parametrize(

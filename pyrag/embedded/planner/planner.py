@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from pyrag.agents.corpus.overview import CorpusOverview
 from pyrag.agents.protocol import Decomposition, Plan
+from pyrag.agents.python_text import literal
 from pyrag.embedded.lexicon import any_of, words
 from pyrag.embedded.lexicon.people import MAKER_NOUNS
 from pyrag.embedded.lexicon.word_classes import OPENING_AUXILIARY, RELATIVE_PRONOUNS
@@ -25,12 +26,14 @@ from pyrag.embedded.planner.grammar.compare import parse_comparison, parse_diffe
 from pyrag.embedded.planner.grammar.measures import parse_measured
 from pyrag.embedded.planner.grammar.question import parse_chain
 from pyrag.embedded.planner.grammar.reports import parse_conditions, parse_evidence
+from pyrag.embedded.planner.impossible_times import impossible_time
 from pyrag.embedded.planner.meaning import Chain, Meaning, RelationStep, Whole
 from pyrag.embedded.planner.program_text import TOPK, listed_program, sub_queries, whole_program, write_program
 from pyrag.embedded.planner.question_readings import other_readings
 from pyrag.embedded.planner.table_questions import with_table
 from pyrag.episode.corpus.exhaustive import FAULT
 from pyrag.errors import BadOutputError
+from pyrag.trace.model import UNKNOWN
 
 _MAX_CHARACTERS = 1000  # no rule reads longer questions
 _ONE_STEP = "no rule reads this question with confidence, so it is asked in one step"
@@ -187,6 +190,9 @@ class EmbeddedPlanner:
             question: The question as the user asked it.
             sub_queries: Sub-queries of the Decomposer, which become steps if no rule can read the question.
         """
+        if impossible := impossible_time(question):
+            source = f"final_answer = {literal(f'{UNKNOWN}: {impossible}: correct it, and ask again')}"
+            return Plan(source, sub_queries=(question,), raw=(source,))
         if self.overview and (corpus := read_corpus_question(question, self.overview)):
             source = corpus_program(corpus)
             judged = _JUDGED if any(fact.is_judged for fact in corpus.selection.facts) else ""

@@ -41,7 +41,7 @@ def with_table(question: str, program: str, topk: int) -> str:
             f"except ValueError:\n{indent(program, '    ')}"
         )
     query = literal(_search(question, computations))
-    return f"tables = read_tables(retrieve({query}, topk={max(topk, _MIN_TOPK)}))\n{program}"
+    return f"tables = read_tables(retrieve({query}, topk={max(topk, _MIN_TOPK)}), partial=True)\n{program}"
 
 
 def _assignment(reading: TableQuestion) -> str:

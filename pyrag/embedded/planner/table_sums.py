@@ -28,7 +28,7 @@ _DIFFERENCES = (
         re.I,
     ),
     re.compile(
-        r"how (?:much|many) (?P<more>more|less|fewer) (?P<column>[a-z][\w -]*?)? ?(?:do|does|did|has|have|is|are) (?P<first>.+?) (?P<verb>have|has|cost|earn|weigh|make|sell|pay|hold|use|need|seat|employ|carry|contain|get|take)?s? ?than (?P<second>.+)",
+        r"how (?:much|many) (?P<more>more|less|fewer) (?P<column>[a-z][\w -]*?)? ?(?:do|does|did|has|have|is|are) (?P<first>.+?) (?P<verb>have|has|cost|earn|weigh|make|sell|pay|hold|use|need|seat|employ|carry|contain|get|take|win|score|lose|receive|produce|spend|collect|own|catch|count|deliver)?s? ?than (?P<second>.+)",
         re.I,
     ),
     re.compile(
@@ -75,8 +75,9 @@ def shares(text: str) -> Iterator[TableQuestion]:
         yield TableQuestion("share", name_of(match["whole"]), name_of(f"{match['whole']} {match['part']}"))
 
 
+_PREPOSITION = r"(?:in|of|at|for|from|on|with|without|during|among|by|since|after|before|between|that|which|who|whose|per|over|under|above|below)\b"
 _SUM = re.compile(
-    rf"(?:what (?:is|was|are|were)|what's|calculate|compute|give(?: me)?|tell me|show(?: me)?|find) (?:the )?(?P<kind>(?:(?:sum )?total|sum|combined|overall)(?: (?:of|number of|amount of))?(?: (?:all|the))*|(?:average|mean|median)(?: (?:of|number of))?(?: the)?) (?P<column>[A-Za-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:what (?:is|was|are|were)|what's|calculate|compute|give(?: me)?|tell me|show(?: me)?|find) (?:the )?(?P<kind>(?:(?:sum )?total|sum|combined|overall)(?: (?:of|number of|amount of))?(?: (?:all|the))*|(?:average|mean|median)(?: (?:of|number of))?(?: the)?) (?P<column>[^\W\d_][\w-]*(?: (?!{_PREPOSITION})[\w-]+){{0,3}}(?: (?:for|on|in)$)?){PLACE}",
     re.I,
 )
 _AMOUNT_OF = re.compile(
@@ -100,8 +101,11 @@ _HOW_MUCH = re.compile(
     re.I,
 )
 _GOT = re.compile(
-    r"how (?:much|many) (?P<column>(?!(?:times|years|months|weeks|days|minutes|more|fewer|less)\b)[a-z][\w-]*(?: [a-z]+)?) (?:did|do|does|have|has) (?P<who>(?!not\b|an?\b|no\b|been\b|their\b|there\b).+?) (?:get|got|win|won|score|scored|receive|received|count|counted|collect|collected|cast|raise|raised|lose|lost|concede|conceded|sell|sold|deliver|delivered|donate|donated|catch|caught|earn|earned|see|seen|use|used|eat|work|worked|produce|produced)(?P<where>(?: (?:in|on|for|at|with|from|by|since|after|before|during|between)\b.*)?)",
+    r"how (?:much|many) (?P<column>(?!(?:times|years|months|weeks|days|minutes|more|fewer|less)\b)[a-z][\w-]*(?: [a-z]+)?) (?:did|do|does|have|has) (?P<who>(?!not\b|an?\b|no\b|been\b|their\b|there\b).+?) (?:get|got|win|won|score|scored|receive|received|count|counted|collect|collected|cast|raise|raised|lose|lost|concede|conceded|sell|sold|deliver|delivered|donate|donated|catch|caught|earn|earned|see|seen|use|used|eat|work|worked|produce|produced|have(?= (?:in|on|during|for)\b))(?P<where>(?: (?:in|on|for|at|with|from|by|since|after|before|during|between)\b.*)?)",
     re.I,
+)
+_DONE = frozenset(
+    "won sold counted cast produced scored made used spent raised collected delivered received harvested caught".split()  # noqa: SIM905
 )
 _US = frozenset(("we", "you", "they", "i", "the company", "it", ""))
 
@@ -122,7 +126,8 @@ def sums(text: str) -> Iterator[TableQuestion]:
         if match := pattern.fullmatch(text):
             parts = match.groupdict()
             column = parts.get("column") or VERBS.get((parts.get("verb") or "").lower(), "")
-            where = f"{match['where']}{parts.get('more') or ''}"
+            done = match["where"] if match["where"].lower() not in _DONE else ""
+            where = f"{done}{parts.get('more') or ''}"
             yield TableQuestion("average" if "average" in match["kind"] else "sum", column, name_of(where))
     if match := _DID_SPEND.fullmatch(text):
         who = "" if match["who"].lower() in _US else match["who"]

@@ -24,7 +24,10 @@ from pyrag.embedded.planner.table_sums import differences, shares, sums
 
 _COUNTS = {"two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}
 _NTH = {"second": -2, "2nd": -2, "third": -3, "3rd": -3, "fourth": -4, "4th": -4}
-_NUMBER = rf"(?P<number>{'|'.join(_COUNTS)}|\d{{1,2}})"
+_NUMBER = rf"(?P<number>{'|'.join(_COUNTS)}|[1-9]\d?)"
+
+
+_WHERE_FIRST = re.compile(r"^(?:on|in|at|from) (?=how many |(?:which|what) )", re.I)
 
 
 def readings(text: str) -> Iterator[TableQuestion]:
@@ -33,17 +36,18 @@ def readings(text: str) -> Iterator[TableQuestion]:
     Args:
         text: The question in one line, without a question mark.
     """
+    text = _WHERE_FIRST.sub("", text)
     for read in (differences, shares, _groups, _ranked_groups, _tops, _dates, sums, _extremes, _counts, _lists):
         yield from read(text)
 
 
-_PER = r"(?:per|by|for each|for every|in each|at each|from each|of each|in every|each)"
+_PER = r"(?P<per>per|by|for each|for every|in each|at each|from each|of each|in every|each)"
 _PER_COUNT = re.compile(
     rf"(?:how many|{ASK}(?:the )?(?:total )?(?:number|count) of|(?:number|count) of) (?P<what>[a-z].*?)(?: (?:are|were|is) there| do we have| did we have| does| do| did)? {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?)(?: (?:have|has|had|get|got|place|placed|make|made))?{PLACE}",
     re.I,
 )
 _PER_VALUE = re.compile(
-    rf"(?:{ASK})?(?:the )?(?P<how>average|mean|median|total|sum of|highest|lowest|maximum|minimum|total amount of|sum)(?: of)?(?: the)? (?P<column>[a-z][\w-]*(?: [a-z][\w-]*)?) {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:{ASK})?(?:the )?(?P<how>average|mean|median|total|sum of|highest|lowest|maximum|minimum|total amount of|sum)(?: (?:number|amount))?(?: of)?(?: the)? (?P<column>[a-z][\w-]*(?: [a-z][\w-]*)?) {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _PER_AMOUNT = re.compile(
@@ -62,6 +66,8 @@ def _groups(text: str) -> Iterator[TableQuestion]:
     if match := _PER_VALUE.fullmatch(text):
         how = _HOWS.get(match["how"].lower(), "sum")
         yield TableQuestion(how, match["column"], condition_of(match["where"]), by=match["by"])
+        if match["per"].lower() == "per":  # "Price per night" is a column
+            yield TableQuestion(how, f"{match['column']} per {match['by']}", condition_of(match["where"]))
 
 
 _DID = r"(?:with|[a-z]+(?: [a-z]+)?)"
@@ -114,7 +120,7 @@ _TOP_BY = re.compile(
     re.I,
 )
 _TOP_ADJECTIVE = re.compile(
-    rf"(?:{ASK}|which )?(?:are |were )?(?:the |our )*(?:{_NUMBER} (?P<adjective>{ADJECTIVES}|latest|newest|earliest|most recent)|(?P<adjective_2>{ADJECTIVES}|latest|newest|earliest|most recent) (?P<number_2>{'|'.join(_COUNTS)}|\d{{1,2}})) (?P<noun>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:{ASK}|which )?(?:are |were )?(?:the |our )*(?:{_NUMBER} (?P<adjective>{ADJECTIVES}|latest|newest|earliest|most recent)|(?P<adjective_2>{ADJECTIVES}|latest|newest|earliest|most recent) (?P<number_2>{'|'.join(_COUNTS)}|[1-9]\d?)) (?P<noun>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _TOP_WITH = re.compile(
@@ -196,7 +202,7 @@ def _side(match: re.Match[str]) -> str:
 
 
 _HAS_RANK = re.compile(
-    rf"(?:which|what|whose|who)(?: (?:of the |of our )?{NOUN})?{PLACE.replace('where', 'before')} (?:has|have|had|shows?|gets?|got|receives?|reached|with|earns?|sold|sells?|holds?|needs?|uses?|employs?|seats?|carries|contains?|lists?|makes?|costs?|weighs?|paid|pays) (?:the )?{RANK}(?: (?:number|amount|share) of)?(?: (?P<column>[a-z][\w -]*?))?{PLACE}",
+    rf"(?:which|what|whose|who)(?: (?:of the |of our )?{NOUN})?{PLACE.replace('where', 'before')} (?:has|have|had|shows?|gets?|got|receives?|reached|with|earns?|sold|sells?|holds?|needs?|uses?|employs?|seats?|carries|contains?|lists?|makes?|costs?|weighs?|paid|pays) (?:the )?{RANK}(?: (?:number|amount|share) of)?(?: (?P<column>(?:[a-z]|(?:19|20)\d\d\b)[\w -]*?))?{PLACE}",
     re.I,
 )
 _WITH_RANK = re.compile(
@@ -248,11 +254,16 @@ _COUNTED = re.compile(
     re.I,
 )
 _DONE_BY = re.compile(
-    r"^(?P<noun>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?) (?:do|does|did|has|have) (?P<who>(?!we\b|you\b|they\b|not?\b|an?\b|been\b|their\b|any\b).+?) (?:place|placed|order|ordered|buy|bought|sell|sold|make|made|submit|submitted|report|reported|close|closed|complete|completed|receive|received|file|filed|handle|handled|book|booked|teach|lead|manage|own|run|write|visit|attend|plant|pick|drive|donate|win|score|lend|borrow)\b(?P<rest>.*)$",
+    r"^(?P<noun>[a-z][\w-]*(?: [a-z][\w-]*){0,2}?) (?:do|does|did|has|have) (?P<who>(?!we\b|you\b|they\b|not?\b|an?\b|been\b|their\b|any\b).+?) (?P<verb>place|placed|order|ordered|buy|bought|sell|sold|make|made|submit|submitted|report|reported|close|closed|complete|completed|receive|received|file|filed|handle|handled|book|booked|teach|lead|manage|own|run|write|visit|attend|plant|pick|drive|donate|win|score|lend|borrow|take|need|use|hold|offer|send|sent)\b(?P<rest>.*)$",
     re.I,
 )
+_OF_AGENTS = {
+    "own": "owned", "write": "written", "lead": "led", "manage": "managed", "teach": "taught", "lend": "lent",
+    "borrow": "borrowed", "drive": "driven", "run": "ran", "visit": "visited",
+}  # fmt: skip
+"""Verbs that a table must have a column for, such as "Owner"; others say only whose rows are counted."""
 _VALUE_OF = re.compile(
-    r"^[a-z][\w -]*? (?:do|does|did|has|have|had|will|would|can) (?:the |our )?(?!we\b|you\b|i\b|not\b|been\b|an?\b|no\b|their\b|its\b|his\b|her\b)",
+    r"^[a-z][\w -]*? (?:(?:do|does|did|will|would|can) (?:the |our )?|(?:has|have|had) (?=(?-i:[A-Z])))(?!we\b|you\b|i\b|not\b|been\b|an?\b|no\b|their\b|its\b|his\b|her\b)",
     re.I,
 )
 _LIMITED = re.compile(r"\b(?:more|fewer|less|over|under|above|below|at least|at most)\b", re.I)
@@ -266,10 +277,12 @@ def _counts(text: str) -> Iterator[TableQuestion]:
     if match is None:
         return
     where = _COUNTED.sub(lambda match: match["noun"], match["where"])
-    if re.match(r"(?:more|fewer|less|times|years|days|hours|minutes|months|weeks)\b", where, re.I):
+    if re.match(r"(?:more|fewer|less|times|years|hours|minutes)\b", where, re.I):
         return
     if done := _DONE_BY.match(where):
-        yield TableQuestion("count", where=name_of(f"{done['noun']} by {done['who']} {done['rest']}"))
+        verb = _OF_AGENTS.get(done["verb"].lower(), "")
+        where = f"{done['noun']} {verb} by {done['who']} {done['rest']}"
+        yield TableQuestion("count", where=name_of(re.sub(r"\s+", " ", where)))
         return
     asks_of_thing = _VALUE_OF.match(where) and not _LIMITED.search(where)
     if not asks_of_thing:
@@ -277,7 +290,7 @@ def _counts(text: str) -> Iterator[TableQuestion]:
 
 
 _LIST = re.compile(
-    r"(?:(?:which|what) (?P<noun>(?!of\b)[a-z]+(?: [a-z]+)?s|people|staff) (?P<where>(?:are|is|were|was|have|has|had|do|did|cost|costs|earn|work|weigh|live|belong|started|joined|come|came|with|without|in|from)\b.+)"
+    r"(?:(?:which|what) (?P<noun>(?!of\b)[a-z]+(?: [a-z]+)?s|people|staff) (?P<where>(?:are|is|were|was|have|has|had|do|did|cost|costs|earn|work|weigh|live|belong|started|joined|come|came|with|without|in|from|won|win|lost|lose|scored|score|got|get|received|receive|sold|sell|use|used|need|needed|take|took|open|opened|close|closed|made|make|grew|spent|paid|pay|arrived|left|went|go|ended|contain|worked|lived|moved)\b.+)"
     r"|(?:list|show|name|give)(?: me)? (?:all |the |every |all the |all our )?(?P<noun_2>[a-z]+s)(?P<where_2> (?:in|of|at|for|from|on|with|without|that|which|who|whose|under|over|not|cheaper|older|before|after|since)\b.+))",
     re.I,
 )

@@ -122,6 +122,7 @@ _EITHER = re.compile(
     r"^(?:is|are|was|were|does|do|did|has|have|had|can|could|will|would|should) .+? or (?:the |an? )?(?=(?:[a-z]+ ){0,2}(?-i:[^a-z\s]))",
     re.I,
 )
+_FIELDS = re.compile(r"; [^;:\n]{1,40}: ")  # in a record of "name: value; name: value"
 _YES_NO = re.compile(r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b", re.I)
 
 
@@ -136,6 +137,8 @@ def shortfall(analysis: QuestionAnalysis, text: str, answer: str, title: str = "
     """
     question = _NAME.sub("X", re.sub(r"[\"“][^\"”]*[\"”]", "X", analysis.question))
     evidence = evidence_of(text, answer)
+    if _FIELDS.search(answer):
+        return "it runs over several fields of a record"
     if analysis.kind in ("yesno", "choice"):
         return _of_verdict(question, text, answer)
     return (

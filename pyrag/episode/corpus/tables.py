@@ -53,6 +53,9 @@ def offer_tables(episode: Episode) -> None:
 async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any]]:
     """Serve `read_tables(docs)`: return the tables that passages or documents are part of, best first.
 
+    With `partial=True`, tables that are too large come with the rows of the given passages and the reason as
+    `problem`, which `table_value` raises as a `TableError` if the table is about its words.
+
     Args:
         program_run: The program's run.
         call: The program's call.
@@ -60,7 +63,8 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
     Raises:
         PrimitiveError: The retriever cannot list its documents, or the tables are too large.
     """
-    docs = bind(call, ("docs",), {})["docs"]
+    arguments = bind(call, ("docs", "partial"), {"partial": False})
+    docs = arguments["docs"]
     near, documents = _arguments(program_run, docs if isinstance(docs, list) else [docs])
     step = program_run.start(call, ", ".join(dict.fromkeys((*_sources(near), *documents))) or "no table", mode="table")
     if not near and not documents:
@@ -69,6 +73,9 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
     episode = program_run.episode
     reply, memo = await program_run.watched(step, _requested(episode, near, documents))
     problem = reply.problem or _too_large(reply.tables, episode.value_bytes)
+    if problem and near and plain(arguments["partial"]) is True:
+        program_run.finish(step, output=problem, memo=memo)
+        return _parts_of_tables(program_run, call, near, problem)
     if problem:
         program_run.finish(step, error=problem, memo=memo)
         raise PrimitiveError(problem, "ValueError")
@@ -80,6 +87,21 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
     return program_run.results.keep(
         call.id,
         [{"title": table.title, "source": shown_source(table.source), "rows": table.rows} for table in reply.tables],
+    )
+
+
+def _parts_of_tables(program_run: ProgramRun, call: Call, near: list[Passage], problem: str) -> list[dict[str, Any]]:
+    """Return the rows of passages, with the reason why their whole tables are not returned."""
+    sources = list(dict.fromkeys(passage.source for passage in near))
+    groups = [[passage for passage in near if passage.source == source] for source in sources]
+    tables: list[TableData] = []
+    for group in groups:
+        rows = [dict(passage.metadata) for passage in group]
+        name = posixpath.basename(group[0].source).partition(".")[0]
+        tables += [TableData(name, group[0].source, rows)] if is_record(group[0].source) else of_passages(group)
+    parts = [(table.title, shown_source(table.source), table.rows) for table in tables]
+    return program_run.results.keep(
+        call.id, [{"title": title, "source": source, "rows": rows, "problem": problem} for title, source, rows in parts]
     )
 
 
