@@ -55,6 +55,9 @@ _DISTINGUISHING = re.compile(  # words that turn a name into another name: South
 )
 
 
+_UMLAUTS = str.maketrans(
+    {"ä": "ae", "ö": "oe", "å": "aa", "ø": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Å": "Aa", "Ø": "Oe", "Ü": "Ue"}
+)
 _WORD = re.compile(r"\w+(?:\+\+|[+#♯](?!\w))?")  # C++, C#, Disney+
 _LEADING_ARTICLE = re.compile(r"\A\s*(?:the|an?)\s+(?=\S)")
 _MINUS = re.compile(r"\b(\w{1,2})[-−](?=[\s,;)]|$)")  # the blood group A-
@@ -113,9 +116,9 @@ def countries(text: str) -> set[str]:
 def same_entity(a: str, b: str) -> bool:
     """Return True if two texts name the same thing, judging by spelling.
 
-    Case, accents, articles, punctuation and remarks in brackets are ignored. "U.S.", "American" and "United States"
-    are the same country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France") suffices. Texts with
-    several countries match if they share one. An empty text matches nothing.
+    Case, accents, articles, punctuation and remarks in brackets are ignored; "Mueller" is "Müller". "U.S.", "American"
+    and "United States" are the same country. Part of a name ("Elvis") or of a place ("Paris" in "Paris, France")
+    suffices. Texts with several countries match if they share one. An empty text matches nothing.
 
     Args:
         a: First name, or an answer that contains a name.
@@ -133,6 +136,15 @@ def same_name(a: str, b: str) -> bool:
     """
     if not (a.strip() and b.strip()):
         return False
+    spellings = [(a, b), (_transcribed(a), b), (a, _transcribed(b))]
+    return any(_matches(first, second) for first, second in dict.fromkeys(spellings))
+
+
+def _transcribed(text: str) -> str:
+    return unicodedata.normalize("NFC", text).translate(_UMLAUTS)
+
+
+def _matches(a: str, b: str) -> bool:
     words_a, words_b = _tokens(a), _tokens(b)
     if not words_a or not words_b:
         return a.strip() == b.strip()

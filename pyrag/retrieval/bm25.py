@@ -80,11 +80,12 @@ def schema(analyzer: str) -> tantivy.Schema:
     return builder.build()
 
 
-def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
+def document(passage: Passage, analysis: Analysis, *, words: bool = True) -> tantivy.Document:
     """Return the index document for a passage.
 
     Args:
         passage: Passage to store.
+        analysis: Analysis of the index.
         words: False to store the passage without making its words searchable.
     """
     import msgspec
@@ -97,7 +98,7 @@ def document(passage: Passage, *, words: bool = True) -> tantivy.Document:
     made.add_text("source", passage.source)
     made.add_bytes("stored", stored)
     if words:
-        body, forms = analysed(f"{passage.title}\n{passage.text}")
+        body, forms = analysed(f"{passage.title}\n{passage.text}", transcribe=analysis.transcribes)
         title = body.partition("\n")[0] if "\n" not in passage.title else plain(passage.title)
         made.add_text("title", title)
         made.add_text("body", body)
@@ -232,8 +233,8 @@ class Bm25Index:
             title = tantivy.Query.term_query(self._schema, "title", term, "freq")
             parts.append(tantivy.Query.boost_query(title, TITLE_WEIGHT))
             body = tantivy.Query.term_query(self._schema, "body", term, "freq")
-            if own := query.parts.get(term):
-                body = tantivy.Query.disjunction_max_query([body, self._phrase(own, 1.0)])
+            if alternatives := query.alternatives.get(term):
+                body = tantivy.Query.disjunction_max_query([body, *map(self._sequence, alternatives)])
             parts.append(body)
         parts += [self._phrase(code, CODE_WEIGHT) for code in query.codes]
         parts += [self._phrase(quotation, QUOTATION_WEIGHT) for quotation in query.quotations]
@@ -242,6 +243,13 @@ class Bm25Index:
             neighbours = dict.fromkeys(pairwise(query.sequence[:MAX_IN_ORDER]))
             parts += [self._phrase(pair, ORDER_WEIGHT) for pair in neighbours]
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts]) if parts else None
+
+    def _sequence(self, terms: Sequence[str]) -> tantivy.Query:
+        import tantivy
+
+        if len(terms) > 1:
+            return self._phrase(terms, 1.0)
+        return tantivy.Query.term_query(self._schema, "body", terms[0], "freq")
 
     def _phrase(self, terms: Sequence[str], weight: float) -> tantivy.Query:
         import tantivy
@@ -283,10 +291,10 @@ def index_of(passages: Iterable[Passage], language: str = ENGLISH) -> Bm25Index:
 
     analyzer = analyzer_of(language)
     index = tantivy.Index(schema(analyzer))
-    register(index, analyzer)
+    analysis = register(index, analyzer)
     writer = index.writer(_HEAP, 1)
     for passage in passages:
-        writer.add_document(document(passage))
+        writer.add_document(document(passage, analysis))
     writer.commit()
     writer.wait_merging_threads()
     return Bm25Index(index, analyzer)

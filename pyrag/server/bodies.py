@@ -45,7 +45,7 @@ _large_bodies = PerLoop(asyncio.Lock)  # limits memory to one large body
 
 
 async def read_request(request: Request, kind: type[T]) -> T:
-    """Return the body of a request as a struct.
+    """Return the body of a request as a struct. A field that is null counts as left out.
 
     Args:
         request: The request, whose body `Guard` has already read.
@@ -60,7 +60,7 @@ async def read_request(request: Request, kind: type[T]) -> T:
     if not isinstance(value, dict):
         raise ApiError(400, "invalid_request", "the body must be a JSON object")
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert({name: item for name, item in value.items() if item is not None}, kind)
     except msgspec.ValidationError as error:
         raise _wrong_field(str(error)) from None
 

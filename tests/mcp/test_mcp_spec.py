@@ -99,6 +99,15 @@ def test_an_unclear_choice_names_the_tools(tools: dict[str, Any], tool: str, say
         {"found": [{"page_content": "A mill.", "id": "m", "score": 0.5,
                     "metadata": {"title": "Mill", "source": "http://m"}}]},
         {"id": "m", "title": "Mill", "snippet": "A mill.", "uri": "http://m", "similarity": 0.5},
+        {"status": "ok", "took": [3], "response": {"records": [{"headline": "Mill", "Excerpt": "A mill.", "uuid": "m",
+                                                                "link": "http://m", "score": "0.5"}]}},
+        {"data": {"items": [{"document": {"pageContent": "A mill.", "metadata": {"title": "Mill", "docId": "m",
+                                          "source": "http://m"}}, "relevanceScore": 0.5}]}},
+        {"hits": {"total": 1, "hits": [{"_id": "m", "_score": 0.5, "_source": {"title": "Mill", "body": "A mill.",
+                                        "url": "http://m"}}]}},
+        {"points": [{"id": "m", "score": 0.5, "payload": {"text": "A mill.", "title": "Mill", "url": "http://m"}}]},
+        {"searchResults": [{"title": "Mill", "url": "http://m", "snippets": ["A mill."], "text": "", "id": "m",
+                            "content": ["A mill."], "score": 0.5}]},
     ],
 )  # fmt: skip
 def test_hits_of_any_form_become_passages(reply: Any) -> None:

@@ -69,6 +69,31 @@ def test_a_json_file_of_one_record(tmp_path: Path) -> None:
     assert bare(read(tmp_path / "p.json")) == BARE[:1]
 
 
+SOURCES = [{"_id": "1", "_score": 1.0, "_source": {"title": "T", "text": "one ä"}}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.json", {"took": 3, "hits": {"total": {"value": 1}, "hits": SOURCES}}),
+        ("p.json", {"data": SOURCES}),
+        ("p.jsonl", SOURCES[0]),
+        ("p.jsonl", {"_id": "1", "title": "T", "text": "one ä"}),
+        ("p.json", [{"id": "1", "type": "page", "attributes": {"title": "T", "text": "one ä"}}]),
+    ],
+)
+def test_records_inside_objects_and_their_ids(tmp_path: Path, name: str, content: Any) -> None:
+    (tmp_path / name).write_text(json.dumps(content))
+    (passage,) = read(tmp_path / name)
+    assert (passage.id, passage.title, passage.text) == ("1", "T", "one ä")
+
+
+def test_records_deeper_in_a_file_have_their_objects_place(tmp_path: Path) -> None:
+    (tmp_path / "p.json").write_text(text := json.dumps({"took": 3, "hits": {"hits": SOURCES}}))
+    (passage,) = read(tmp_path / "p.json")
+    assert json.loads(text[passage.start : passage.end]) == {"hits": SOURCES}
+
+
 @pytest.mark.parametrize(
     ("content", "says"),
     [

@@ -247,7 +247,7 @@ def damage(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
     [
         (lambda folder: (folder / "pyrag-index.json").unlink(), "is not a pyrag index: name a folder"),
         (lambda folder: (folder / "pyrag-index.json").write_text("{"), "cannot be read .*: build it again"),
-        (damage(lambda meta: meta.update(format=9)), "version 9.2 and this pyrag reads version 3.2: build it again"),
+        (damage(lambda meta: meta.update(format=9)), "version 9.3 and this pyrag reads version 3.3: build it again"),
         (damage(lambda meta: meta.update(kind="graph")), "is of kind 'graph'"),
         (damage(lambda meta: meta.update(generation="gen-0")), "is damaged"),
         (lambda folder: next(folder.glob("gen-*/bm25/meta.json")).write_text("{}"), "is damaged"),

@@ -10,6 +10,7 @@ import pytest
 from pyrag.retrieval.bm25 import index_of
 from pyrag.retrieval.words import forms
 from pyrag.retrieval.words.forms import analysed, codes, folded, has_figure, plain
+from pyrag.retrieval.words.spellings import JOINER, opaque_code, spellings
 from pyrag.trace.model import Passage
 
 SHA = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
@@ -40,6 +41,12 @@ def first(query: str, *texts: str, language: str = "english") -> str:
         ('the sign "stone over water"', "The sign: water over stone.", "The sign: stone over water."),
         ("das Schild „Stein über Wasser“", "Das Schild: Wasser über Stein.", "Das Schild: Stein über Wasser."),
         ("the dog bites the man", "The man bites the dog.", "The dog bites the man."),
+        ("Tool 3.12.0", "Tool v0.12.3 is out.", "Tool v3.12.0 is out."),
+        ("Tool v3.12.0", "Tool 12.0.3 is out.", "Tool 3.12.0 is out."),
+        ("KLM-4471", "The seal KLM is 4471 long.", "The seal KLM4471 fits."),
+        ("1200 kg", "The tank is for kg of oil.", "The tank holds 1200kg of oil."),
+        ("C++", "Written in C# by her.", "Written in C++ by her."),
+        ("C#", "Written in C++ by her.", "Written in C# by her."),
     ],
 )
 def test_order_counts(query: str, other: str, right: str) -> None:
@@ -89,6 +96,38 @@ def test_thousands_separators_match_both_ways(one: str, other: str) -> None:
         ("کتاب", "کتاب\u200cها اینجاست."),
         ("کتابها", "کتاب\u200cها اینجاست."),
         ("東京の首都", "東京は日本の首都だ。"),
+        ("KLM4471", "The seal KLM-4471 fits."),
+        ("KLM 4471", "The seal KLM4471 fits."),
+        ("9783161484100", "ISBN 978-3-16-148410-0 is lent."),
+        ("978-3-16-148410-0", "ISBN 9783161484100 is lent."),
+        ("3f2504e04f8911d39a0c0305e82c3301", "Id 3f2504e0-4f89-11d3-9a0c-0305e82c3301 here."),
+        ("DE89370400440532013000", "Pay DE89 3704 0044 0532 0130 00 today."),
+        ("DE89 3704 0044 0532 0130 00", "Pay DE89370400440532013000 today."),
+        ("22334455", "Call +47 22 33 44 55 today."),
+        ("1200kg", "The tank holds 1200 kg."),
+        ("1000000", "LIMIT = 1_000_000"),
+        ("utf8 decoder", "class Utf8Decoder reads."),
+        ("email", "Send an e-mail today."),
+        ("e-mail", "Send an email today."),
+        ("wifi", "The Wi-Fi is off."),
+        ("USA", "The U.S.A. won."),
+        ("U.S.A.", "The USA won."),
+        ("obrien", "O’Brien has a boat."),
+        ("lighthouse", "The light-\nhouse burns."),
+        ("Mueller", "Frau Müller backt."),
+        ("Müller", "Frau Mueller backt."),
+        ("Mu\u0308ller", "Frau Mueller backt."),
+        ("Aalesund", "Ålesund er fin."),
+        ("Hawaii", "Hawaiʻi ist warm."),
+        ("п'ять", "Тут пʼять човнів."),
+        ("1893", "It was built in 1893² by her."),
+        ("tower", "The tower¹ stands."),
+        ("orla", "The ORLA™ pump."),
+        ("1234", "العدد ١٢٣٤ هنا."),
+        ("1234567", "العدد ١٬٢٣٤٬٥٦٧ هنا."),
+        ("१२", "Here are 12 boats."),
+        ("ΜΎΛΟΣ", "Ο μύλος."),
+        ("12 m2", "A hall of 12 m²."),
     ],
 )
 def test_either_form_finds_the_other(query: str, text: str) -> None:
@@ -102,6 +141,7 @@ def test_a_long_word_is_not_another_one() -> None:
 def test_forms_do_not_part_the_words_of_a_text() -> None:
     assert analysed("An old getUserName of 1.9.4") == ("An old getUserName of 1.9.4", "1ˑ9ˑ4 get User Name")
     assert analysed("well-known, and so on. Then.") == ("well-known, and so on. Then.", "")
+    assert analysed("pre- and post-war days, 3 - 4") == ("pre- and post-war days, 3 - 4", "")
 
 
 def test_another_letter_is_not_an_accent() -> None:
@@ -128,6 +168,18 @@ def test_common_words_of_the_language_do_not_count() -> None:
     assert first("wo war der Müller", *texts, language="german") == texts[1]
 
 
+def test_umlauts_are_written_out_only_where_languages_do() -> None:
+    assert analysed("Über", transcribe=True) == ("Uber", "Ueber")
+    assert first("tueccar", "Tüccar geldi.", language="turkish") == ""
+    assert first("Strasse nach Koeln", "Die Straße nach Köln.", language="german") != ""
+
+
+def test_a_raised_number_ends_a_word_but_not_a_unit() -> None:
+    assert [plain(text) for text in ("tower¹", "1893²", "10¹²", "12m²", "башня²", "м²", "H₂O")] == [
+        "tower 1", "1893 2", "10 12", "12m2", "башня 2", "м2", "H2O",
+    ]  # fmt: skip
+
+
 _ALPHABET = "aAbB01 2.,-'_:/@?&’é–\n\t٣"
 
 
@@ -137,12 +189,14 @@ def test_quick_looks_at_kinds_lose_no_form() -> None:
         text = folded("".join(random.choices(_ALPHABET, k=random.randrange(24))))
         expected: list[str] = []
         if re.search("[0-9]", text):
-            expected += [forms._whole(code) for code in codes(text) if has_figure(code)]
+            figures = [code for code in codes(text) if has_figure(code)]
+            expected += [*map(forms._whole, figures), *filter(None, map(opaque_code, figures))]
         for number in forms._GROUPED.finditer(text):
             digits = forms._digits(number)
-            expected += digits if len(digits) == 1 else [*digits, forms._JOINER.join(digits)]
+            expected += digits if len(digits) == 1 else [*digits, JOINER.join(digits)]
+        expected += spellings(text, forms._kinds(text))
         for word in re.findall(r"[^\W_]+", text):
-            if re.search("[a-z][A-Z]|[A-Z]{2}[a-z]{2}", word):
+            if re.search("[a-z][A-Z]|[A-Z0-9][A-Z][a-z]{2}", word):
                 expected += forms.pieces(word)
         assert analysed(text)[1].split() == expected, text
 

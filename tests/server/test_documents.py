@@ -126,11 +126,29 @@ def test_ids_name_no_files_of_the_server(server: Live, index: Path) -> None:
     assert str(index.parent) not in str(found(server, "heron weir"))
 
 
-def test_failed_updates_leave_documents_and_index(server: Live, index: Path, tmp_path: Path) -> None:
-    (tmp_path / "notes").rename(tmp_path / "away")  # an update would lose the files that the index was built from
+def test_other_files_are_not_looked_at(server: Live, index: Path, tmp_path: Path) -> None:
+    documents = tmp_path / "notes"
+    away = documents.rename(tmp_path / "away")
+    (away / "new.txt").write_text("The heron weir is new.")
+    sent = {"documents": [{"id": "a", "text": "The kiln burns.", "title": None, "metadata": None}], "index": None}
+    assert send(server, "/v1/documents", sent).json["passages"] == 2
+    documents.mkdir()
+    assert send(server, "/v1/documents/a", method="DELETE").json["passages"] == 1
+    assert len(found(server, "otter mill")) == 1
+    documents.rmdir()
+    away.rename(documents)
+    assert update_index([documents], index).added == 1
+    assert len(found(server, "heron weir")) == 1
+
+
+def test_failed_updates_leave_documents_and_index(server: Live, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise DataError(f"{index} is damaged")
+
+    monkeypatch.setattr("pyrag.server.documents.folder.update_sent_documents", fail)
     reply = send(server, "/v1/documents", {"documents": [{"id": "a", "text": "The heron weir."}]})
     assert reply.status in (400, 503), reply.json
-    assert str(tmp_path) not in reply.message
+    assert str(index) not in reply.message
     assert len(found(server, "otter mill")) == 1
     assert not list((index / "documents").iterdir())
 

@@ -5,7 +5,9 @@ The same reader is used for shared data, bundled sets and users' sets. Unknown f
 
 from __future__ import annotations
 
+import ast
 import gzip
+import json
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,7 +22,7 @@ MAX_LINE = 64 << 20  # bytes; a longer line means that the file is of another ki
 _BOM = b"\xef\xbb\xbf"
 # Other names under which data sets keep the fields that every question needs.
 FIELD_NAMES = {
-    "id": ("_id", "qid", "uid", "question_id"),
+    "id": ("_id", "qid", "uid", "question_id", "questionid"),
     "question": ("query",),
     "answers": ("answer", "golden_answers", "gold_answers"),
 }
@@ -141,30 +143,64 @@ def completed_fields(fields: dict[str, Any]) -> dict[str, Any]:
     Args:
         fields: Fields of one record. Unknown fields are kept.
     """
-    lower = {key.strip().lower(): value for key, value in fields.items() if value is not None}
+    lower = {key.strip().lower(): value for key, value in fields.items() if not is_missing(value)}
     completed = dict(fields)
     for name, others in FIELD_NAMES.items():
         value = next((lower[other] for other in (name, *others) if lower.get(other) not in (None, "")), None)
         if value is not None:
             completed[name] = value
-    if isinstance(completed.get("answers"), str | int | float):
-        completed["answers"] = [completed["answers"]]
-    if isinstance(completed.get("answers"), list | tuple):
-        completed["answers"] = [as_text(answer) for answer in completed["answers"]]
+    if "answers" in completed:
+        completed["answers"] = _answers(completed["answers"])
     if isinstance(question := completed.get("question"), str) and completed.get("id") is None:
         completed["id"] = f"q-{sha256(question.encode()).hexdigest()[:12]}"
     completed["id"] = as_text(completed.get("id"))
     return completed
 
 
+def _answers(value: Any) -> Any:
+    """Return gold answers as a list of texts; a value of another form is returned unchanged.
+
+    Releases write them as a list or a single value, as JSON or Python text, as `{"text": [...]}` (SQuAD), or as
+    `{"value": ..., "aliases": [...]}` (TriviaQA).
+    """
+    value = structured(value)
+    if isinstance(value, dict):
+        lower = {str(key).lower(): inner for key, inner in value.items()}
+        value = lower.get("text") if "text" in lower else [lower.get("value"), *(lower.get("aliases") or ())]
+        if value == [None]:
+            return lower
+    values = list(value) if isinstance(value, list | tuple) else [value]
+    texts = [as_text(item.get("text") if isinstance(item, dict) else item) for item in values if not is_missing(item)]
+    return list(dict.fromkeys(texts)) if all(isinstance(text, str) for text in texts) else texts
+
+
+def structured(value: Any) -> Any:
+    """Parse a list or object that is stored as JSON or Python text; return any other value unchanged."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(value.strip())
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return value
+
+
+def is_missing(value: Any) -> bool:
+    """Return True for null and for NaN, by which tables mark a missing value."""
+    return value is None or value != value
+
+
 def as_text(value: Any) -> Any:
-    """Convert a number to text, and a boolean to yes or no, as in benchmarks.
+    """Convert a number to text, and a boolean to yes or no, as in benchmarks. A whole number has no decimal point.
 
     Args:
         value: Any value. Other values are returned unchanged.
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value) if isinstance(value, int | float) else value
 
 

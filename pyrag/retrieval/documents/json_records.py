@@ -2,8 +2,8 @@
 
 A JSON line holds `text`, and may hold `title` and `id`; or it holds Search-R1's `contents`, whose first line is the
 quoted title. A JSON file holds a list of such objects, an object of such objects by id, an object with such a list, or
-a single object. All other fields are metadata (`pyrag.retrieval.filters.metadata`). No more than one record is in
-memory.
+a single object. All other fields are metadata (`pyrag.retrieval.filters.metadata`). A record without a text may hold it
+in an object, as in exports of Elasticsearch. No more than one record is in memory.
 
 `start` and `end` of a passage are positions of the record in the decoded file, without a byte order mark.
 """
@@ -20,6 +20,7 @@ from typing import IO, Any
 import msgspec
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.json_stream import has_text, texts_inside
 from pyrag.retrieval.documents.model import MAX_LINE, Document, Placed, at, digest, split_contents
 from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.retrieval.filters.metadata import MAX_VALUE, encoded, metadata_of
@@ -67,8 +68,11 @@ def _of_line(file: Opened, decode: Callable[[bytes], RecordFields], number: int,
         note_constants(file)
         span = (start, start + _length(line.rstrip()))
         return replace(record_of_value(file, value, at(file.document, number), span), line=number)
-    end = start + _length(line.rstrip())
-    return placed_record(record, file.document, number, (start, end), record_metadata(file, fields))
+    span = (start, start + _length(line.rstrip()))
+    if (record.text is None and record.contents is None) or (record.id is None and "_id" in fields):
+        value = msgspec.structs.asdict(record) | fields
+        return replace(record_of_value(file, value, at(file.document, number), span), line=number)
+    return placed_record(record, file.document, number, span, record_metadata(file, fields))
 
 
 def _with_constants(line: bytes) -> dict[str, Any] | None:
@@ -161,11 +165,24 @@ def record_of_value(file: Opened, value: Any, where: str, span: tuple[int, int] 
     Raises:
         DataError: The record is not a passage.
     """
+    value = _unwrapped(value)
     record = _converted(value, where)
     if record.id is None and key:
         record.id = key
     fields = {name: item for name, item in value.items() if name not in _OWN}
     return placed_record(record, file.document, 0, span, record_metadata(file, fields), where)
+
+
+def _unwrapped(value: Any) -> Any:
+    """Return a record with the fields of the only object inside it that has a text, and with `_id` as its id."""
+    if not isinstance(value, dict):
+        return value
+    if not has_text(value) and len(names := texts_inside(value)) == 1:
+        inner = value[names[0]]
+        value = {name: item for name, item in value.items() if name != names[0] and item is not None} | inner
+    if isinstance(value.get("_id"), str | int) and value.get("id") is None:
+        return {name: item for name, item in value.items() if name != "_id"} | {"id": value["_id"]}
+    return value
 
 
 def _converted(value: object, where: str) -> RecordFields:

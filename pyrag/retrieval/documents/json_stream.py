@@ -1,7 +1,8 @@
 """Records of a JSON file of any size, one after another.
 
-Accepted are a list of objects, an object of objects by id, an object with lists of objects, and an object that is a
-record itself (it has `text` or `contents`). Only one value at a time is in memory.
+Accepted are a list of objects, an object of objects by id, an object with lists of objects, also one level deeper
+(`{"hits": {"hits": [...]}}`), and an object that is a record itself (it has `text` or `contents`). Only one value at a
+time is in memory.
 """
 
 from __future__ import annotations
@@ -82,12 +83,44 @@ def _entries(text: _Text) -> Iterator[Element]:
         else:
             value = text.value()
             if isinstance(value, dict):
-                yield key, value, start, text.at
+                yield from _inside(key, value, start, text.at)
             else:
                 plain[key] = value
         following = text.take(",}")
     if "text" in plain or "contents" in plain:
         yield "", plain, begin, text.at
+
+
+def _inside(key: str, value: dict[str, Any], start: int, end: int) -> Iterator[Element]:
+    """Yield the records in the lists of an object, at the object's place; if it has none, the object itself."""
+    records = [] if "text" in value or "contents" in value else [item for item in value.values() if _is_records(item)]
+    if records:
+        yield from (("", record, start, end) for items in records for record in items)
+    else:
+        yield key, value, start, end
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(is_record, value))
+
+
+def is_record(value: Any) -> bool:
+    """Return whether a value has a text, or a single object that has one.
+
+    Args:
+        value: Decoded JSON.
+    """
+    return isinstance(value, dict) and (has_text(value) or len(texts_inside(value)) == 1)
+
+
+def has_text(value: dict[str, Any]) -> bool:
+    """Return whether an object has the text of a passage."""
+    return isinstance(value.get("text"), str) or isinstance(value.get("contents"), str)
+
+
+def texts_inside(value: dict[str, Any]) -> list[str]:
+    """Return the names of the objects inside an object that have a text, such as `_source`."""
+    return [name for name, inner in value.items() if isinstance(inner, dict) and has_text(inner)]
 
 
 class _Text:

@@ -131,6 +131,7 @@ class Bm25Writer:
         self._folder = folder
         self._language = words_language(folder) or language
         self._writer: tantivy.IndexWriter | None = None
+        self._analysis: analysis.Analysis  # of the open writer
 
     def add(self, passages: Iterable[Passage]) -> None:
         passages = list(passages)
@@ -138,7 +139,7 @@ class Bm25Writer:
         writer = self._open()
         try:
             for passage in passages:
-                writer.add_document(document(passage, words=self._words))
+                writer.add_document(document(passage, self._analysis, words=self._words))
         except ValueError as error:
             raise _reason(self._folder, error) from error
 
@@ -171,7 +172,7 @@ class Bm25Writer:
         if self._writer is None:
             analyzer = analyzer_of(self._language or ENGLISH)
             index = tantivy.Index(schema(analyzer), path=str(self._folder))
-            register(index, analyzer)
+            self._analysis = register(index, analyzer)
             self._writer = index.writer(_HEAP, 1)  # reading takes longer, and each thread makes segments of its own
         return self._writer
 

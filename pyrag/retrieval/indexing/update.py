@@ -7,9 +7,10 @@ named the file itself, a `DataError` is raised. The caller publishes the result.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -22,7 +23,7 @@ from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_fou
 from pyrag.retrieval.indexing.claims import Claims, PassageBatch
 from pyrag.retrieval.indexing.part_protocol import Part, PartWriter
 from pyrag.retrieval.indexing.record_database import File, Records
-from pyrag.retrieval.indexing.sources import WantedSources, located
+from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
 from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED
 
 RACY = 2_000_000_000
@@ -118,10 +119,32 @@ class IndexUpdate:
             self._records.walk.saw(some)
         self._settle(UNFINISHED)
 
-    def _settle(self, which: str) -> None:
-        """Read documents, then remove passages that no longer exist, until no file needs to be read."""
+    def run_only(self, wanted: WantedSources, known: Sequence[IndexSource]) -> None:
+        """Read the files of some sources and update parts and records; the files of other sources stay as they are.
+
+        Args:
+            wanted: Sources to read.
+            known: Sources of the index.
+        """
+        self._records.walk.begin()
+        documents = list(find_documents(wanted.paths, lambda *_: None, names=wanted.names))
+        self._records.walk.saw(documents)
+        places = [source.place for source in wanted.sources]
+        for file in list(self._records.files()):
+            path, member = located(file.name, (*wanted.sources, *known))
+            if not any(is_below(os.path.realpath(path), place) for place in places):
+                self._records.walk.saw([_recorded(file, path, member)])
+        self._settle(CHANGED, {document.name for document in documents})
+
+    def _settle(self, which: str, names: Set[str] | None = None) -> None:
+        """Read documents, then remove passages that no longer exist, until no file needs to be read.
+
+        Args:
+            which: Condition of the documents to read; see `Walk.seen`.
+            names: Names of the documents to read; None for all.
+        """
         self._records.walk.retire_gone()
-        self._visit_all(which)
+        self._visit_all(which, names)
         self._remove_gone()
         self._remove_outdated()
         while self._visit_all(UNFINISHED):  # files that hold passages which another file lost
@@ -174,10 +197,10 @@ class IndexUpdate:
             return nothing_found(paths)
         return DataError(f"none of the files could be read, the first for this reason: {problems[0][1]}")
 
-    def _visit_all(self, which: str) -> bool:
+    def _visit_all(self, which: str, names: Set[str] | None = None) -> bool:
         after, any_visited = "", False
         while page := self._records.walk.seen(which, after):
-            for document in page:
+            for document in page if names is None else [item for item in page if item.name in names]:
                 any_visited = True
                 self._visit(document)
                 self._done += document.stamp.size

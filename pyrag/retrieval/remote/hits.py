@@ -1,18 +1,40 @@
-"""Hits of search tools, under any usual field names, as the mappings that `pyrag.retrieval.checked` reads."""
+"""Hits of search tools, under any usual field names, as the mappings that `pyrag.retrieval.checked` reads.
+
+Names are compared without case and marks, so that `pageContent` is `page_content`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-_TEXT = ("text", "content", "contents", "page_content", "passage", "snippet", "body", "chunk", "description", "summary")
-_TITLE = ("title", "name", "heading")
-_SOURCE = ("source", "url", "uri", "link", "href", "path", "file")
-_ID = ("id", "_id", "doc_id", "document_id", "chunk_id", "uri", "url", "link")
-_SCORE = ("score", "relevance_score", "relevance", "similarity")
-_LISTS = ("passages", "results", "result", "documents", "hits", "matches", "items", "chunks", "data")
-_INSIDE = ("document", "metadata", "meta")  # nested mappings that hold some fields of a hit
-MAX_DEPTH = 3  # of nested mappings
+_TEXT = (
+    "text", "content", "contents", "pagecontent", "passage", "passagetext", "paragraphtext", "chunk", "chunktext",
+    "snippet", "excerpt", "extract", "body", "abstract", "markdown", "value", "description", "summary",
+)  # fmt: skip
+_TITLE = ("title", "name", "heading", "headline", "documenttitle", "doctitle", "subject", "label", "filename")
+_SOURCE = ("source", "url", "uri", "link", "href", "path", "filepath", "filename", "file", "permalink")
+_ID = ("id", "docid", "documentid", "chunkid", "passageid", "uuid", "key", "uri", "url", "link", "permalink")
+_SCORE = ("score", "relevancescore", "relevance", "similarity", "rerankscore")
+_LISTS = (
+    "passages", "results", "result", "searchresults", "documents", "docs", "hits", "matches", "items", "chunks",
+    "records", "entries", "snippets", "nodes", "points", "objects", "rows", "data", "value", "response", "output",
+)  # fmt: skip
+_INSIDE = (
+    "document",
+    "doc",
+    "source",
+    "payload",
+    "fields",
+    "attributes",
+    "properties",
+    "node",
+    "chunk",
+    "metadata",
+    "meta",
+)
+"""Nested mappings that hold some fields of a hit, the most telling first."""
+MAX_DEPTH = 4  # of nested mappings
 
 
 def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
@@ -26,11 +48,12 @@ def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
         return list(value)
     if not isinstance(value, Mapping) or depth < 1:
         return []
-    named = [value[key] for key in _LISTS if key in value]
-    for inner in named or [item for item in value.values() if isinstance(item, list | Mapping)]:
+    fields = _by_plain_name(value)
+    named = [fields[name] for name in _LISTS if isinstance(fields.get(name), list | Mapping)]
+    for inner in [*named, *(item for item in value.values() if _has_hits(item))]:
         if hits := hits_in(inner, depth - 1):
             return hits
-    return [value] if _text_of(value) else []
+    return [value] if _text_of(_flat(value)) else []
 
 
 def fields_of_hit(hit: Any) -> Any:
@@ -42,8 +65,7 @@ def fields_of_hit(hit: Any) -> Any:
         return {"text": hit}
     if not isinstance(hit, Mapping):
         return hit
-    inside = [hit[key] for key in _INSIDE if isinstance(hit.get(key), Mapping)]
-    fields = {key: value for mapping in (*reversed(inside), hit) for key, value in mapping.items() if value is not None}
+    fields = _flat(hit)
     text = _text_of(fields)
     if text is None:
         return hit
@@ -60,13 +82,50 @@ def ranked(hits: Iterable[Any]) -> list[Any]:
     ]
 
 
+def _has_hits(value: Any) -> bool:
+    return isinstance(value, Mapping) or (
+        isinstance(value, list) and all(isinstance(item, str | Mapping) for item in value)
+    )
+
+
+def _by_plain_name(fields: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return fields by their names without case and marks; values that are null or empty are left out."""
+    plain: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is not None and value != "":
+            plain.setdefault("".join(filter(str.isalnum, str(name).lower())), value)
+    return plain
+
+
+def _flat(hit: Mapping[Any, Any], depth: int = MAX_DEPTH) -> dict[str, Any]:
+    """Return the fields of a hit by their plain names, including the fields of its nested mappings."""
+    fields = _by_plain_name(hit)
+    inside = [fields.pop(name) for name in _INSIDE if isinstance(fields.get(name), Mapping)] if depth else []
+    for inner in inside:
+        fields = _flat(inner, depth - 1) | fields
+    return fields
+
+
 def _text_of(hit: Mapping[str, Any]) -> str | None:
-    return next((value for key in _TEXT if isinstance(value := hit.get(key), str) and value.strip()), None)
+    return next((text for name in _TEXT if (text := _joined(hit.get(name))).strip()), None)
+
+
+def _joined(value: Any) -> str:
+    """Return a text, or a list of texts as one, such as the snippets of a page; empty for any other value."""
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return "\n".join(value)
+    return value if isinstance(value, str) else ""
 
 
 def _first(hit: Mapping[str, Any], names: Iterable[str]) -> Any:
-    return next((value for key in names if isinstance(value := hit.get(key), str | int | float) and value != ""), None)
+    return next((value for key in names if isinstance(value := hit.get(key), str | int | float)), None)
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Return a score, which may be written as a text."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None

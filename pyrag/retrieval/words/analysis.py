@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,19 +17,27 @@ from pyrag.retrieval.words.forms import (
     analysed,
     codes,
     folded,
-    further_forms,
     has_figure,
     humps,
     pieces,
     plain,
+    query_forms,
     without_separators,
 )
 from pyrag.retrieval.words.languages import ENGLISH, STEMMED, WITH_STOP_WORDS
+from pyrag.retrieval.words.spellings import (
+    TRANSCRIBING,
+    compounds,
+    measures,
+    mixed_words,
+    tight_code,
+    transcriptions,
+)
 
 if TYPE_CHECKING:
     import tantivy
 
-VERSION = 2
+VERSION = 3
 MAX_WORD = 250  # bytes; more than a word of `forms.MAX_LENGTH` characters needs
 MAX_TERMS = 512  # of a query
 MAX_PHRASES = 32  # of a query
@@ -47,7 +55,8 @@ class QueryTerms(NamedTuple):
 
     Attributes:
         terms: Distinct terms, in order.
-        parts: Terms of the parts of words in camel case, by the word's term.
+        alternatives: Sequences of terms that a text may have instead of a term: the parts of `camelCase` and of `utf8`,
+            compounds and codes without their marks, and umlauts as two letters.
         codes: Terms of each code with digits, and pairs of these terms, whose order matters.
         quotations: Terms of each quotation and of other codes, such as domain names, whose order matters.
         pairs: Pairs of adjacent terms, at least one of which is a number.
@@ -55,7 +64,7 @@ class QueryTerms(NamedTuple):
     """
 
     terms: list[str]
-    parts: dict[str, tuple[str, ...]]
+    alternatives: dict[str, list[tuple[str, ...]]]
     codes: list[tuple[str, ...]]
     quotations: list[tuple[str, ...]]
     pairs: list[tuple[str, str]]
@@ -73,6 +82,7 @@ class Analysis:
         import tantivy
 
         self._language = language
+        self.transcribes = language in TRANSCRIBING
         self._splitting = _builder().build()
         stemmer = tantivy.Filter.stemmer(language) if language in STEMMED else None
         self.stemming: tantivy.TextAnalyzer = (_builder().filter(stemmer) if stemmer else _builder()).build()
@@ -83,7 +93,7 @@ class Analysis:
 
     def passage_terms(self, text: str) -> list[str]:
         """Return the terms of a passage, including additional forms."""
-        main, forms = analysed(text)
+        main, forms = analysed(text, transcribe=self.transcribes)
         return self.stemming.analyze(main) + self.stemming.analyze(forms)
 
     def query(self, query: str) -> QueryTerms:
@@ -98,24 +108,51 @@ class Analysis:
         common = self._common(query, words)
         telling = [word for word in dict.fromkeys(words) if word not in common]
         main_terms = self.stemming.analyze(" ".join(telling[:MAX_TERMS]))
-        forms = self.stemming.analyze(further)[:MAX_TERMS] if (further := further_forms(text, camel_case=False)) else []
+        forms = self.stemming.analyze(further)[:MAX_TERMS] if (further := query_forms(text)) else []
         code_texts, quotations = list(codes(text)), _quotations(text)
         figures = [code for code in code_texts if has_figure(code)]
         names = [code for code in code_texts if code not in figures]
         return QueryTerms(
             list(dict.fromkeys([*main_terms, *forms])),
-            self._parts(text),
+            self._alternatives(self._other_spellings(query, text, figures, common)),
             _with_pairs(self._phrases(figures)) if figures else [],
             self._phrases([*quotations, *names]) if quotations or names else [],
             self._pairs(words[:MAX_TERMS], common),
             main_terms,
         )
 
-    def _parts(self, text: str) -> dict[str, tuple[str, ...]]:
-        if not (words := list(humps(text))):
-            return {}
-        parts = {word: tuple(self.stemming.analyze(" ".join(pieces(word)))) for word in words}
-        return {term: own for word, own in parts.items() for term in self.stemming.analyze(word) if len(own) > 1}
+    def _alternatives(self, pairs: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, ...]]]:
+        """Return the terms of other spellings by each term of the words that they replace.
+
+        Args:
+            pairs: Words, and their other spelling.
+        """
+        alternatives: dict[str, list[tuple[str, ...]]] = {}
+        for words, other in pairs:
+            sequence = tuple(self.stemming.analyze(other))
+            for term in self.stemming.analyze(words) if sequence else ():
+                if sequence != (term,):
+                    alternatives.setdefault(term, []).append(sequence)
+        return alternatives
+
+    def _other_spellings(
+        self, query: str, text: str, figures: list[str], common: frozenset[str]
+    ) -> Iterator[tuple[str, str]]:
+        """Yield words of a query with their other spellings.
+
+        Args:
+            query: The query.
+            text: The folded query.
+            figures: Its codes with digits.
+            common: Its common words.
+        """
+        yield from ((word, " ".join(pieces(word))) for word in humps(text))
+        yield from ((word, " ".join(parts)) for word, parts in mixed_words(text))
+        yield from ((max(compound, key=len), "".join(compound)) for compound in compounds(text))
+        yield from ((code, tight_code(code)) for code in figures)
+        yield from ((f"{first} {second}", first + second) for first, second in measures(text, common))
+        if self.transcribes and not query.isascii():
+            yield from ((folded(word), other) for word, other in transcriptions(query))
 
     def _common(self, query: str, words: list[str]) -> frozenset[str]:
         """Return the common words of a query; an empty set if it has no other words."""

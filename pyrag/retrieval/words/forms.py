@@ -15,9 +15,18 @@ from functools import lru_cache
 from string import ascii_lowercase, ascii_uppercase, digits
 
 from pyrag.retrieval.documents.blocks import UNSPACED
+from pyrag.retrieval.words.spellings import (
+    JOINER,
+    UMLAUT,
+    opaque_code,
+    signed_words,
+    spaced_numbers,
+    spellings,
+    transcriptions,
+    without_version,
+)
 
 MAX_LENGTH = 60  # characters; a longer word, such as a key or a hash, is indexed as its digest
-_JOINER = "\u02d1"  # a letter for the analyzer, which does not occur between figures
 _BOUNDARY = "\u200c"  # in Persian, between the parts of a word
 _VOICING = 8  # combining class of the marks that make が of か: another letter, not an accent
 _BREVE = "\u0306"  # й is another letter than и
@@ -27,7 +36,11 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200d-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\U000e0000-\U000e0fff]|\u200c(?![\u0600-\u06ff])|(?<![\u0600-\u06ff])\u200c"
 )
-_ARABIC_LETTERS = str.maketrans("ىیکةٱ", "ييكها", "ـ")
+_LETTERS = str.maketrans("ىیکةٱ٬٫ςʼ’", "ييكها,.σ''", "ـʻ")
+_RAISED = frozenset("⁰¹²³⁴⁵⁶⁷⁸⁹™℠")
+_NOTE = re.compile(
+    f"(?<=[^\\W_]{{3}})(?=[{''.join(sorted(_RAISED))}])"
+)  # after a word; shorter ones are units, as in m²
 _RUN = re.compile(f"[{UNSPACED}]+")
 _LONG = re.compile(rf"[^\W_]{{{MAX_LENGTH + 1},}}")
 
@@ -43,13 +56,13 @@ _FIGURE = ord("0")
 _AFTER_FIGURE_OR_GROUP = re.compile(rb"0(?!0)(?:[_ ?]00|[aA0?]{0,60}_{1,4}[aA0?])")
 _BEFORE_FIGURE = re.compile(rb"_(?<=[aA0?]_)_{0,3}[aA?]*0")
 _MAY_BE_GROUP = re.compile(rb"0(?=[_ ?]00)")
-_HUMP = re.compile(rb"A(?<=[aA]A)(?:(?<=aA)|(?=aa))")
+_HUMP = re.compile(rb"A(?<=[aA0]A)(?:(?<=aA)|(?=aa))")
 _JOINT = re.compile(
     r"[._:/@\\#&=+~%\-,'](?=[._:/@\\#?&=+~%\-]{0,3}[^\W_])(?<=[^\W_].)(?:(?<![\-,'])|(?<=[0-9].)|(?=[0-9]))"
 )
 _CODE = re.compile(r"[^\W_]+(?:(?:[._:/@\\#?&=+~%\-]{1,4}|[,'])[^\W_]+)+")
 _GROUPED = re.compile(
-    r"[0-9](?<![0-9][0-9])(?<![0-9][,.'’ ][0-9])[0-9]{0,2}([,.'’ ])"
+    r"[0-9](?<![0-9][0-9])(?<![0-9][,.'’_ ][0-9])[0-9]{0,2}([,.'’_ ])"
     r"((?:[0-9]{3}\1)*[0-9]{3}|(?:[0-9]{2}\1)+[0-9]{3})(?:(?!\1)[.,]([0-9]+))?(?![0-9]|\1[0-9])"
 )
 _WORD = re.compile(r"[^\W_]+")
@@ -79,37 +92,46 @@ def plain(text: str) -> str:
     Args:
         text: Any text, folded or not.
     """
-    text, special = _folded_and_special(text)
+    text, special, _ = _folded_and_special(text)
     return _split(text, special) if special or _has_long_words(_kinds(text)) else text
 
 
-def analysed(text: str) -> tuple[str, str]:
+def analysed(text: str, *, transcribe: bool = True) -> tuple[str, str]:
     """Return a text in the analyzer's form, and the additional forms of its words.
 
     Args:
         text: Any text.
+        transcribe: Whether to add words with umlauts in their spelling without them.
     """
-    text, special = _folded_and_special(text)
-    kinds = _kinds(text)
-    if special or _has_long_words(kinds):
-        return _split(text, special), _forms(text, kinds, special, everywhere=True)
-    return text, _forms(text, kinds, special, everywhere=False)
+    bare, special, has_umlauts = _folded_and_special(text)
+    kinds = _kinds(bare)
+    everywhere = special or _has_long_words(kinds)
+    forms = _forms(bare, kinds, special, everywhere)
+    if transcribe and has_umlauts:
+        forms = " ".join(filter(None, (forms, *(other for _, other in transcriptions(text)))))
+    return _split(bare, special) if everywhere else bare, forms
 
 
-def _folded_and_special(text: str) -> tuple[str, bool]:
-    """Return a folded text, and whether it has a script that glues or joins words, or digits outside ASCII."""
+def _folded_and_special(text: str) -> tuple[str, bool, bool]:
+    """Return a folded text, whether it has a script that glues or joins words, and whether it may have umlauts."""
     if text.isascii():
-        return text, False
+        return text, False, False
     parts: list[str] = []
-    special = False
+    special = has_umlauts = False
     end = 0
     for foreign in _FOREIGN.finditer(text.encode("ascii", "replace")):
         start = foreign.start()
-        run, run_is_special = _folded(text[start : foreign.end()])
+        run, run_is_special, run_has_umlauts = _folded(text[start : foreign.end()])
         special |= run_is_special
-        parts += (text[end:start], run)
+        has_umlauts |= run_has_umlauts
+        parts += (text[end:start], " " if text[start] in _RAISED and _ends_word(text, start) else "", run)
         end = foreign.end()
-    return "".join([*parts, text[end:]]), special
+    return "".join([*parts, text[end:]]), special, has_umlauts
+
+
+def _ends_word(text: str, at: int) -> bool:
+    """Return whether a raised number at this place is a note, not an exponent of a unit: after a word or a number."""
+    return text[at - 1 : at].isdigit() or (at > 2 and text[at - 3 : at].isalpha())
 
 
 def _split(text: str, special: bool) -> str:
@@ -127,35 +149,39 @@ def digest_of_word(word: str) -> str:
     return hashlib.blake2b(word.lower().encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
-def further_forms(text: str, *, camel_case: bool = True) -> str:
-    """Return the additional forms of a text's words, as a text for the analyzer; empty if there are none.
+def query_forms(text: str) -> str:
+    """Return the additional forms of a query's words, as a text for the analyzer; empty if there are none.
 
     Args:
-        text: Folded text in its original case.
-        camel_case: Whether to add the parts of words in camel case.
+        text: Folded query in its original case.
     """
     special = _folded_and_special(text)[1]
     kinds = _kinds(text)
-    return _forms(text, kinds, special, special or _has_long_words(kinds), camel_case=camel_case)
+    return _forms(text, kinds, special, special or _has_long_words(kinds), query=True)
 
 
-def _forms(text: str, kinds: bytes, special: bool, everywhere: bool, *, camel_case: bool = True) -> str:
+def _forms(text: str, kinds: bytes, special: bool, everywhere: bool, *, query: bool = False) -> str:
     """Return the additional forms of a text's words.
 
     Args:
         text: Folded text.
         kinds: Kinds of its characters.
-        special: Whether the text has a script that glues or joins words, or digits outside ASCII.
+        special: Whether the text has a script that glues or joins words.
         everywhere: Whether to look for codes in the whole text, not only where `kinds` shows digits next to marks.
-        camel_case: Whether to add the parts of words in camel case.
+        query: Whether the text is a query, which searches for parts of words and compounds instead of adding them.
     """
     parts: list[str] = []
     may_be_group = _AFTER_FIGURE_OR_GROUP.search(kinds)
     if b"0" in kinds if everywhere else may_be_group or _BEFORE_FIGURE.search(kinds):
-        parts += [_whole(code) for code in codes(text) if has_figure(code)]
+        figures = [code for code in codes(text) if has_figure(code)]
+        parts += map(_whole, figures)
+        if not query:
+            parts += map(_short, filter(None, map(opaque_code, figures)))
     if may_be_group:
         parts += _numbers(text, kinds)
-    if camel_case and _HUMP.search(kinds):
+        parts += spaced_numbers(text, kinds)
+    parts += signed_words(text, kinds) if query else spellings(text, kinds)
+    if not query and _HUMP.search(kinds):
         for word in _humps(text, kinds):
             parts += pieces(word)
     if special:
@@ -199,7 +225,10 @@ def has_figure(code: str) -> bool:
 
 def _whole(code: str) -> str:
     """Return a code as a single word, regardless of the marks between its parts."""
-    word = _JOINER.join(_WORD.findall(code))
+    return _short(JOINER.join(_WORD.findall(without_version(code))))
+
+
+def _short(word: str) -> str:
     return digest_of_word(word) if len(word) > MAX_LENGTH else word
 
 
@@ -222,7 +251,7 @@ def _numbers(text: str, kinds: bytes) -> Iterator[str]:
         if number := _GROUPED.match(text, at):
             end = number.end()
             parts = _digits(number)
-            yield parts[0] if len(parts) == 1 else f"{' '.join(parts)} {_JOINER.join(parts)}"
+            yield parts[0] if len(parts) == 1 else f"{' '.join(parts)} {JOINER.join(parts)}"
 
 
 def _digits(number: re.Match[str]) -> list[str]:
@@ -281,11 +310,12 @@ def _without_prefixes(word: str, prefixes: tuple[str, ...]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4096)
-def _folded(run: str) -> tuple[str, bool]:
-    parts = unicodedata.normalize("NFKD", _INVISIBLE.sub("", run).encode("utf-8", "replace").decode())
+def _folded(run: str) -> tuple[str, bool, bool]:
+    has_umlauts = UMLAUT.search(run) is not None
+    parts = unicodedata.normalize("NFKD", _NOTE.sub(" ", _INVISIBLE.sub("", run)).encode("utf-8", "replace").decode())
     bare = "".join(
-        c for at, c in enumerate(parts)
+        str(unicodedata.decimal(c)) if c.isdecimal() else c for at, c in enumerate(parts)
         if unicodedata.combining(c) in (0, _VOICING) or (c == _BREVE and parts[at - 1 : at] in ("и", "И"))
     )  # fmt: skip
-    run = unicodedata.normalize("NFC", bare).translate(_ARABIC_LETTERS)
-    return run, _GLUED.search(run) is not None or any(c.isdigit() for c in run if c > "\x7f")
+    run = unicodedata.normalize("NFC", bare).translate(_LETTERS)
+    return run, _GLUED.search(run) is not None, has_umlauts

@@ -14,10 +14,11 @@ import msgspec
 
 from pyrag._io.files import AtomicFile
 from pyrag.errors import DataError
-from pyrag.retrieval.index import Built, embedder_of, language_of, read_info, update_index, vectors_folder
+from pyrag.retrieval.index import Built, embedder_of, language_of, read_info, vectors_folder
 from pyrag.retrieval.indexing.bm25_part import Bm25Part
 from pyrag.retrieval.indexing.part_protocol import Part
 from pyrag.retrieval.sent import FOLDER, file_of
+from pyrag.server.documents.update import update_sent_documents
 
 if TYPE_CHECKING:
     from pyrag.retrieval.vectors.faiss_index import Layout
@@ -65,7 +66,7 @@ class DocumentFolder:
         try:
             _write(contents)
             with _own_parts(self._index) as parts:
-                return update_index([self._folder], self._index, parts=parts, add=True, check_contents=True)
+                return update_sent_documents(self._index, parts)
         except BaseException:
             _write(before)
             raise

@@ -33,8 +33,8 @@ class DocumentBody(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     id: Annotated[str, Meta(min_length=1, max_length=MAX_NAME, pattern=r"^[^\x00-\x1f]+$", examples=["mill-1"])]
     text: Annotated[str, Meta(min_length=1, examples=["The otter mill was built in 1872."])]
-    title: str = ""
-    metadata: Annotated[dict[str, Any], Meta(description="Fields for filters.")] = {}
+    title: str | None = None
+    metadata: Annotated[dict[str, Any] | None, Meta(description="Fields for filters.")] = None
 
 
 class DocumentsRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -117,4 +117,5 @@ def _folder(service: QuestionService, index: str | None, access: Access) -> tupl
 def _record(document: DocumentBody) -> dict[str, Any]:
     if not any(map(str.isalnum, document.text)):
         raise ApiError(400, "invalid_request", f"the document {document.id!r} has no word", param="documents")
-    return {"id": document.id, "title": document.title, "text": document.text, "metadata": document.metadata}
+    title, metadata = document.title or "", document.metadata or {}
+    return {"id": document.id, "title": title, "text": document.text, "metadata": metadata}

@@ -16,7 +16,8 @@ from typing import IO, Any
 from pyrag._io.files import AtomicFile
 from pyrag._io.hub import HUB, Remote, fetch
 from pyrag.errors import DataError, UsageError, nearest
-from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, Item, canonical_name, format_of, mixed_source
+from pyrag.evaluation.datasets.importers.formats import OFFICIAL, Format, canonical_name, format_of, mixed_source
+from pyrag.evaluation.datasets.importers.items import Item
 from pyrag.evaluation.datasets.importers.source import Record, read_records
 from pyrag.evaluation.datasets.layout import question_of
 

@@ -7,34 +7,13 @@ the name of the set and the record's position from 1, and raises `DataError` for
 
 from __future__ import annotations
 
-import hashlib
-import html
-import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
-from pyrag.evaluation.datasets.importers.source import Record, structured
-from pyrag.evaluation.datasets.layout import completed_fields
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Passage of the set's corpus. Its id is derived from its text, so equal texts have the same id."""
-
-    id: str
-    title: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """Question in the common layout (`fields` of its line), and the passages that came with it."""
-
-    fields: dict[str, Any]
-    passages: tuple[Paragraph, ...] = ()
-
+from pyrag.evaluation.datasets.importers.items import Item, Paragraph, passage, tidy_title
+from pyrag.evaluation.datasets.importers.source import Record
+from pyrag.evaluation.datasets.layout import completed_fields, structured
 
 Context = dict[str, list[tuple[Paragraph, list[str]]]]  # passages with their sentences, by title
 Format = Callable[[Record, str, int], Item]  # record, name of the set, position from 1
@@ -44,22 +23,14 @@ _OTHER_COLUMN = {"sentences": "content"}  # name in the hub's 2WikiMultiHopQA
 _QUESTION = re.compile(r".*Question:\s*(.+?)\s*\Z", re.DOTALL)
 
 
-def passage(prefix: str, title: str, text: str) -> Paragraph:
-    """Return a passage with tidy texts.
-
-    Args:
-        prefix: Prefix of the id, such as "hp".
-        title: Title; may contain HTML entities.
-        text: Text; may contain line breaks.
-    """
-    title, text = " ".join(html.unescape(title).split()), " ".join(text.split())
-    digest = hashlib.sha256(f"{title}\n{text}".encode()).hexdigest()[:10]
-    return Paragraph(f"{prefix}-{digest}", title, text)
+def _identity(record: Record) -> str:
+    """Return a record's id; without one, a digest of its question."""
+    return record.text("_id", "id") if record.has("_id") or record.has("id") else completed_fields(record.fields)["id"]
 
 
 def _hotpotqa(record: Record, name: str, number: int) -> Item:
     """Parse HotpotQA (also the hub's form) and 2WikiMultiHopQA (`hotpot_dev_distractor_v1.json`, `dev.json`)."""
-    fields = _basics(record, record.text("_id", "id"), [record.text("answer")])
+    fields = _basics(record, _identity(record), record.golds("answer"))
     fields |= _selected(record, "type", "level")
     if record.has("evidences"):
         fields["evidences"] = record.items("evidences")
@@ -75,13 +46,15 @@ def _context(record: Record, name: str) -> Context:
         if not isinstance(sentences, list | tuple):
             record.fail("has a context paragraph without sentences: write it as [title, [sentences]]")
         tidy = [" ".join(str(sentence).split()) for sentence in sentences]
-        context.setdefault(title, []).append((passage(PREFIXES.get(name, "p"), title, " ".join(tidy)), tidy))
+        context.setdefault(tidy_title(title), []).append(
+            (passage(PREFIXES.get(name, "p"), title, " ".join(tidy)), tidy)
+        )
     return context
 
 
 def _supporting_facts(record: Record) -> list[tuple[str, int]]:
     return [
-        (title, number if isinstance(number, int) else -1)
+        (tidy_title(title), number if isinstance(number, int) else -1)
         for title, number in _pairs(record, "supporting_facts", "sent_id")
     ]
 
@@ -113,7 +86,7 @@ def _supported(fields: dict[str, Any], context: Context, facts: list[tuple[str, 
         fields["supporting"] = list(dict.fromkeys(paragraph.id for paragraph, _ in gold))
         fields["supporting_sentences"] = [[paragraph.id, sentence] for paragraph, sentence in gold if sentence]
     else:
-        fields["supporting_titles"] = [html.unescape(title) for title in titles]
+        fields["supporting_titles"] = titles
     passages = tuple(paragraph for same in context.values() for paragraph, _ in same if paragraph.text)
     fields["candidates"] = list(dict.fromkeys(paragraph.id for paragraph in passages))
     return Item(_without_empty(fields), passages)
@@ -137,19 +110,23 @@ def _musique(record: Record, name: str, number: int) -> Item:
     answerable = record.fields.get("answerable") is not False
     identity = record.text("id") + ("" if answerable else "#unanswerable")
     aliases = list(record.texts("answer_aliases")) if record.fields.get("answer_aliases") is not None else []
-    fields = _basics(record, identity, [record.text("answer"), *aliases] if answerable else [])
+    fields = _basics(record, identity, [*record.golds("answer"), *aliases] if answerable else [])
     fields["type"] = identity.partition("__")[0]
     by_index: dict[Any, Paragraph] = {}
     gold = []
     for value in record.items("paragraphs"):
         part = record.part("paragraphs", value)
-        by_index[part.fields.get("idx")] = made = passage("mq", part.text("title"), part.text("paragraph_text"))
+        by_index[part.fields.get("idx")] = made = passage("mq", _title_of(part), part.text("paragraph_text"))
         if part.fields.get("is_supporting"):
             gold.append(made.id)
     fields |= _hops(record, by_index, gold)
     fields["answerable"] = None if answerable else False
     fields["candidates"] = list(dict.fromkeys(made.id for made in by_index.values()))
     return Item(_without_empty(fields), tuple(by_index.values()))
+
+
+def _title_of(part: Record) -> str:
+    return part.text("title") if part.has("title") else ""
 
 
 def _hops(record: Record, by_index: dict[Any, Paragraph], gold: list[str]) -> dict[str, Any]:
@@ -171,15 +148,13 @@ def _step(part: Record, by_index: dict[Any, Paragraph]) -> dict[str, Any]:
 
 def _popqa(record: Record, name: str, number: int) -> Item:
     """Parse PopQA (`popQA.tsv`), in which one column holds the gold spellings as a JSON list."""
-    try:
-        answers = json.loads(record.text("possible_answers"))
-    except ValueError as error:
-        record.fail(f"has no JSON list in the column 'possible_answers' ({error}): fix or remove the row")
-    spellings = Record(record.where, {"possible_answers": answers}).texts("possible_answers")
+    if not isinstance(record.value("possible_answers"), list | tuple):
+        record.fail("has no JSON list in the column 'possible_answers': fix or remove the row")
+    spellings = record.texts("possible_answers")
     official = [record.text("obj")] if record.has("obj") else []
-    fields = _basics(record, record.text("id"), [*official, *spellings])
+    fields = _basics(record, _identity(record), [*official, *spellings])
     fields |= {"type": record.fields.get("prop"), "hops": 1, "subject": record.fields.get("subj")}
-    popularity = str(record.fields.get("s_pop") or "")
+    popularity = record.text("s_pop") if record.has("s_pop") else ""
     fields["popularity"] = int(popularity) if popularity.isdigit() else None
     return Item(_without_empty(fields))
 
@@ -187,7 +162,7 @@ def _popqa(record: Record, name: str, number: int) -> Item:
 def _bamboogle(record: Record, name: str, number: int) -> Item:
     """Parse Bamboogle's table of questions and answers, which has no ids."""
     lowered = Record(record.where, {str(key).strip().lower(): value for key, value in record.fields.items()})
-    fields = _basics(lowered, f"bamboogle_{number}", [lowered.text("answer")])
+    fields = _basics(lowered, f"bamboogle_{number}", lowered.golds("answer"))
     return Item({**fields, "hops": 2})
 
 
@@ -213,7 +188,7 @@ def _label(record: Record) -> str:
 
 def _nq(record: Record, name: str, number: int) -> Item:
     """Parse NQ-open (`NQ-open.dev.jsonl`): a list of answers, without ids."""
-    return Item({**_basics(record, f"nq_{number}", list(record.texts("answer"))), "hops": 1})
+    return Item({**_basics(record, f"nq_{number}", record.golds("answer")), "hops": 1})
 
 
 def _ambigqa(record: Record, name: str, number: int) -> Item:
@@ -224,7 +199,7 @@ def _ambigqa(record: Record, name: str, number: int) -> Item:
         readings = note.items("qaPairs") if note.fields.get("qaPairs") else [note.fields]
         for reading in readings:
             answers += note.part("qaPairs", reading).texts("answer")
-    return Item({**_basics(record, record.text("id"), answers), "hops": 1})
+    return Item({**_basics(record, _identity(record), answers), "hops": 1})
 
 
 def _multihoprag(record: Record, name: str, number: int) -> Item:
@@ -238,7 +213,7 @@ def _multihoprag(record: Record, name: str, number: int) -> Item:
     fields: dict[str, Any] = {
         "id": f"multihoprag_{number}",
         "question": record.text("query"),
-        "answers": [record.text("answer")],
+        "answers": record.golds("answer"),
     }
     fields |= {"type": record.fields.get("question_type"), "hops": len(facts)}
     return Item(_without_empty({**fields, "supporting_titles": titles, "facts": evidence}))
@@ -252,7 +227,7 @@ def _flashrag(record: Record, name: str, number: int) -> Item:
     fields |= _selected(metadata, "type", "level")
     if metadata.has("supporting_facts"):
         return _supported(fields, _context(metadata, name), _supporting_facts(metadata))
-    by_index = {part.fields.get("idx"): passage("mq", part.text("title"), part.text("paragraph_text"))
+    by_index = {part.fields.get("idx"): passage("mq", _title_of(part), part.text("paragraph_text"))
                 for part in _gold_paragraphs(metadata)}  # fmt: skip
     if by_index:
         fields |= _hops(metadata, by_index, [])
@@ -309,7 +284,21 @@ def _prompted(record: Record) -> str:
 
 def _common(record: Record, name: str, number: int) -> Item:
     """Parse a question in our own layout, with the fields that `completed_fields` adds."""
-    return Item(completed_fields(record.fields))
+    fields = completed_fields(record.fields)
+    if isinstance(context := fields.get("context"), str) and "supporting" not in fields and context.strip():  # SQuAD
+        paragraph = passage("p", str(fields.get("title") or ""), context)
+        return Item({**fields, "supporting": [paragraph.id]}, (paragraph,))
+    return Item(fields)
+
+
+def _asqa(record: Record, name: str, number: int) -> Item:
+    """Parse ASQA. The short answers to all interpretations of the question are accepted."""
+    pairs = [record.part("qa_pairs", value) for value in record.items("qa_pairs")]
+    answers = [answer for pair in pairs for answer in pair.texts("short_answers")]
+    identity = record.text("id", "sample_id") if record.has("id") or record.has("sample_id") else f"asqa_{number}"
+    return Item(
+        {"id": identity, "question": record.text("ambiguous_question"), "answers": list(dict.fromkeys(answers))}
+    )
 
 
 OFFICIAL: dict[str, Format] = {
@@ -321,6 +310,7 @@ OFFICIAL: dict[str, Format] = {
     "hover": _hover,
     "nq": _nq,
     "ambigqa": _ambigqa,
+    "asqa": _asqa,
     "multihoprag": _multihoprag,
 }
 

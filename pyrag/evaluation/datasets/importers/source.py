@@ -6,19 +6,19 @@ remedy.
 
 from __future__ import annotations
 
-import ast
 import csv
 import gzip
 import io
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from pyrag.errors import DataError, UsageError, install_extra
-from pyrag.evaluation.datasets.layout import MAX_LINE, as_text, not_utf8, numbered_lines
+from pyrag.evaluation.datasets.importers.wrapped import records_in
+from pyrag.evaluation.datasets.layout import MAX_LINE, as_text, is_missing, not_utf8, numbered_lines, structured
 
 _CHUNK = 1 << 20
 _BOM = "\ufeff"
@@ -39,13 +39,14 @@ class Record:
 
     def has(self, name: str) -> bool:
         """Return True if a field is present and not empty."""
-        return self.fields.get(name) not in (None, "")
+        value = self.fields.get(name)
+        return not is_missing(value) and value != ""
 
     def text(self, *names: str) -> str:
         """Return the first of these fields that is present, as text. Raises `DataError` if it is empty."""
         value = next((self.fields[name] for name in names if self.has(name)), None)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            value = str(value)
+            value = as_text(value)
         if not isinstance(value, str) or not value.strip():
             self.fail(f"has no text in the field {names[0]!r}: fill it in, or check that the file is of this data set")
         return " ".join(value.split())
@@ -61,16 +62,22 @@ class Record:
         return structured(self.fields.get(name))
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """Return a list of texts without duplicates and empty ones. A number becomes a text, a single text a list.
+        """Return a list of texts without duplicates and missing ones. A number becomes a text, a single text a list.
 
         Raises `DataError` for anything else in the list.
         """
         value = self.value(name)
         values = [value] if isinstance(value, str | int | float) else self.items(name)
-        texts = [as_text(item) for item in values if item is not None]
+        texts = [as_text(item) for item in values if not is_missing(item)]
         if other := next((item for item in texts if not isinstance(item, str)), None):
             self.fail(f"has {other!r} in the field {name!r}, which is neither a text nor a number: replace it")
         return tuple(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
+
+    def golds(self, name: str) -> list[str]:
+        """Return gold answers: a text, a number, or a list of these. Raises `DataError` if there is none."""
+        if isinstance(self.value(name), list | tuple):
+            return list(self.texts(name))
+        return [self.text(name)]
 
     def part(self, name: str, value: Any) -> Record:
         """Return an object inside this record.
@@ -88,18 +95,6 @@ class Record:
         return Record(self.where, value)
 
 
-def structured(value: Any) -> Any:
-    """Parse a list or object that is stored as text; return any other value unchanged."""
-    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
-        return value
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(value.strip())
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-    return value
-
-
 def read_records(path: Path) -> Iterator[Record]:
     """Yield the records of a file, whose type is given by its suffix (`.gz` may follow).
 
@@ -107,19 +102,49 @@ def read_records(path: Path) -> Iterator[Record]:
         DataError: The file is damaged.
         UsageError: The suffix is unknown.
     """
-    kind = Path(path.name.removesuffix(".gz")).suffix.lower()
-    match kind:
+    match kind_of(path):
         case ".jsonl" | ".ndjson":
             return _json_lines(path)
         case ".json":
-            return _json_array(path) if _first_character(path) == "[" else _json_lines(path)
+            return _json_array(path) if _first_character(path) == "[" else _json_objects(path)
         case ".tsv":
-            return _table(path, "\t")
+            return _table(path, "\t,;")
         case ".csv":
-            return _table(path, ",")
+            return _table(path, ",;\t")
         case ".parquet":
             return _parquet(path)
+        case ".zip" | ".tgz" | ".tar" | ".bz2" | ".xz" | ".zst" | ".7z" | ".rar":
+            raise UsageError(f"{path} is an archive: unpack it, and import the file inside")
     raise UsageError(f"{path} has an unknown ending: use a .json, .jsonl, .tsv, .csv or .parquet file")
+
+
+def kind_of(path: Path) -> str:
+    """Return the suffix that gives a file's type, in lower case and without `.gz`."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
+def _json_objects(path: Path) -> Iterator[Record]:
+    """Yield JSON lines, or the records inside the only object of a file."""
+    first, second = (line for _, line in islice(chain(numbered_lines(path), [(0, b""), (0, b"")]), 2))
+    is_whole = _decoded_json(first) is not None
+    if is_whole == bool(second) or not first.lstrip().startswith(b"{"):
+        return _json_lines(path)
+    with _open_text(path) as file:
+        value = _decoded_json(first if is_whole else _read(file, path, -1).lstrip(_BOM))
+    return _json_lines(path) if value is None else _inside(path, value)
+
+
+def _inside(path: Path, value: Any) -> Iterator[Record]:
+    for number, fields in enumerate(records_in(value), start=1):
+        yield _object(f"{path} record {number}", fields)
+
+
+def _decoded_json(text: str | bytes) -> Any:
+    """Return the JSON value of a text; None if it is not JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _json_lines(path: Path) -> Iterator[Record]:
@@ -175,10 +200,18 @@ def _more(file: IO[str], path: Path, window: str, line: int, error: Exception) -
     raise DataError(f"{path} line {line} is not JSON ({what}): fix the record there") from error
 
 
-def _table(path: Path, delimiter: str) -> Iterator[Record]:
+def _table(path: Path, delimiters: str) -> Iterator[Record]:
+    """Yield the rows of a table.
+
+    Args:
+        path: The file.
+        delimiters: Usual delimiters, the likeliest first.
+    """
     with _open_text(path) as file:
         lines = _decoded(file, path)
         first = next(lines, "")
+        fitting = (mark for mark in delimiters if _is_pair(first, mark) or _is_heading(_cells(first, mark)))
+        delimiter = next(fitting, delimiters[0])
         names = _PAIR if _is_pair(first, delimiter) else None
         rows = csv.DictReader(chain([first], lines), names, delimiter=delimiter, strict=True)
         try:
@@ -198,13 +231,22 @@ def _table(path: Path, delimiter: str) -> Iterator[Record]:
 
 def _is_pair(line: str, delimiter: str) -> bool:
     """Return whether the first line of a table is a question with a list of answers, rather than a heading."""
-    cells = next(csv.reader([line], delimiter=delimiter), [])
+    cells = _cells(line, delimiter)
     return len(cells) == 2 and isinstance(structured(cells[1]), list)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])
+
+
+def _is_heading(names: Sequence[str]) -> bool:
+    """Return whether one of these columns holds the questions."""
+    return bool(_QUESTIONS & {name.strip().lower() for name in names})
 
 
 def _check_heading(path: Path, names: Sequence[str]) -> None:
     """Raise `DataError` if no column of a table holds the questions."""
-    if not _QUESTIONS & {name.strip().lower() for name in names}:
+    if not _is_heading(names):
         raise DataError(
             f"{path} line 1 is not a heading: write the column names in the first line, such as question and answers"
         )
@@ -253,9 +295,9 @@ def _open_text(path: Path) -> IO[str]:
         raise DataError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _read(file: IO[str], path: Path) -> str:
+def _read(file: IO[str], path: Path, size: int = _CHUNK) -> str:
     try:
-        return file.read(_CHUNK)
+        return file.read(size)
     except UnicodeDecodeError as error:
         raise not_utf8(str(path)) from error
     except (OSError, EOFError) as error:
