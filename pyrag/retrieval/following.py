@@ -118,8 +118,10 @@ class FollowingRetriever(WrappingRetriever):
             await retriever.aclose()
 
     def _begin(self, mark: _Mark | None) -> Future[None] | None:
-        """Return the task that opens a generation, started if needed; None if the last one has just failed."""
+        """Return the task that opens a generation, started if needed; None if it is open or has just failed to open."""
         with self._lock:
+            if mark == self._mark:  # another thread has opened it since the caller looked
+                return None
             if self._opening is None:
                 if self._failed and self._failed[0] == mark and time.monotonic() - self._failed[1] < RETRY:
                     return None
