@@ -37,8 +37,9 @@ OWN: Mapping[Kind, Collection[str]] = {
     "engines": frozenset(("embedded", "openai", "vllm", "transformers", "scripted", "replay")),
     "documents": frozenset(
         (
-            "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "rst", "adoc", "org", "tex", "md",
-            "markdown", "html", "htm", "xhtml", "eml", "pdf", "docx", "gz", "bz2", "xz", "zip",
+            "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "rst", "adoc", "org", "tex", "bib", "srt",
+            "vtt", "yaml", "yml", "toml", "ini", "md", "markdown", "html", "htm", "xhtml", "eml", "mbox", "ics", "vcf",
+            "ipynb", "pdf", "docx", "docm", "dotx", "gz", "bz2", "xz", "zip",
         )
     ),
     "tools": frozenset(("sql", "table")),
