@@ -74,7 +74,7 @@ def shares(results: Sequence[tuple[float, bool]], *, right: bool, threshold: flo
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.evidence_gate", description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--measured", action="store_true", help="the measured questions: for last figures only")
+    parser.add_argument("--measured", action="store_true", help="the test questions: for last figures only")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     options = parser.parse_args()
     reader = NeuralAnswerer()

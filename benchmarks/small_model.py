@@ -258,7 +258,7 @@ def main() -> None:
     parser.add_argument("stages", nargs="*", metavar="STAGE", help=", ".join(STAGES))
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of sets and decompositions")
     parser.add_argument("--out", type=Path, default=Path("runs/small"))
-    parser.add_argument("--limit", type=int, default=200, help="measured questions a set")
+    parser.add_argument("--limit", type=int, default=200, help="test questions a set")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--trained", type=Path, nargs="?", const=ADAPTERS, metavar="FOLDER",

@@ -23,7 +23,7 @@ HELD_OUT = 0.12  # share of the training questions without a reward for any agen
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Places and options of the recipe. `limit` is the number of measured questions of each set."""
+    """Places and options of the recipe. `limit` is the number of test questions of each set."""
 
     data: Path
     out: Path

@@ -20,7 +20,7 @@ data_app = typer.Typer(help="Import, download and check question sets.", no_args
 _Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 _Out = Annotated[Path | None, typer.Option("--out", "-o", help="Folder to write.", show_default="data/NAME")]
 _Split = Annotated[
-    str, typer.Option(help="train: the file holds questions to learn from.", show_default="the measured questions")
+    str, typer.Option(help="train: the file holds questions to learn from.", show_default="the test questions")
 ]
 _SHOWN = 20  # problems that a check prints of one file
 
@@ -78,9 +78,7 @@ def _check_split(split: str) -> None:
     from pyrag.errors import UsageError
 
     if split not in ("", "train"):
-        raise UsageError(
-            f"there is no split {split!r}: write --split train, or leave it out for the measured questions"
-        )
+        raise UsageError(f"there is no split {split!r}: write --split train, or leave it out for the test questions")
 
 
 @data_app.command()

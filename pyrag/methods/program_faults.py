@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 
 from pyrag.episode.plan_checks import RESULT, Problem
@@ -64,9 +65,8 @@ def undefined_name(source: str, problem: Problem, names: Iterable[str]) -> Progr
     kind, _, message = problem.message.partition(": ")
     if kind != "NameError":
         return ProgramFailedError(f"{problem.message}, as in {RESULT} = answer(query, docs)", cause="check")
-    return _fault(
-        kind, message, problem.line, _text_of(source, problem.line), _cure_of_name(message, names), cause="check"
-    )
+    line = _text_of(source, problem.line)
+    return _fault(kind, message, problem.line, line, _cure_of_name(message, names, line), cause="check")
 
 
 def fault_of(outcome: Outcome, names: Iterable[str]) -> ProgramFailedError:
@@ -101,19 +101,24 @@ def _fault(
 def _cure(error: ProgramError, names: Iterable[str]) -> str:
     """Return a correction; empty if the error's own message contains it."""
     if error.type == "NameError":
-        return _cure_of_name(error.message, names)
+        return _cure_of_name(error.message, names, error.source_line)
     if "; there are: " in error.message:
         return ""
     worded = next((cure for words, cure in _WORDS if words in error.message), "")
     return worded or _CURES.get(error.type, "")
 
 
-def _cure_of_name(message: str, names: Iterable[str]) -> str:
+def _cure_of_name(message: str, names: Iterable[str], line: str) -> str:
     """Suggest the most similar name that the program may use, or list all of them."""
     known = list(names)
     wrong = message.split("'")[1] if message.count("'") >= 2 else ""
+    if wrong and f"{{{wrong}}}" in line and re.search(r"\beach\(.*\bf[\"']", line):
+        return f"leave out the f before the question: each() fills in {{{wrong}}} for every item"
     close = difflib.get_close_matches(wrong, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"names that programs may use: {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]}?"
+    input_ = f"assign it first, or pass it as an input (--input {wrong}=… on the command line); " if wrong else ""
+    return f"{input_}programs may use: {', '.join(known)}"
 
 
 def _text_of(source: str, line: int | None) -> str:

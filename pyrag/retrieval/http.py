@@ -148,7 +148,7 @@ def _passages(content: bytes, topk: int, source: str, where: str | None) -> Pass
     """
     reply = _reply(content)
     if where is not None and reply.where != where:
-        raise ReplyFormError("it did not apply the filter, so it may not know filters: ask it without one")
+        raise ReplyFormError("it did not apply the filter, and may not support filters: search without a filter")
     result = reply.result
     if len(result) != 1:
         raise ReplyFormError(f"{len(result)} lists of documents for one query")

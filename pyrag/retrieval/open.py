@@ -168,6 +168,12 @@ def _over_index(folder: Path, shown: str, options: Options) -> Retriever:
     """Open an index as its kind of retriever; open it again if it is replaced in the meantime."""
     if not shown.strip():
         raise ConfigError("the name of the index is empty: give an index folder or the URL of a retriever")
+    if ":" in shown and not folder.exists() and "/" not in parse_spec(shown).scheme:
+        added = "".join(f", {name}:" for name in sorted(plugins.names("retrievers")))
+        raise ConfigError(
+            f"{shown} is neither an index folder nor a known retriever: retrievers begin with {', '.join(_REMOTE)}"
+            f"{added}; register one of your own as an entry point pyrag.retrievers, or pass the object in Python"
+        )
     from pyrag.retrieval.index import read_info
 
     while True:

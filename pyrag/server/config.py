@@ -154,7 +154,7 @@ def read_keys(file: Path | None, environ: Mapping[str, str]) -> ApiKeys:
         except (OSError, UnicodeDecodeError) as error:
             raise ConfigError(f"cannot read the API key file {file}: check its path and encoding") from error
         if not any(lines):
-            raise ConfigError(f"the API key file {file} holds no key: write one a line")
+            raise ConfigError(f"the API key file {file} holds no key: write one key per line")
     if key := environ.get(KEY_VARIABLE, "").strip():
         lines.append(key)
     return ApiKeys(dict(map(_key, filter(None, lines))))

@@ -226,7 +226,9 @@ class Settings:
             raise ConfigError("topk and boost_topk must be at most 100")
         self._check_shares()
         if sum((self.index is not None, self.retriever is not None, bool(self.sources))) > 1:
-            raise ConfigError("index, retriever and sources exclude each other: name all sources in sources")
+            raise ConfigError(
+                "index, retriever and sources exclude each other: set only one, such as sources with all of them"
+            )
 
     def _check_shares(self) -> None:
         for name in ("dense_weight", "least_evidence"):

@@ -179,7 +179,8 @@ def signature_of(function: Callable[..., Any], name: str) -> tuple[inspect.Signa
     try:
         return inspect.signature(function), typing.get_type_hints(target, include_extras=True)
     except Exception as error:  # annotations are code, which may raise anything
-        raise ConfigError(f"the signature of the tool {name} cannot be read ({error}): annotate it plainly") from error
+        cure = "annotate it with types that Python can evaluate"
+        raise ConfigError(f"the signature of the tool {name} cannot be read ({error}): {cure}") from error
 
 
 def describe(tools: Iterable[Tool[..., Any]]) -> str:

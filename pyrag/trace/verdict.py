@@ -148,6 +148,10 @@ def _about_unknown(trace: Trace, surface: Surface) -> str:
     if not searches and trace.usage.tool_calls:
         where = "look at the trace" if surface.kind == "service" else "look at them with pyrag ask --trace FILE"
         return f"unknown: {counted(trace.usage.tool_calls, 'tool call')} and no search led to an answer; {where}"
+    if not searches and trace.method == "program":
+        return (
+            "unknown, and the program searched nothing: pass passages to answer(), as in answer(query, retrieve(query))"
+        )
     if not searches:
         method = surface.setting("method", "pyrag")
         return f"unknown, and nothing was searched: try a method that searches, such as {method}"

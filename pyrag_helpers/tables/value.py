@@ -19,6 +19,7 @@ from pyrag_helpers.tables.words import Row, TableError, alike_any, folded, known
 __all__ = ["HOW", "table_value"]
 
 Value = str | int | float | dict[str, Any]
+_SHOWN = 3  # tables that an error names
 
 
 def table_value(
@@ -54,11 +55,11 @@ def table_value(
         raise ValueError(f"how must be one of {', '.join(HOW)}, not {how!r}")
     asked = Computation(how, column, where, show, by, rank, top)
     reasons: list[str] = []
-    outcomes: list[tuple[Value | TableError, int, Sequence[Row]]] = []
+    outcomes: list[tuple[Value | TableError, int, Sequence[Row], str]] = []
     words = (
         set(folded(" ".join((column, show, by, where if isinstance(where, str) else " ".join(where)))).split()) - SMALL
     )
-    for title, table, problem in _tables(tables):
+    for title, table, problem, name in _tables(tables):
         rows = without_totals(table)
         value: Value | TableError
         try:
@@ -69,32 +70,34 @@ def table_value(
         except ValueError as error:
             reasons.append(str(error))
             continue
-        outcomes.append((value, sum(alike_any(word, known_words(title, rows)) for word in words), rows))
+        outcomes.append((value, sum(alike_any(word, known_words(title, rows)) for word in words), rows, name))
     if not outcomes:
         missing = "there is no table to compute over: retrieve other passages, or name a file that has one"
         raise ValueError(reasons[0] if reasons else missing)
     return _best(outcomes, adds=how in ("count", "distinct", "sum", "share", "list") or bool(by))
 
 
-def _best(outcomes: Sequence[tuple[Value | TableError, int, Sequence[Row]]], *, adds: bool) -> Value:
+def _best(outcomes: Sequence[tuple[Value | TableError, int, Sequence[Row], str]], *, adds: bool) -> Value:
     """Return the value of the table that the words name. Raises `TableError` if several differ."""
-    words_shared = max(shared for _, shared, _ in outcomes)
-    best = [(value, rows) for value, shared, rows in outcomes if shared == words_shared]
-    value, rows = best[0]
-    for other, other_rows in best:
+    words_shared = max(shared for _, shared, *_ in outcomes)
+    best = [(value, rows, name) for value, shared, rows, name in outcomes if shared == words_shared]
+    value, rows, _ = best[0]
+    for other, other_rows, _ in best:
         if isinstance(other, TableError):
             raise other
         if other != value or (adds and other_rows != rows):  # equal parts of a whole are not the whole
-            raise TableError(f"{len(best)} tables fit and differ: name one of them, or pass its rows")
+            names = "; ".join(name for *_, name in best[:_SHOWN]) + ("; …" if len(best) > _SHOWN else "")
+            raise TableError(f"{len(best)} tables fit and differ ({names}): name one of them, or pass only its rows")
     assert not isinstance(value, TableError)
     return value
 
 
-def _tables(tables: Sequence[Any]) -> Iterable[tuple[str, Sequence[Row], str]]:
-    """Yield title, rows and problem of each table. A table with a problem has only some of its rows."""
+def _tables(tables: Sequence[Any]) -> Iterable[tuple[str, Sequence[Row], str, str]]:
+    """Yield words, rows, problem and name of each table. A table with a problem has only some of its rows."""
     if tables and not any(isinstance(table, Mapping) and "rows" in table for table in tables):
-        yield "", tables, ""
+        yield "", tables, "", ""
         return
     for table in tables:
-        title = f"{table.get('title', '')} {str(table.get('source', '')).rpartition('.')[0]}"
-        yield title, table["rows"], str(table.get("problem", ""))
+        title, source = str(table.get("title", "")), str(table.get("source", ""))
+        name = f"{title} ({source})" if title and source else title or source
+        yield f"{title} {source.rpartition('.')[0]}", table["rows"], str(table.get("problem", "")), name

@@ -40,7 +40,9 @@ def test_what_cannot_be_explained_ends_with_a_code(pyrag: Run, tmp_path: Path) -
     (tmp_path / "wrong.py").write_text("final_answer = anser(1)")
     done = pyrag("explain", "wrong.py")
     assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("pyrag: wrong.py, line 1: ")
     assert "Did you mean answer?" in done.stderr
+    assert pyrag("explain", "-", stdin="x = people[0]\nfinal_answer = x").stderr.startswith("pyrag: <stdin>, line 1: ")
     for source in ("final_answer = (", "x = 1", "What is it?"):  # a file is never a question
         done = pyrag("explain", "-", "--json", stdin=source)
         assert (done.returncode, json.loads(done.stdout)["program"] in ("", source)) == (1, True)
@@ -55,3 +57,11 @@ def test_limits_refuse_before_the_first_call(pyrag: Run, tmp_path: Path) -> None
     assert (done.returncode, done.stdout) == (1, "")
     assert "it needs at least 17 model calls" in done.stderr
     assert pyrag("run", "films.py", "--input", "n=2", "--max-calls", "40").returncode == 0
+
+
+def test_each_passage_of_a_small_index_is_sampled_once(pyrag: Run, tmp_path: Path) -> None:
+    for number in range(7):
+        (tmp_path / f"note{number}.txt").write_text(f"The mill number {number} was founded by Ada Berg.")
+    assert pyrag("index", *(f"note{number}.txt" for number in range(7)), "--out", "ix").returncode == 0
+    done = pyrag("explain", "-", "--index", "ix", stdin="final_answer = answer('Who?', retrieve('mill'))")
+    assert "filled with 7 passages of the corpus" in done.stdout

@@ -35,6 +35,17 @@ def test_coverage_is_printed_beside_the_value(pyrag: Run, index: str) -> None:
     assert "pyrag: 3 of 3 documents answered, 0 unknown" in done.stderr
 
 
+@pytest.mark.parametrize("value", ['["Acme"', "{'a': 1}", "[Acme]"])
+def test_malformed_lists_and_objects_are_refused_as_inputs(pyrag: Run, value: str) -> None:
+    done = pyrag("run", "-", "--input", f"names={value}", stdin="final_answer = names")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--input names is not valid JSON" in done.stderr
+    assert json.loads(pyrag("run", "-", "--input", 'names=["a"]', stdin="final_answer = names").stdout) == ["a"]
+    assert (
+        pyrag("run", "-", "--input", f"names={json.dumps(value)}", stdin="final_answer = names").stdout.strip() == value
+    )
+
+
 def test_limits_refuse_a_program_that_exceeds_them(pyrag: Run, index: str) -> None:
     done = pyrag("run", "program.py", "--index", index, "--max-calls", "1", "--json")
     shown = json.loads(done.stdout)

@@ -65,6 +65,11 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
     [
         ({"steps": ()}, "unknown, and nothing was searched: try a method that searches, such as --method pyrag"),
         (
+            {"steps": (), "method": "program"},
+            "unknown, and the program searched nothing: pass passages to answer(), "
+            "as in answer(query, retrieve(query))",
+        ),
+        (
             {"steps": (replace(RETRIEVED, passages=()),), "passages": {}},
             "unknown: 1 search of bm25:x found no passage; try other words, "
             "or documents about it in the index (pyrag index)",

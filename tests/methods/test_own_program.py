@@ -79,6 +79,13 @@ def test_unknown_items_are_marked_and_cite_nothing(rag: PyRAG) -> None:
     ("source", "line", "quoted", "words"),
     [
         ("x = 1\ny = anser('q')\nfinal_answer = y", 2, "y = anser('q')", "Did you mean answer?"),
+        (
+            "final_answer = each(documents(), f'Who founded {title}?')",
+            1,
+            "final_answer = each(documents(), f'Who founded {title}?')",
+            "Leave out the f before the question: each() fills in {title}",
+        ),
+        ("final_answer = people[0]", 1, "final_answer = people[0]", "pass it as an input (--input people=…"),
         ("final_answer = await retrieve('x')", 1, "final_answer = await retrieve('x')", "without await"),
         ("a = 1\nreturn a", 2, "return a", "Assign the result to final_answer"),
         ("final_answer = retrieve('x', topk=0)", 1, "final_answer = retrieve('x', topk=0)", "between 1 and 100"),

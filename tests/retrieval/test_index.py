@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from pyrag.errors import DataError, PyRAGError
+from pyrag.errors import ConfigError, DataError, PyRAGError
+from pyrag.retrieval import open_retriever
 from pyrag.retrieval.index import open_index, read_info, update_index
 from pyrag.retrieval.indexing import build as module
 from pyrag.retrieval.indexing.update import IndexProgress
@@ -266,3 +267,9 @@ def test_a_missing_index_says_how_to_build_one(tmp_path: Path) -> None:
         open_index(tmp_path / "ix")
     with pytest.raises(DataError, match="is not a pyrag index"):
         open_index(corpus(tmp_path / "c.jsonl"))
+
+
+@pytest.mark.parametrize("spec", ["faq:Faq", "my.module:Search", "qdrnt:pages"])
+def test_an_unknown_retriever_names_the_known_ones(spec: str) -> None:
+    with pytest.raises(ConfigError, match=r"neither an index folder nor a known retriever: .*qdrant:.*entry point"):
+        open_retriever(spec)

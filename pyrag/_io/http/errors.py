@@ -96,7 +96,7 @@ def connection_fault(error: Exception, cure: str, proxy: str = "") -> FaultError
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError):
         return _tls_fault(error)
     if isinstance(error, aiohttp.ClientConnectorDNSError):
-        what = "has a host name that cannot be resolved"
+        what = "has a host name that could not be resolved"
         return FaultError(what, "check the URL and the network", True, kind=_UNREACHABLE)
     if isinstance(error, aiohttp.ClientConnectorError):
         return FaultError(_refusal(error), cure, True, kind=_UNREACHABLE)

@@ -52,7 +52,9 @@ def run(
     if as_json:
         print_json(explanation.as_object())
     elif explanation.error:
-        print(printable(f"pyrag: {explanation.error}"), file=sys.stderr, flush=True)
+        file = "<stdin>" if text == "-" else text
+        place = f"{file}, " if program is not None and explanation.error.startswith("line ") else ""
+        print(printable(f"pyrag: {place}{explanation.error}"), file=sys.stderr, flush=True)
     else:
         print(printable(str(explanation)), flush=True)
     happened = explanation.happened

@@ -107,7 +107,7 @@ def _from_file(path: Path | None) -> dict[str, Any]:
 
 
 def _from_options(inputs: Sequence[str]) -> dict[str, Any]:
-    """Parse the inputs of the command line; a value that is not JSON is text."""
+    """Parse the inputs of the command line. A value that is not JSON is text, except malformed lists and objects."""
     values: dict[str, Any] = {}
     for item in inputs:
         name, equals, text = item.partition("=")
@@ -117,7 +117,10 @@ def _from_options(inputs: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--input {name} was given twice: write a list as {name}='[…, …]'")
         try:
             values[name] = json.loads(text)
-        except ValueError:
+        except ValueError as error:
+            if text.lstrip().startswith(("[", "{")):
+                cure = f"correct it, or write a text in double quotes as --input '{name}=\"…\"'"
+                raise UsageError(f"--input {name} is not valid JSON ({error}): {cure}") from None
             values[name] = text
     return values
 

@@ -125,7 +125,7 @@ def build(
     if dense and embedder not in (None, BUNDLED):
         raise UsageError(f"--dense means --embedder {BUNDLED}, not {embedder}: keep one of the two")
     if add and replace:
-        raise UsageError("--add keeps what is in the index and --replace drops it: keep one of the two")
+        raise UsageError("--add keeps what is in the index and --replace drops it: use only one of them")
     embedder = BUNDLED if dense else embedder
     columns = Columns(id_column, title_column, text_column, checked_encoding(encoding) if encoding else "")
     vectors = Vectors(

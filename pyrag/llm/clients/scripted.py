@@ -127,7 +127,7 @@ def _parsed(text: str, path: str) -> Any:
             try:
                 entries.append(json.loads(line))
             except ValueError as error:
-                raise DataError(f"{path} line {number} is not JSON ({error}): write one reply a line") from error
+                raise DataError(f"{path} line {number} is not JSON ({error}): write one reply per line") from error
     return entries
 
 

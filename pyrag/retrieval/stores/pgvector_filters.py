@@ -62,7 +62,7 @@ def condition_of(where: Filter | None) -> Condition:
 
 
 def _compared(name: str, where: Comparison) -> Condition:
-    """Return the condition that compares a value with one of the same kind. Only `!=` is spelled differently in SQL."""
+    """Return the condition that compares a field with a value of its kind. Only `!=` is spelled differently in SQL."""
     sign = "<>" if where.operator == "!=" else where.operator
     if isinstance(where.value, str) and where.operator not in ("=", "!="):
         return Condition(f'(facts ->> %s::text) COLLATE "C" {sign} %s', (name, _escaped(where.value)))

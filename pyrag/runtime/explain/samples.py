@@ -52,7 +52,9 @@ async def sample_passages(retriever: Retriever, where: Filter | None, query: str
 async def _listed(retriever: Retriever, where: Filter | None) -> Samples:
     total = await count_documents(retriever, where)
     passages: list[Passage] = []
+    end = 0
     for offset in sorted({total * place // _PLACES for place in range(_PLACES)}) if total else ():
-        for document in await list_documents(retriever, where, offset, _DOCUMENTS):
+        start, end = max(offset, end), offset + _DOCUMENTS  # places of a small corpus overlap
+        for document in await list_documents(retriever, where, start, end - start):
             passages += (await document_passages(retriever, document.id, where))[:_PASSAGES]
     return Samples(tuple(passages), total)

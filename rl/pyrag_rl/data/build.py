@@ -56,7 +56,7 @@ _DECISIVE = ("llm", "decompose_llm", "topk", "embedder", "dense_weight", "rerank
 class Request:
     """Request for a training set.
 
-    `held_out` names additional places of questions to exclude; the measured questions next to the training files are
+    `held_out` names additional places of questions to exclude; the test questions next to the training files are
     always excluded. A share of `eval_share` of the questions goes to `eval_out` instead. With `sft`, prompts and
     replies to learn are written. If both data sets and runs are named, a task's rows come from the data sets if these
     have any for it, and otherwise from the runs; rows of gold decompositions are added. `mix` controls the passages
@@ -335,7 +335,7 @@ def _open_writer(request: Request, path: Path) -> Iterator[Writer]:
 
 
 def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
-    """Yield the measured questions of the sets whose training questions are used, and of the sets next to them."""
+    """Yield the test questions of the sets whose training questions are used, and of the sets next to them."""
     for question_set in chosen:
         if question_set.path.name.startswith("train"):
             yield from _measured(question_set.path.parent)
@@ -343,7 +343,7 @@ def _beside(chosen: Sequence[QuestionSet]) -> Iterator[Path]:
 
 
 def _sets_beside(folder: Path) -> Iterator[Path]:
-    """Yield the measured questions of the sets whose folders are next to a folder of training questions."""
+    """Yield the test questions of the sets whose folders are next to a folder of training questions."""
     for sibling in sorted(folder.resolve().parent.iterdir()):
         if sibling != folder.resolve() and sibling.is_dir():
             yield from _measured(sibling)

@@ -1,6 +1,6 @@
 """Held-out questions: no question is both learnt from and measured on, compared by id in the same set or by wording.
 
-The sub-questions of measured questions, if their set has them, are not learnt either; MuSiQue's come from other sets,
+The sub-questions of test questions, if their set has them, are not learnt either; MuSiQue's come from other sets,
 such as SQuAD. Wordings are normalised as for scoring answers: in lower case, without punctuation and articles.
 Questions with the same meaning but a different wording cannot be detected.
 """

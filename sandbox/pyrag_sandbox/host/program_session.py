@@ -40,7 +40,7 @@ _MESSAGES: Mapping[str, str] = {
     "deadline": "the program did not end within {deadline} s: make fewer or fewer dependent calls",
     "memory": "the program used more than its {memory_mb} MB of memory: build smaller values",
     "output": "the program printed more than {output_bytes} bytes: print less",
-    "calls": "the program made more than {calls} calls: call the given functions less often",
+    "calls": "the program made more than {calls} calls: call functions less often",
     "crash": "the interpreter crashed: avoid extremely nested values",
     "syscall": "the program asked the operating system for something that programs may not have",
     "lost": "the program's process was killed from outside, by somebody or by a system short of memory: run it again",

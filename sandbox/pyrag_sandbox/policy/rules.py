@@ -31,8 +31,8 @@ _INSTEAD = {
     "eval": "use int(), float() or json.loads() to read values",
     "exec": "write the statements directly",
     "compile": "write the statements directly, or use re.compile for patterns",
-    "open": "there are no files; call the given functions for text",
-    "input": "there is nobody to ask; work with the results of the given functions",
+    "open": "there are no files; get text from the program's functions and inputs",
+    "input": "there is nobody to ask; use the program's functions and inputs",
     "type": "use isinstance(value, kind)",
     "dir": "use the attributes you know, or hasattr(value, name)",
     "vars": "keep the values in a dict",
@@ -47,10 +47,10 @@ _INSTEAD = {
     "id": "compare values with == or is",
 }
 _NODES = {
-    "AsyncFunctionDef": "async functions are not available: the given functions are called as ordinary ones",
+    "AsyncFunctionDef": "async functions are not available: write an ordinary def, and call functions without await",
     "AsyncFor": "async for is not available: use for",
     "AsyncWith": "async with is not available",
-    "Await": "await is not available: the given functions return their result directly",
+    "Await": "await is not available: functions return their result directly",
     "TryStar": "except* is not available: use except",
     "TypeAlias": "type aliases are not available: leave them out",
     "TypeVar": "type parameters are not available: leave them out",

@@ -1,6 +1,6 @@
-"""Ruled tables of PDF pages, which the converter `xberg` recognises, in the place of their words in the text of a page.
+"""Ruled tables of PDF pages. The converter `xberg` recognises them, and they replace their words in the text of a page.
 
-A table replaces the same characters in the same order, so nothing is lost or doubled. Tables whose words stand in
+A table replaces the same characters in the same order, so nothing is lost or doubled. Tables whose words are in
 another order, and tables without lines, stay lines of text.
 """
 
