@@ -19,6 +19,9 @@ _FIGURE = re.compile(
     r"(?P<before>[$€£¥]|[A-Z]{3}(?=[\s\d]))?\s*(?P<number>[-+−]?\s?(?:\d[\d.,'’_ \u00a0\u202f\u2009]*\d|\d)|\.\d+)"
     r"\s*(?P<unit>[^\W\d_][^\W\d]{0,11}(?:[/²³][^\W\d_]{0,6})?\.?|[%$€£¥°])?"
 )
+_ENGLISH_MONEY = re.compile(
+    r"[-+−(]?\s?[$£]\s?[-−]?[1-9]\d{0,2},\d{3}\)?"
+)  # a decimal comma has no three decimals here
 _UNSURE = frozenset(("tbd", "tba", "na", "n a", "n/a", "nan", "null", "none", "unknown"))
 _OTHER_ROWS = 500  # rows of other columns that show the decimal mark
 
@@ -87,7 +90,9 @@ def mark_of(name: str, table: Sequence[Row]) -> str:
     others = [other for other in table[0] if other != name]
     columns = [[_numeral(row.get(name)) for row in table]]
     columns += [[_numeral(row.get(other)) for row in table[:_OTHER_ROWS]] for other in others]
-    return column_marks(list(table[0]), columns, "|")[0]
+    mark = column_marks(list(table[0]), columns, "|")[0]
+    cells = (str(cell).strip() for row in table[:_OTHER_ROWS] for cell in row.values())
+    return mark or ("." if any(map(_ENGLISH_MONEY.fullmatch, cells)) else "")
 
 
 def _numeral(value: Any) -> str:

@@ -143,6 +143,12 @@ def test_a_mark_under_another_label_is_refused() -> None:
         ("Where was it started?", "Started by Ida Lind in 2019 in Ghent.", "Ida Lind in 2019 in Ghent", "Ghent"),
         ("What is the version?", "The version is 3.4.1. Version 2.0 is old.", "3.4.1. Version 2.0", "3.4.1"),
         ("Who wrote it?", "It is by J. K. Rowan of Kent.", "J. K. Rowan", "J. K. Rowan"),
+        ("What is the address?", "It is ida.l+x@north-port.example.", "north", "ida.l+x@north-port.example"),
+        ("What is the page?", "See https://a.example/b-c?d=1/. Ask us.", "a.example", "https://a.example/b-c?d=1/"),
+        ("When was it sold?", "Sold 22.03.1979. Ida left.", "22.03", "22.03.1979"),
+        ("When was it sold?", "| Sold | 2019-08-07 |", "2019", "2019-08-07"),
+        ("Which year was it sold?", "| Sold | 2019-08-07 |", "2019", "2019"),
+        ("What is the deadline?", "The deadline is 7/8/2019.", "7/8", "7/8/2019"),
     ],
 )
 def test_edges_of_an_answer_are_put_right(question: str, text: str, marked: str, answer: str) -> None:

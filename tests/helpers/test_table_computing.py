@@ -136,5 +136,9 @@ def test_marks_of_decimals_are_read_by_the_column() -> None:
     assert (
         table_value([{"A": "x", "Price": "$1,250"}, {"A": "y", "Price": "$9.50"}], "sum", column="price") == "$1259.5"
     )
-    with pytest.raises(TableError, match="two readings"):
-        table_value([{"A": "x", "Price": "1.250 €"}], "sum", column="price")
+    rows = [{"A": "x", "Price": "$1,250", "Stock": "3,050 kg"}, {"A": "y", "Price": "$12,000", "Stock": "1,200 kg"}]
+    assert table_value(rows, "sum", column="price") == "$13250"
+    assert table_value(rows, "sum", column="stock") == "4250 kg"
+    for price in ("1.250 €", "1,250 €", "$1.250", "€1,250"):
+        with pytest.raises(TableError, match="two readings"):
+            table_value([{"A": "x", "Price": price}], "sum", column="price")

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from pyrag import PyRAG
 from pyrag.cli.app import app
+from pyrag.episode.corpus.table_data import of_passages
 from pyrag.retrieval.index import update_index
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage, Trace
@@ -183,3 +184,10 @@ def test_like_tables_of_other_files_are_not_forgotten(tmp_path: Path) -> None:
             trace = opened.ask(question)
             assert trace.weak or not trace.answer.known
         assert opened.ask("What is the total amount of orders 2024?").answer.text == str(435 + 24)
+
+
+@pytest.mark.parametrize(("name", "stock"), [("a.xlsx", 1250), ("A.XLS", 1250), ("a.md", "1,250"), ("a.ods", "1,250")])
+def test_numbers_of_excel_files_have_english_marks(name: str, stock: object) -> None:
+    text = "| Item | Stock | Weight |\n|---|---|---|\n| Lamp | 1,250 | 12,5 kg |\n| Desk | 3,050 | 8 kg |"
+    (table,) = of_passages([Passage("1", "Shop", text, source=name)])
+    assert table.rows[0]["Stock"] == stock

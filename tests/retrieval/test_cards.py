@@ -8,7 +8,7 @@ import pytest
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.find import find_documents
-from pyrag.retrieval.documents.opened_document import opened
+from pyrag.retrieval.documents.opened_document import BadRecords, opened
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
 from pyrag.trace.model import Passage
 
@@ -43,12 +43,23 @@ def test_contacts_are_decoded_and_pictures_counted(tmp_path: Path) -> None:
 
 def test_each_mail_of_a_mailbox_is_read(tmp_path: Path) -> None:
     mail = "From ann@x.example Mon Feb  5 10:00:00 2024\nFrom: Ann <ann@x.example>\nSubject: Boat {0}\n\n"
-    mail += "It needs {1} oars.\n>From here on it leaks.\n\n"
+    mail += "It needs {1} oars.\n>From here on it leaks.\n\nFrom here it sails on.\n\nFrom May on: Ann\n\n"
     data = mail.format(1, 3) + mail.format(2, 4).replace("\n", "\r\n")
     passages, _ = read(tmp_path / "a.mbox", data.encode())
     assert [passage.title for passage in passages] == ["Boat 1", "Boat 2"]
     assert ["needs 3 oars" in passages[0].text, "needs 4 oars" in passages[1].text] == [True, True]
     assert "\nFrom here on it leaks." in passages[0].text
+    assert all("From here it sails on." in passage.text for passage in passages)
+
+
+def test_a_broken_mail_leaves_the_others_in_the_mailbox(tmp_path: Path) -> None:
+    path = tmp_path / "a.mbox"
+    path.write_text("From a\nSubject: Boat\n\nIt floats.\n\nFrom b\nX-Broken: yes\n\nNothing.\n")
+    (document,) = find_documents([path])
+    with opened(document) as file:
+        file.bad_records = BadRecords()
+        assert [placed.passage.title for placed in read_opened(file, Columns())] == ["Boat"]
+    assert file.bad_records.count == 1
 
 
 @pytest.mark.parametrize("suffix", [".docx", ".xlsx", ".pptx"])

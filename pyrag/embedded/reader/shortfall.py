@@ -112,6 +112,8 @@ _PAIR = re.compile(
 )
 _OURS = re.compile(r"\bdo (?:we|you|they) (?:have|own|keep|sell|list|employ|offer|stock)\b", re.I)
 _STATES_OURS = re.compile(r"\b(?:we|our|us|total|all|altogether|they|there are)\b", re.I)
+_OF_ALL = re.compile(r"\b(?:all|every|each)(?: of)?(?: the| our| my| your| these| those)? [a-z]", re.I)
+_STATES_TOTAL = re.compile(r"\b(?:all|every|each|totals?|together|altogether|overall|both|whole|entire|per)\b", re.I)
 _WITH_ALL = re.compile(r"\b(?:all|both|every|each)\b")
 _STATES_MANY = re.compile(r"\b(?:all|both|every|each|and|entire|whole|any|throughout|together)\b|,", re.I)
 _SINGULAR = words(
@@ -193,6 +195,8 @@ def _of_one_name(question: str, evidence: Sequence[str], answer: str) -> str:
     pair = _PAIR.search(question)
     if pair and not any(all(name in piece for name in pair.groups()) for piece in evidence):
         return "the number of two things is asked for, and this is the number of one"
+    if _OF_ALL.search(question) and not _any(_STATES_TOTAL, evidence):
+        return "the number of all is asked for, and this may be the number of one"
     if _OURS.search(question) and not _any(_STATES_OURS, evidence):
         return "the number of all is asked for, and this may be the number of one"
     return ""

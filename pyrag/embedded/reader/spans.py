@@ -12,7 +12,7 @@ from pyrag.embedded.words import STOPWORDS, Sentence
 _MONTH = rf"(?:{MONTHS}|{SHORT_MONTHS})"
 _ERA = r"(?:\s?(?:BCE?|CE|AD|B\.C\.|A\.D\.))?"
 DATE = re.compile(
-    rf"(?:\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+\d{{3,4}}|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{3,4}}"
+    rf"(?:\b\d{{4}}-\d{{2}}-\d{{2}}\b|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH},?\s+\d{{3,4}}|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{3,4}}"
     rf"|{_MONTH},?\s+(?:of\s+)?\d{{4}}|\d{{1,2}}(?:st|nd|rd|th)?\s+(?:of\s+)?(?:{MONTHS})\b|(?:{MONTHS})\s+\d{{1,2}}(?:st|nd|rd|th)?(?![\d,]))"
     + _ERA
 )

@@ -16,6 +16,7 @@ MAX_ROWS = 20_000
 """Rows that one call returns."""
 
 _ROWS = re.compile(r"\.(?:csv|tsv)(?:\.\w+)?$", re.IGNORECASE)
+_EXCEL = re.compile(r"\.(?:xls[xm]?|xltx)$", re.IGNORECASE)
 _RULE = re.compile(r":?-{2,}:?")
 _BAR = re.compile(r"(?<!\\)\|")
 
@@ -65,7 +66,7 @@ def of_passages(passages: Iterable[Passage]) -> list[TableData]:
                 table = TableData(passage.title, passage.source, passages=[passage])
                 joined.append((header, table, list(rows), prose))
     for header, table, cells, prose in joined:
-        table.rows.extend(_typed(header, cells, [table.title, *prose]))
+        table.rows.extend(_typed(header, cells, [table.title, *prose], is_excel=bool(_EXCEL.search(table.source))))
     return [table for _, table, _, _ in joined if table.rows]
 
 
@@ -129,11 +130,18 @@ def _plain(cell: str) -> str:
     return re.sub(r"^([*_]{1,2})(.+)\1$", r"\2", cell.replace("\\|", "|").strip())
 
 
-def _typed(header: Sequence[str], cells: Sequence[Sequence[str]], near: Sequence[str]) -> list[dict[str, Any]]:
-    """Return rows in which a column's texts become numbers or dates, if the whole column can be converted."""
+def _typed(
+    header: Sequence[str], cells: Sequence[Sequence[str]], near: Sequence[str], *, is_excel: bool
+) -> list[dict[str, Any]]:
+    """Return rows in which a column's texts become numbers or dates, if the whole column can be converted.
+
+    Numbers of an Excel file have English marks, as the reader of its cells writes them.
+    """
     names = _unique(header)
     columns = [[row[place] for row in cells] for place in range(len(names))]
     marks = column_marks([*header, *near], columns, "|")
+    if is_excel:
+        marks = [column_marks([], [column], ",")[0] for column in columns]
     values = [column_values(column, mark) for column, mark in zip(columns, marks, strict=True)]
     return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
 

@@ -25,7 +25,7 @@ _AIM = 150  # units of a piece of a long paragraph, with room for the sentence t
 _MAX_HEAD = 120  # units of the heading of a table that is repeated
 _UNIT = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}]{{1,40}}")
 _LETTERS = re.compile(r"[^\W_]+")
-_SENTENCE_END = re.compile(r"(?:[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’》）]*|\n)\s*")
+_SENTENCE_END = re.compile(r"(?:(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s)|[。！？]+[」』”’》）]*|\n)\s*")
 _ABBREVIATION = re.compile(
     r"\b(?:[A-Za-z]|[A-Z][a-z]|Mrs|Inc|Ltd|vol|etc|e\.g|i\.e|cf|vs|no|approx|Prof|Gen|Sen|Rev|Capt|Col)\.$"
 )

@@ -93,8 +93,14 @@ def read_opened(file: Opened, columns: Columns) -> Iterator[Placed]:
 def _mails(file: Opened, columns: Columns) -> Iterator[Placed]:
     """Yield the passages of an e-mail, or of each e-mail in a mailbox."""
     data = file.whole()
-    for message in mailbox_messages(data) if file.document.kind == ".mbox" else [data]:
-        yield from _mail(file, message, columns)
+    messages = mailbox_messages(data) if file.document.kind == ".mbox" else [data]
+    for message in messages:
+        try:
+            yield from _mail(file, message, columns)
+        except DataError as error:
+            if len(messages) == 1:
+                raise
+            file.leave_out(error)
 
 
 def _mail(file: Opened, data: bytes, columns: Columns) -> Iterator[Placed]:

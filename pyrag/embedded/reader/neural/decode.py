@@ -1,7 +1,8 @@
 """Answers from the scores of tokens: the best spans, with edges corrected for the kind of answer.
 
 The network finds the right place, but its edges may be off. A date is completed ("5 June" to "5 June 1961"), or cut
-out of "5 June 1961 – 3 May 2010". A nationality loses its noun, and a name its quotes and description.
+out of "5 June 1961 – 3 May 2010". E-mail addresses and links are
+never cut. A nationality loses its noun, and a name its quotes and description.
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from pyrag_helpers.measures.amounts import whole_amount
 ANSWER_TOKENS = 20
 _BEST = 12  # starts and ends that are tried
 _YEAR = re.compile(r"\b\d{3,4}\b")
-_WHOLE_DATE = re.compile(rf"{DATE.pattern}|\b\d{{3,4}}\b(?:\s?(?:BCE?|CE|AD))?")
+_FIGURES = r"\b\d{1,2}[./]\d{1,2}[./]\d{4}\b"  # of a date
+_WHOLE_DATE = re.compile(rf"{_FIGURES}|{DATE.pattern}|\b\d{{3,4}}\b(?:\s?(?:BCE?|CE|AD))?")
+_INDIVISIBLE = re.compile(
+    r"[\w.+'-]+@[\w-]+(?:\.[\w-]+)+|(?:https?://|\bwww\.)[^\s<>\"'()\[\]|]*[^\W_]/?"
+    rf"|{_FIGURES}|\b\d{{4}}-\d\d-\d\d\b"
+)
+_MAX_ADDRESS = 200  # characters on each side of a span
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +100,7 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
         date = _date(text, start, end, analysis)
         if date:
             return date
+    start, end = _whole_address(text, start, end)
     if text[start:end].strip().isascii() and _HOW.match(analysis.question) and text[start:end].strip()[-1:].isdigit():
         start, end = whole_amount(text, start, end)
     answer = _without_marks(_SENTENCE_END.split(text[start:end])[0])
@@ -106,6 +114,14 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
         dated = _DATED_PLACE.search(answer)
         return dated["place"] if dated else _AT.sub("", answer)
     return answer
+
+
+def _whole_address(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span that contains each e-mail address, link and date in figures as a whole that it overlaps."""
+    low, high = max(0, start - _MAX_ADDRESS), end + _MAX_ADDRESS
+    matches = (match.span() for match in _INDIVISIBLE.finditer(text, low, high))
+    spans = [(start, end), *(span for span in matches if span[0] < end and span[1] > start)]
+    return min(first for first, _ in spans), max(last for _, last in spans)
 
 
 _HOW = re.compile(rf"How {any_of(MEASURED)}\b", re.IGNORECASE)

@@ -30,8 +30,11 @@ def card_lines(file: Opened) -> Iterator[str]:
             pictures += 1
             continue
         if _QUOTED.search(name):
-            while value.endswith("="):
-                value = value[:-1] + next(lines, "")
+            pieces = [value]
+            while pieces[-1].endswith("=") and (piece := next(lines, None)) is not None:
+                pieces[-1] = pieces[-1][:-1]
+                pieces.append(piece)
+            value = "".join(pieces)
             value = quopri.decodestring(value.encode()).decode("utf-8", "replace")
         value = _ESCAPED.sub(lambda mark: " " if mark[1] in "nN" else mark[1], value)
         yield f"{name}: {value}\n" if name else f"{value}\n"

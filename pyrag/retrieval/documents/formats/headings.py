@@ -15,10 +15,10 @@ NO_NAME = "\ue000"
 
 _BAR = re.compile(r"(?<!\\)\|")
 _RULE = re.compile(r"\|(?: *:?-+:? *\|)+")
-_VALUE = re.compile(r"(?!(?:19|20)\d\d$)[-+]?[\d.,:/%\s-]*\d[\d.,:/%\s-]*")  # years may be names of columns
+_VALUE = re.compile(r"(?!(?:19|20)\d\d$)[-+]?(?=\D*\d)[\d.,:/%\s-]+")  # years may be names of columns
 _DIGIT = re.compile(r"\d")
 _YEAR = re.compile(r"(?:19|20)\d\d")
-_FIGURE = re.compile(r"\W*\d[\d.,:/%\s-]*\W*[^\W\d]{0,4}\W*")
+_FIGURE = re.compile(r"\W*+\d[\d.,:/%\s-]*+\W*+[^\W\d]{0,4}+\W*")
 _MAX_TITLES = 12  # rows above a heading
 
 

@@ -32,8 +32,8 @@ _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECAS
 _ICONS = {True: "☒", False: "☐"}
 _BLOCKS = ("p", "div", "li", "br", "dd", "dt", "tr", "h1", "h2", "h3", "h4", "h5", "h6")
 _SPACE = re.compile(r"\s+")
-_LINK = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*(?:\([^()]*\))?[^()\s]*)(?: \"[^\"]*\")?\)")
-_IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^>]*>|[^()\s]*)(?: \"[^\"]*\")?\)")
+_LINK = re.compile(r"(?<!\\)\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^<>]*>|[^()\s]*+(?:\([^()]*\)[^()\s]*+)?)(?: \"[^\"]*\")?\)")
+_IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:<[^<>]*>|[^()\s]*+)(?: \"[^\"]*\")?\)")
 
 
 class Page(NamedTuple):

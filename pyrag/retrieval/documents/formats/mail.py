@@ -18,7 +18,9 @@ from pyrag.errors import DataError
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 _TEXTS = ("text/plain", "text/html")
 _UNREADABLE = "\ufffd"
-_FROM_LINE = re.compile(rb"(?<=\n\n)From [^\n]*\n|(?<=\n\r\n)From [^\n]*\n")
+_FROM_LINE = re.compile(  # above a header, unlike a line of text that begins with this word
+    rb"(?:(?<=\n\n)|(?<=\n\r\n))From [^\n]*\n(?=>?[!-9;-~]+:[ \t\r\n])"
+)
 _QUOTED_FROM = re.compile(rb"^>(>*From )", re.MULTILINE)
 _MESSAGE = "message/rfc822"
 

@@ -18,8 +18,8 @@ from pyrag.retrieval.documents.formats.properties import Properties, properties_
 from pyrag.retrieval.documents.opened_document import Opened
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f]")  # colours and other controls
-_REWRITTEN = re.compile(r"[^\n]*\r(?!\n)")  # by a carriage return, as progress bars do
-_FENCES = re.compile(r"^\s*(`{3,})", re.MULTILINE)
+_REWRITTEN = re.compile(r"^[^\n]*\r(?!\n)", re.MULTILINE)  # by a carriage return, as progress bars do
+_FENCES = re.compile(r"^[^\S\n]*(`{3,})", re.MULTILINE)
 _OBJECT = re.compile(r"\s*<.*>\s*", re.DOTALL)  # such as `<Figure size 640x480>`, which says nothing about an image
 _OLD_FORMS = {"text": "text/plain", "html": "text/html", "latex": "text/latex", "json": "application/json"}
 _IMAGES = ("png", "jpeg", "svg", "pdf")  # of version 3
@@ -72,7 +72,7 @@ class _Notebook:
                 yield self._output(output)
             return
         self.omissions["images"] += len(cell.get("attachments", ()))
-        yield f"{'#' * int(cell.get('level', 1))} {source}" if kind == "heading" else source
+        yield f"{'#' * _level(cell)} {source}" if kind == "heading" else source
 
     def _output(self, output: Mapping[str, Any]) -> str:
         kind = output.get("output_type")
@@ -106,6 +106,11 @@ class _Notebook:
             return html_markdown(b'<meta charset="utf-8">' + page.encode("utf-8", "replace"), self._name).text.strip()
         except DataError:
             return ""
+
+
+def _level(cell: Mapping[str, Any]) -> int:
+    level = cell.get("level", 1)
+    return level if level in range(1, 7) else 6
 
 
 def _list(holder: Mapping[str, Any], name: str) -> list[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -26,7 +26,7 @@ BUILT_IN = {
 """Formats that a workbook may use by number without a definition. Those of currencies depend on the country."""
 
 _TOKENS = re.compile(
-    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*](?P<filler>.)|\[\$(?P<currency>[^\]-]*)(?:-(?P<locale>[0-9A-Fa-f,]*))?[^\]]*\]'
+    r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|[_*](?P<filler>.)|\[\$(?P<currency>[^\]-]*+)(?:-(?P<locale>[0-9A-Fa-f,]*+))?[^\]]*+\]'
     r"|\[(?P<elapsed>h+|m+|s+)\]|\[(?P<bracket>[^\]]*)\]|(?P<half>AM/PM|A/P)|(?P<date>y+|m+|d+|h+|s+)"
     r"|(?P<fraction>\.0+(?=[^0-9#?]*$))|(?P<exponent>E[+-])|(?P<place>[0#?])|(?P<other>.)",
     re.IGNORECASE | re.DOTALL,
@@ -36,6 +36,7 @@ _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "Augu
            "December")  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ENGLISH = 9  # the last ten bits of a locale
+_MAX_FORMAT = 255  # characters of a format, the limit of spreadsheet programs
 _MAX_NUMBER = 1e15  # larger numbers have no exact digits
 _MAX_DAY = 2_958_466  # 1 January 10000
 
@@ -60,14 +61,17 @@ def shown(value: float, code: str, *, since_1904: bool = False) -> str | None:
         code: The number format, such as `0.0%`.
         since_1904: True if days are counted from 1904.
     """
-    sections = _sections(code)
+    sections = _sections(code) if len(code) <= _MAX_FORMAT else ()
     if not sections or not abs(value) < _MAX_NUMBER:
         return None
     has_own_sign = value < 0 and len(sections) > 1
     section = sections[1] if has_own_sign else sections[2] if value == 0 and len(sections) > 2 else sections[0]
     if section.is_date:
         return _date(value, section.tokens, since_1904)
-    text = _number(Decimal(repr(abs(value))), section.tokens)
+    try:
+        text = _number(Decimal(repr(abs(value))), section.tokens)
+    except InvalidOperation:  # more digits than a number has
+        return None
     if not text or value >= 0 or "-" in text or not re.search("[1-9]", text):
         return text
     return f"-{re.sub('[()]', '', text)}"  # also for a sign that is a colour or brackets

@@ -27,12 +27,14 @@ _DROPPED = {
 _OLE = b"\xd0\xcf\x11\xe0"  # of an Excel file before 2007; a newer one has it if it needs a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _SHEETS = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
-_FORMULA = re.compile(rb"<c\b[^>]*>\s*<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:<v\s*/>|<v>\s*</v>)?\s*</c>")
+_FORMULA = re.compile(rb"<c\b[^<>]*>\s*+<f\b[^<>]*(?:/>|>[^<]*</f>)\s*+(?:(?:<v\s*+/>|<v>\s*+</v>)\s*+)?</c>")
 _OPEN_PARTS = (  # of OpenDocument files
     ("content.xml", re.compile(rb"<text:deletion\b"), "text that was deleted with changes tracked"),
     (
         "styles.xml",
-        re.compile(rb"<style:(header|footer)\b[^>]*>(?:(?!</style:\1>).)*?<text:p[^>]*>[^<]", re.DOTALL),
+        re.compile(
+            rb"<style:(?:header|footer)\b[^<>]*>(?:[^<]*+<(?!/?style:(?:header|footer)[\s>]))*?text:p\b[^<>]*>[^<]"
+        ),
         "page headers and footers",
     ),
 )
@@ -151,7 +153,9 @@ def left_out(file: Opened, data: bytes) -> set[str]:
         members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise DataError(f"{name} is broken ({error}): copy or save it again") from error
-    if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_UNPACKED:
+    if len(members) > _MAX_MEMBERS:
+        raise DataError(f"{name} has more than {_MAX_MEMBERS:,} parts: save it again, without pictures")
+    if sum(member.file_size for member in members) > _MAX_UNPACKED:
         raise DataError(f"{name} unpacks to more than {_MAX_UNPACKED >> 20} MiB: split it")
     omissions = {words for member in members for start, words in _DROPPED.items() if member.filename.startswith(start)}
     try:

@@ -38,7 +38,7 @@ _NAMES = {
     **{name: name for name in ("author", "keywords", "subject", "description", "category", "publisher", "date",
                                "language", "contributor", "title")},
 }  # fmt: skip
-_PREFIX = re.compile(r"(?:dc|dcterms)\.|citation_|.*:")  # of names in pages
+_PREFIX = re.compile(r"^(?:.*:)?(?:(?:dc|dcterms)\.|citation_)?")  # of names in pages
 _FILLED_IN = re.compile(  # by programs, if the author wrote nothing
     r"\W*(?:anonymous|unspecified|untitled(?: document)?|unknown|python-docx|openpyxl|powerpoint presentation"
     r"|word document|document\d*|title|generated (?:by|using) python-\w+)\W*",

@@ -17,22 +17,24 @@ from xml.etree import ElementTree as ET
 from pyrag.retrieval.documents.formats.number_formats import BUILT_IN, shown
 from pyrag.retrieval.documents.formats.properties import Properties, properties_of
 
-_EXCEL_CELL = rb'<((?:\w+:)?)c\b([^<>]*?\bs="(?:%s)"[^<>]*)(?<!/)>(?:(?!</\1c>).)*?<\1v>([^<]+)</\1v>\s*</\1c>'
+_EXCEL_CELL = (  # up to the next cell at most, also in a broken file
+    rb'<((?:\w+:)?)c(?=[^<>]*\ss="(?:%s)")(\s[^<>]*)(?<!/)>'
+    rb"(?:[^<]*+<(?!/?\1[cv]\b))*+[^<]*+<\1v>([^<]+)</\1v>\s*+</\1c>"
+)
 _TYPE = re.compile(rb'\bt="(\w+)"')
 _STYLE = re.compile(rb'\bs="(\d+)"')
 _OPEN_CELL = re.compile(
     rb"<table:table-cell\b(?=[^<>]*office:value-type=\"(?:float|percentage|currency|date|time|boolean)\")([^<>]*)(?<!/)>"
-    rb"(.*?)</table:table-cell>",
-    re.DOTALL,
+    rb"((?:[^<]*+<(?!/?table:table-cell\b))*+[^<]*+)</table:table-cell>"
 )
-_OPEN_VALUE = re.compile(rb'\s*(?:office|calcext):(?:value-type|(?:date-|time-|boolean-)?value|currency)="([^"]*)"')
+_OPEN_VALUE = re.compile(rb'\s(?:office|calcext):(?:value-type|(?:date-|time-|boolean-)?value|currency)="([^"]*)"')
 _OPEN_DATE = re.compile(rb'office:date-value="([^"]*)"')
 _OPEN_NUMBER = re.compile(rb'office:value="([^"]*)"')
 _EXPONENT = re.compile(rb"\dE[+-]?\d")
-_OPEN_TEXT = re.compile(rb"<text:p\b[^>]*>(.*?)</text:p>", re.DOTALL)
-_TAG = re.compile(rb"<[^>]*>")
+_OPEN_TEXT = re.compile(rb"<text:p\b[^<>]*>((?:[^<]*+<(?!/?text:p\b))*+[^<]*+)</text:p>")
+_TAG = re.compile(rb"<[^<>]*>")
 _LETTERS = re.compile(r"[^\W\d_]{3}")
-_SINCE_1904 = re.compile(rb"<(?:\w+:)?workbookPr\b[^>]*\bdate1904=\"(?:1|true)\"")
+_SINCE_1904 = re.compile(rb"<(?:\w+:)?workbookPr\b[^<>]*\sdate1904=\"(?:1|true)\"")
 _XLS_NAMES = {"comments": "description", "create_time": "created"}
 _SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
 
@@ -55,7 +57,7 @@ def with_shown_cells(data: bytes) -> bytes:
         if not formats:
             return data
         since_1904 = bool(_SINCE_1904.search(archive.read("xl/workbook.xml")))
-        cells = re.compile(_EXCEL_CELL % b"|".join(str(style).encode() for style in formats), re.DOTALL)
+        cells = re.compile(_EXCEL_CELL % b"|".join(str(style).encode() for style in formats))
 
         def sheet(text: bytes) -> bytes:
             return cells.sub(lambda cell: _excel_cell(cell, formats, since_1904), text)
