@@ -38,6 +38,7 @@ IN_LOOP = 64 << 10
 
 COMPONENT = "#/components/schemas/{name}"
 _MEDIA = ("application/json", "text/json")
+_ANNOTATIONS = frozenset(("title", "description", "default", "examples"))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 _NO_BRACKETS = bytes(code for code in range(256) if code not in _STEPS)
 _FIELD = re.compile(r"Object (missing required|contains unknown) field `([^`]*)`", re.DOTALL)
@@ -195,5 +196,22 @@ def body_of(kind: type[msgspec.Struct]) -> dict[str, Any]:
 
 
 def schemas_of(*kinds: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the JSON schemas of structs by name, for the components of the OpenAPI document."""
-    return msgspec.json.schema_components(kinds, ref_template=COMPONENT)[1]
+    """Return the JSON schemas of structs by name, for the components of the OpenAPI document.
+
+    Args:
+        *kinds: Structs of bodies, whose optional fields may be null.
+    """
+    schemas = msgspec.json.schema_components(kinds, ref_template=COMPONENT)[1]
+    for kind in kinds:
+        schema = schemas[kind.__name__]
+        optional = schema["properties"].keys() - schema.get("required", ())
+        schema["properties"] |= {name: _or_null(schema["properties"][name]) for name in optional}
+    return schemas
+
+
+def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    outer = {name: schema[name] for name in _ANNOTATIONS & schema.keys()}
+    inner = {name: value for name, value in schema.items() if name not in outer}
+    choices = inner["anyOf"] if inner.keys() == {"anyOf"} else [inner]
+    null = {"type": "null"}
+    return {"anyOf": choices if null in choices else [*choices, null], **outer}
