@@ -114,3 +114,14 @@ def test_endless_soft_breaks_of_contacts_are_joined(tmp_path: Path) -> None:
     with opened(document) as file:
         texts = [placed.passage.text for placed in read_opened(file, Columns())]
     assert sum(text.count("b") for text in texts) >= 10 * N
+
+
+@pytest.mark.parametrize(("kind", "part"), [("docx", "word__document_xml"), ("xlsx", "xl__worksheets__a_xml")])
+def test_packed_documents_that_grow_too_much_are_refused(tmp_path: Path, kind: str, part: str) -> None:
+    path = tmp_path / f"a.{kind}"
+    path.write_bytes(packed(**{part: b" " * (65 << 20)}))
+    with (
+        opened(next(iter(find_documents([path]))), "utf-8") as file,
+        pytest.raises(DataError, match=rf"a\.{kind} unpacks to more than 100 times its size"),
+    ):
+        list(read_opened(file, Columns()))

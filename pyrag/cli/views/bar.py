@@ -43,4 +43,5 @@ class ProgressBar:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        self._bar.stop()
+        if not self._bar.disable:  # rich 13 ends a line even so
+            self._bar.stop()

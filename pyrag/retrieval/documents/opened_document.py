@@ -28,6 +28,9 @@ from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 FREE = 64 << 20
 RATIO = 200
 MAX_UNPACKED = 1 << 38
+MAX_PARTS = 10_000  # of a packed document, such as a Word file
+_MAX_PACKAGE = 512 << 20  # unpacked bytes of a packed document
+_PACKAGE_RATIO = 100  # of unpacked to packed bytes; the converter of Office files has the same limit
 MAX_REASONS = 20  # per file
 _BUFFER = 1 << 16
 
@@ -38,6 +41,27 @@ _OPENERS: dict[str, _Reader] = {
     ".xz": lambda file: lzma.LZMAFile(file, "rb"),  # noqa: SIM115 (closed with the file under it)
 }
 _BROKEN = (KeyError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def check_package(archive: zipfile.ZipFile, size: int, name: str) -> None:
+    """Raise `DataError` if a packed document has too many parts, or unpacks to too much.
+
+    Args:
+        archive: The open document.
+        size: Bytes of the packed document.
+        name: Name of the file in messages.
+    """
+    members = archive.infolist()
+    if len(members) > MAX_PARTS:
+        raise DataError(f"{name} has more than {MAX_PARTS:,} parts: save it again, without pictures")
+    unpacked = sum(member.file_size for member in members)
+    if unpacked > _MAX_PACKAGE:
+        raise DataError(f"{name} unpacks to more than {_MAX_PACKAGE >> 20} MiB: split it")
+    if unpacked > max(FREE, _PACKAGE_RATIO * size):
+        raise DataError(
+            f"{name} unpacks to more than {_PACKAGE_RATIO} times its size, as only a trap does: "
+            "leave it out, or save it in parts if you trust it"
+        )
 
 
 class Tap(io.RawIOBase):

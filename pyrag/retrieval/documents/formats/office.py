@@ -16,7 +16,7 @@ from pyrag.retrieval.documents.formats.headings import with_headings
 from pyrag.retrieval.documents.formats.properties import Properties, converted_properties, packed_properties
 from pyrag.retrieval.documents.formats.sheets import with_shown_cells, xls_markdown
 from pyrag.retrieval.documents.model import OFFICE
-from pyrag.retrieval.documents.opened_document import Opened
+from pyrag.retrieval.documents.opened_document import Opened, check_package
 
 _DROPPED = {
     "ppt/notesSlides/": "speaker notes",
@@ -46,8 +46,6 @@ _RTF_REMARKS = {
 _NOTE = re.compile(r"\[\^([^\]\s]+)\](:)?")
 _ESCAPED = re.compile(r"\\([!.()\[\]{}&%$@\"'])")
 _MAX_CELLS = 5_000_000  # of all sheets; the converter's own limit of 100,000 refuses workbooks that people have
-_MAX_MEMBERS = 10_000
-_MAX_UNPACKED = 512 << 20  # bytes of all parts of a packed document
 
 
 def office_markdown(file: Opened) -> tuple[str, Properties]:
@@ -153,10 +151,7 @@ def left_out(file: Opened, data: bytes) -> set[str]:
         members = archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
         raise DataError(f"{name} is broken ({error}): copy or save it again") from error
-    if len(members) > _MAX_MEMBERS:
-        raise DataError(f"{name} has more than {_MAX_MEMBERS:,} parts: save it again, without pictures")
-    if sum(member.file_size for member in members) > _MAX_UNPACKED:
-        raise DataError(f"{name} unpacks to more than {_MAX_UNPACKED >> 20} MiB: split it")
+    check_package(archive, len(data), name)
     omissions = {words for member in members for start, words in _DROPPED.items() if member.filename.startswith(start)}
     try:
         return omissions | _inner_omissions(archive, {member.filename for member in members})

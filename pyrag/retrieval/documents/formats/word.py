@@ -16,7 +16,7 @@ from xml.etree import ElementTree as ET
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.formats.headings import headed
 from pyrag.retrieval.documents.formats.word_styles import WORD, Numbering, Styles, value_of
-from pyrag.retrieval.documents.opened_document import Unpacked
+from pyrag.retrieval.documents.opened_document import Unpacked, check_package
 
 _BODY = "word/document.xml"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
@@ -50,6 +50,7 @@ def docx_markdown(data: bytes, name: str, remarks: list[str]) -> Iterator[str]:
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            check_package(archive, len(data), name)
             yield from _WordDocument(archive, name, remarks).lines()
     except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError) as error:
         if isinstance(error, RecursionError):
