@@ -44,7 +44,7 @@ def _has_confidence(step: Step) -> bool:
 
 
 def confidence_of(step: Step) -> float:
-    """Return the confidence of a step's answer, in [0, 1]; 1 if it has none.
+    """Return the confidence of a step's answer, in [0, 1]; 1 without a confidence.
 
     Args:
         step: Any step.

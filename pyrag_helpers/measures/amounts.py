@@ -352,13 +352,13 @@ def _refuse(text: str, amount: Amount) -> None:
     if _RANGE.match(rest) and not re.match(r"\s*(?:and|or|of|und|et|y|e|en|o|ou|и)\s", rest, re.IGNORECASE):
         raise ValueError(f"{_shown(text)} is a range: ask for one number, or for both ends")
     if _RANGE.match(rest) and (re.match(r"\s*(?:or|oder|ou|или)\s", rest, re.IGNORECASE) or amount.unit is NO_UNIT):
-        raise ValueError(f"{_shown(text)} holds two numbers: ask for one, or read them one by one")
+        raise ValueError(f"{_shown(text)} holds two numbers: ask for one number, or read each separately")
     if _UNSURE_SIGN.search(text, max(0, start - 4), start) or _BRACKETED.fullmatch(text):
         raise ValueError(f"{_shown(text)} has a sign that may change the number: ask for the number only")
     is_split = _SPLIT.match(text, start) and end - start <= 3  # "3, 000"
     cut = amount.unit is NO_UNIT or amount.unit.kind.startswith("money")
     if is_split or (cut and _MORE_UNITS.fullmatch(rest)) or _is_listed(text, amount):
-        raise ValueError(f"{_shown(text)} holds two numbers: ask for one, or read them one by one")
+        raise ValueError(f"{_shown(text)} holds two numbers: ask for one number, or read each separately")
     if _OTHER.match(rest):
         raise ValueError(f"{_shown(text)} is not a single number: ask for one number only")
     attached = _ATTACHED.match(text, end) if amount.unit is NO_UNIT else None

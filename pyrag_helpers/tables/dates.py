@@ -23,7 +23,7 @@ _DAY_FIRST, _MONTH_FIRST = "day", "month"
 
 
 def dates_of(rows: Sequence[Row], name: str) -> Callable[[Row], str]:
-    """Return the function from a row to the date in a column, as YYYY-MM-DD or YYYY-MM; empty if there is none.
+    """Return a function from a row to the date in a column, as YYYY-MM-DD or YYYY-MM; empty without a date.
 
     Args:
         rows: All rows of the table, whose other dates show whether days or months come first.
@@ -116,7 +116,7 @@ def unread_dates(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def date_column(rows: Sequence[Row], hints: Sequence[str], *, years: bool = True) -> str:
-    """Return the column of dates, or of years, that words mean; empty if the table has none.
+    """Return the column of dates, or of years, that words mean; empty without such a column.
 
     Args:
         rows: Rows of the table.

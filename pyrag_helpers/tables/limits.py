@@ -103,7 +103,7 @@ def _number(rows: Sequence[Row], name: str, condition: str, match: re.Match[str]
 
 
 def _unit_after(condition: str, match: re.Match[str]) -> str:
-    """Return the unit after a limit, such as "%" or "kg"; empty if there is none."""
+    """Return the unit after a limit, such as "%" or "kg"; empty without a unit."""
     if match["sign_after"]:
         return match["sign_after"].strip()
     words = condition[match.end() :].split()

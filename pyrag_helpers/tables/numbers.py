@@ -195,7 +195,7 @@ def conversion(text: str, own: str) -> Decimal | None:
 
     Args:
         text: Unit in words.
-        own: Unit of the column; empty if it has none.
+        own: Unit of the column; empty for a column without a unit.
 
     Returns:
         1 if the column has no unit that is known, or None if the units cannot be converted exactly.

@@ -1,4 +1,4 @@
-"""Which answers the recalibration marks as weak, by the shipped reader."""
+"""Answers of the shipped reader that the recalibration marks as weak."""
 
 from __future__ import annotations
 

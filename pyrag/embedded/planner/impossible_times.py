@@ -28,7 +28,7 @@ _LEAP_DAYS = frozenset(("1712",))  # Sweden had 30 February 1712
 
 
 def impossible_time(question: str) -> str:
-    """Return the time of a question that does not exist, with the reason; empty if there is none.
+    """Return the impossible time in a question, such as "31 June", with the reason; empty without such a time.
 
     Args:
         question: The question.

@@ -92,7 +92,7 @@ def _entries(text: _Text) -> Iterator[Element]:
 
 
 def _inside(key: str, value: dict[str, Any], start: int, end: int) -> Iterator[Element]:
-    """Yield the records in the lists of an object, at the object's place; if it has none, the object itself."""
+    """Yield the records in the lists of an object, at the object's place; without lists, the object itself."""
     records = [] if "text" in value or "contents" in value else [item for item in value.values() if _is_records(item)]
     if records:
         yield from (("", record, start, end) for items in records for record in items)

@@ -111,7 +111,7 @@ def _text_of(hit: Mapping[str, Any]) -> str | None:
 
 
 def _joined(value: Any) -> str:
-    """Return a text, or a list of texts as one, such as the snippets of a page; empty for any other value."""
+    """Return a text, or the joined texts of a list, such as the snippets of a page; empty for any other value."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return "\n".join(value)
     return value if isinstance(value, str) else ""

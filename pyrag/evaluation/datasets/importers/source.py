@@ -74,7 +74,7 @@ class Record:
         return tuple(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
     def golds(self, name: str) -> list[str]:
-        """Return gold answers: a text, a number, or a list of these. Raises `DataError` if there is none."""
+        """Return gold answers from a text, a number, or a list of these. Raises `DataError` without an answer."""
         if isinstance(self.value(name), list | tuple):
             return list(self.texts(name))
         return [self.text(name)]
