@@ -118,6 +118,8 @@ def test_endless_soft_breaks_of_contacts_are_joined(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("kind", "part"), [("docx", "word__document_xml"), ("xlsx", "xl__worksheets__a_xml")])
 def test_packed_documents_that_grow_too_much_are_refused(tmp_path: Path, kind: str, part: str) -> None:
+    if kind == "xlsx":
+        pytest.importorskip("xberg")
     path = tmp_path / f"a.{kind}"
     path.write_bytes(packed(**{part: b" " * (65 << 20)}))
     with (
