@@ -6,7 +6,7 @@ TORCH ?= torch==2.13.0
 TESTS := pytest pytest-asyncio hypothesis
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
-.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page page-picture test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-container test-lowest test-portable bench bench-speed bench-serve test-api test-slow bench-harness wheel check-targets clean
+.PHONY: bench-gpu model-env test-model small-model train-env test-rl test-rl-e2e test-reader train-learns reader help install demo docs test test-dense test-integrations test-mcp test-otel test-page page-picture test-pgvector test-ray test-vllm lint format audit check-dist check-workflows test-container test-lowest test-portable bench bench-speed bench-serve test-api test-slow fuzz bench-harness wheel check-targets clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -159,6 +159,9 @@ test-api: $(VENV)-api/.done ## fuzz pyrag serve by its OpenAPI document, and rea
 
 test-slow: $(VENV)/.dev ## run the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow
+
+fuzz: $(VENV)/.dev ## run the property tests with new random examples
+	$(BIN)/python -m pytest -q -n 2 -m "hypothesis and not slow" --hypothesis-profile random
 
 bench-harness: $(VENV)/.dev ## measure the runtime against the scripted servers in HARNESS=../shared/harness
 	@test -f $(or $(HARNESS),../shared/harness)/compare.py || { echo "bench-harness needs the scripted servers: make bench-harness HARNESS=FOLDER"; exit 2; }

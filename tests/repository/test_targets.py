@@ -65,6 +65,7 @@ LEFT_OUT = {
     "audit": "it asks PyPI about each dependency",
     "test-container": "it needs a container engine and its base image",
     "test-portable": "a part of `make test`",
+    "fuzz": "a part of `make test`, with other examples",
     **dict.fromkeys(("bench-speed", "bench-serve"), "minutes of load"),
     **dict.fromkeys(("test-slow", "test-rl-e2e", "train-learns", "test-model"), "tens of minutes"),
     **dict.fromkeys(("model-env", "train-env"), "an environment that other targets set up"),
