@@ -32,8 +32,8 @@ def connected(address: str, count: int) -> Any:
                 ray.init(num_cpus=count, include_dashboard=False, **quiet)
             else:
                 ray.init(address=address, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise ConfigError(
-                f"cannot join the Ray cluster at {address} ({error}): check --ray, or use local"
-            ) from error
+        except Exception as error:  # Ray raises a plain one if its processes start too slowly
+            cure = "try again when this machine is less busy" if address == "local" else "check --ray, or use local"
+            reason = " ".join(str(error).split())
+            raise ConfigError(f"cannot join the Ray cluster at {address} ({reason}): {cure}") from error
     return ray

@@ -4,12 +4,14 @@
     SCHEME:NAME@ADDRESS       openai:MODEL@http://host:8000/v1, pgvector:TABLE@postgresql://host/db, qdrant:docs@DIR
     NAME=SCHEME:NAME          orders=sql:shop.db, for specs that may be given a name
 
-The opener of each scheme decides which parts it needs; this module only splits the text.
+The opener of each scheme decides which parts it needs; this module only splits the text, and replaces `~` in a path.
 """
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 _WITH_URL = re.compile(r"(.*?)@(https?://.*)", re.DOTALL)
@@ -52,3 +54,9 @@ def parse_named_spec(text: str) -> tuple[str, Spec]:
     """
     match = _NAMED.fullmatch(text)
     return (match[1] or "", Spec(match[2], match[3])) if match else ("", Spec(text, ""))
+
+
+def expanded(path: str | Path) -> Path:
+    """Replace `~` in a path with the home folder; return the path unchanged if there is no such user or folder."""
+    text = str(path)
+    return Path(text if "\0" in text else os.path.expanduser(text))  # noqa: PTH111 (Path's own raises)

@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from pyrag._io.specs import expanded
 from pyrag._io.threads import PerLoop
-from pyrag.errors import DataError
+from pyrag.errors import ConfigError, DataError
 from pyrag.llm.protocol import ChatModel, Message, Reply, Sampling
 from pyrag.llm.spending import spending
 from pyrag.llm.wrappers import Send, WrappedChat
@@ -65,10 +66,18 @@ class CacheInfo:
 
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
-    """Return `$XDG_CACHE_HOME/pyrag/replies.sqlite`, or the same below `~/.cache`."""
+    """Return `$XDG_CACHE_HOME/pyrag/replies.sqlite`, or the same below `~/.cache`.
+
+    Raises:
+        ConfigError: Neither folder is known.
+    """
     environ = os.environ if environ is None else environ
     base = Path(environ.get("XDG_CACHE_HOME", ""))
-    folder = base if base.is_absolute() else Path.home() / ".cache"
+    folder = base if base.is_absolute() else expanded("~/.cache")
+    if not folder.is_absolute():
+        raise ConfigError(
+            "the cache of replies has no folder, as HOME is not known: name a file, or set XDG_CACHE_HOME"
+        )
     return folder / "pyrag" / "replies.sqlite"
 
 
@@ -88,7 +97,7 @@ class ReplyStore:
 
     def __init__(self, path: str | Path, limit: int = 1 << 30) -> None:
         """Set up the store without opening it. `limit` bounds the size of all replies in bytes, without overhead."""
-        self.path = Path(path).expanduser()
+        self.path = expanded(path)
         self._limit = limit
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyrag._io import plugins
 from pyrag._io.http.options import RETRIEVER_LIMIT, BodyLimit, Transport
-from pyrag._io.specs import parse_spec
+from pyrag._io.specs import expanded, parse_spec
 from pyrag.errors import ConfigError, DataError
 from pyrag.retrieval.filters.tree import Filter
 from pyrag.retrieval.protocol import OwnRetriever, Retriever
@@ -99,7 +99,7 @@ def source_folders(specs: Sequence[str]) -> list[Path]:
     from pyrag.retrieval.fusion.specs import read_sources
 
     places = [source.place for source in read_sources(specs)]
-    return [Path(place).expanduser() for place in places if not is_remote(place)]
+    return [expanded(place) for place in places if not is_remote(place)]
 
 
 def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
@@ -120,7 +120,7 @@ def _opened(spec: str | Path | Retriever, options: Options) -> Retriever:
 
         return HttpRetriever(spec, timeout=options.timeout, limit=options.limit, transport=options.transport)
     if isinstance(spec, str | Path):
-        return _over_index(Path(spec).expanduser(), str(spec), options)
+        return _over_index(expanded(spec), str(spec), options)
     if callable(getattr(spec, "retrieve", None)):
         return spec
     raise ConfigError(
@@ -139,7 +139,7 @@ def _over_several(specs: Sequence[str], options: Options) -> Retriever:
     own = replace(options, rerank=None, where=None)
     sources = []
     for source in read_sources(specs):
-        folder = None if is_remote(source.place) else Path(source.place).expanduser()
+        folder = None if is_remote(source.place) else expanded(source.place)
         retriever = FollowingRetriever(partial(_opened, source.place, own), folder)
         sources.append(FusedSource(source.name, retriever, source.weight, source.deadline or options.timeout))
     return FusedRetriever(sources)

@@ -18,6 +18,7 @@ from typing import Any
 
 from pyrag._io.excerpts import excerpt
 from pyrag._io.hub import unreachable
+from pyrag._io.specs import expanded
 from pyrag._io.threads import cores, in_thread
 from pyrag.agents.engine import default_engine
 from pyrag.errors import ConfigError, DataError, PyRAGError, ServiceError, install_extra
@@ -127,7 +128,7 @@ def reranked(retriever: Retriever, spec: str) -> RerankingRetriever:
 def cross_encoder(model: str) -> Scorer:
     """Return a scorer that uses a cross-encoder, loaded by the first query."""
     load = (
-        partial(OnnxPairs, Path(model.removeprefix(ONNX)).expanduser())
+        partial(OnnxPairs, expanded(model.removeprefix(ONNX)))
         if model.startswith(ONNX)
         else partial(_sentence_transformers, model.removeprefix(SENTENCE_TRANSFORMERS))
     )

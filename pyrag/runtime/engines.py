@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.specs import expanded
 from pyrag.agents.prompts import Prompts
 from pyrag.agents.protocol import Agents, Answerer
 from pyrag.episode.speculation import PrefetchStats
@@ -157,7 +158,7 @@ def _following(settings: Settings) -> Retriever:
     place = settings.retriever or settings.index
     if settings.sources or place is None or (settings.retriever and is_remote(settings.retriever)):
         return retriever_of(settings, own_where=True)
-    return FollowingRetriever(lambda: retriever_of(settings, own_where=True), Path(place).expanduser())
+    return FollowingRetriever(lambda: retriever_of(settings, own_where=True), expanded(place))
 
 
 def retriever_of(settings: Settings, own: Retriever | None = None, *, own_where: bool = False) -> Retriever:

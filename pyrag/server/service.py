@@ -9,10 +9,10 @@ import uuid
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pyrag._io.excerpts import has_excerpt
+from pyrag._io.specs import expanded
 from pyrag.agents.typed.contract import Contract
 from pyrag.errors import PyRAGError, StorageError
 from pyrag.llm.protocol import Message
@@ -155,7 +155,7 @@ class QuestionService(SearchService):
         retrievers: dict[str, FollowingRetriever] = {}
         for name, place in named.items():
             own = _over(settings, place)
-            folder = None if own.index is None else Path(own.index).expanduser()
+            folder = None if own.index is None else expanded(own.index)
             retrievers[name] = following(partial(retriever_of, own), folder, name, source_folders(own.sources))
             # All indexes share the engines, so that models are loaded only once.
             self.indexes[name] = ServedIndex(name, replace(self._owner.engines, retriever=retrievers[name]), own)

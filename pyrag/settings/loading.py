@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pyrag._io.specs import parse_named_spec
+from pyrag._io.specs import expanded, parse_named_spec
 from pyrag.errors import ConfigError, nearest
 from pyrag.llm.request_options import merged, read_requests
 from pyrag.settings.declaration import ENVIRONMENT_PREFIX
@@ -127,7 +127,7 @@ def _with_paths(values: dict[str, Any], path: Path, *, chosen: bool) -> dict[str
             values[key] = [_source_of_file(text, path.parent) for text in _texts(key, values[key])]
     for key in ("index", "prompts", "cache", "tokenizer", "experience", "ca_bundle"):
         if isinstance(values.get(key), str) and not (key == "prompts" and values[key] in PROMPT_SETS):
-            values[key] = str(path.parent / Path(values[key]).expanduser())
+            values[key] = str(path.parent / expanded(values[key]))
     if "tools" in values:
         values["tools"] = [_tool_of_file(spec, path, chosen=chosen) for spec in _texts("tools", values["tools"])]
     return values
@@ -139,7 +139,7 @@ def _source_of_file(text: str, folder: Path) -> str:
     name, place = (match[1], match[2]) if match else ("", text)
     if _SCHEME.match(place):
         return text
-    return name + str(folder / Path(place).expanduser())
+    return name + str(folder / expanded(place))
 
 
 def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
@@ -149,7 +149,7 @@ def _tool_of_file(spec: str, path: Path, *, chosen: bool) -> str:
     """
     name, (scheme, rest) = parse_named_spec(spec)
     if scheme in _DATA_TOOLS:
-        return f"{f'{name}=' if name else ''}{scheme}:{path.parent / Path(rest).expanduser()}"
+        return f"{f'{name}=' if name else ''}{scheme}:{path.parent / expanded(rest)}"
     if not chosen:
         raise ConfigError(
             f"{path} names the tool {spec!r}, which is code: pass it with --tools, or name this file with --config"

@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Timer
 from typing import Any
 
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
@@ -103,7 +104,7 @@ def sql_tool(
     """
     if rows < 1 or not seconds > 0:
         raise ConfigError(f"{name}: rows and seconds must be above 0, not {rows} and {seconds}")
-    place = Path(path).expanduser()
+    place = expanded(path)
     database = Database(place, _engine_of(place), rows, seconds)
     description = (
         f"Rows of one SELECT statement ({_DIALECTS[database.engine]}) over the database {place.name}, as dicts by "

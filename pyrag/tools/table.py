@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.specs import expanded
 from pyrag.errors import DataError
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
@@ -72,7 +73,7 @@ def table_tool(folder: str | Path, *, name: str = "table") -> Tool[..., Any]:
     Raises:
         DataError: The folder has no such files, or one of them cannot be read.
     """
-    place = Path(folder).expanduser()
+    place = expanded(folder)
     paths = _tables_in(place)
     shown = list(paths.items())[:_SHOWN_TABLES]
     listed = [f"{key}: {', '.join(map(_name, read_table(path)[0][:_SHOWN_COLUMNS]))}" for key, path in shown]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pyrag._io.files import write_atomic
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, install_extra, nearest
 from pyrag.settings import layered, make_settings
 
@@ -305,7 +306,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
     """Return the configuration with absolute paths, for other processes; hub names are left unchanged."""
 
     def fixed(path: str | None) -> str | None:
-        named = Path(path).expanduser() if path else None
+        named = expanded(path) if path else None
         return str(named.resolve()) if named and named.exists() else path
 
     return replace(
@@ -315,7 +316,7 @@ def absolute(config: TrainConfig) -> TrainConfig:
         data=fixed(config.data) or "",
         eval_data=fixed(config.eval_data),
         prescored=fixed(config.prescored),
-        out=str(Path(config.out).expanduser().resolve()) if config.out else "",
+        out=str(expanded(config.out).resolve()) if config.out else "",
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from pyrag._io.specs import Spec, parse_named_spec, parse_spec
+from pyrag._io.specs import Spec, expanded, parse_named_spec, parse_spec
 
 
 @pytest.mark.parametrize(
@@ -34,3 +36,15 @@ def test_a_spec_may_have_a_name() -> None:
     assert parse_named_spec("my.module:f") == ("", Spec("my.module", "f"))
     assert parse_named_spec("x=y=sql:f") == ("", Spec("x=y=sql:f", ""))
     assert parse_named_spec("plain") == ("", Spec("plain", ""))
+
+
+def test_a_tilde_stands_for_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    assert expanded("~/ix") == Path("/home/ann/ix")
+    assert expanded(Path("~")) == Path("/home/ann")
+    assert expanded("a/~") == Path("a/~")
+
+
+@pytest.mark.parametrize("path", ["~no-such-user", "~no-such-user/ix", "~a\0b"])
+def test_a_path_of_no_user_stays_as_it_is(path: str) -> None:
+    assert expanded(path) == Path(path)

@@ -9,6 +9,8 @@ import pytest
 from pyrag.cli import app as commands
 from pyrag.cli.main import main
 
+from .conftest import Run
+
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,3 +37,22 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["pyrag", "ask", "--debug"])
     with pytest.raises(KeyError):
         main()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ask", "q", "--index", "~no-such-user/ix"),
+        ("ask", "q", "--retriever", "~no-such-user/ix"),
+        ("ask", "q", "--tools", "sql:~no-such-user/a.db"),
+        ("ask", "q", "--tools", "table:~no-such-user/a"),
+        ("serve", "--index", "docs=~no-such-user/ix", "--port", "0"),
+        ("serve-retriever", "~no-such-user/ix"),
+    ],
+)
+def test_a_path_of_no_user_is_named_in_one_line(pyrag: Run, arguments: tuple[str, ...]) -> None:
+    done = pyrag(*arguments)
+    assert done.returncode not in (0, 70)
+    (line,) = done.stderr.splitlines()
+    assert "~no-such-user/" in line
+    assert "internal error" not in line

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def test_bytes_that_are_no_text_are_one_sentence(tmp_path: Path) -> None:
     [("<&-", "ask -", 0), (">&-", f"ask '{QUESTION}'", 0), ("2>&-", "ask Who --llm bogus", 2)],
 )
 def test_a_closed_stream_ends_nothing(tmp_path: Path, closed: str, arguments: str, code: int) -> None:
-    line = f"{' '.join(COMMAND)} {arguments} {closed}"
+    line = f"{shlex.join(COMMAND)} {arguments} {closed}"
     done = subprocess.run(["sh", "-c", line], capture_output=True, cwd=tmp_path, env=environment(), timeout=60)
     assert done.returncode == code, done.stderr
 

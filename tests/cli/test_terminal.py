@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -147,7 +148,7 @@ def test_a_reader_that_has_gone_ends_any_command_quietly(pyrag: Run, tmp_path: P
 
 
 def test_a_reader_that_goes_in_the_middle_ends_it_too(tmp_path: Path) -> None:
-    line = f"{' '.join(COMMAND)} ask - --json | head -n 1"
+    line = f"{shlex.join(COMMAND)} ask - --json | head -n 1"
     questions = "Who directed Gravity?\n" * 40
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], input=questions, capture_output=True, text=True,

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from pyrag.cli.bench.ask import PooledAsk
+from pyrag.cli.bench.workers import RayWorker, ray_workers
 from pyrag.evaluation.datasets.suite import PassageOptions, open_set, source_of
 from pyrag.evaluation.runs.batch import QuestionJob, run_jobs
 from pyrag.settings import Settings
@@ -20,10 +22,20 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]  # Ray's o
 COUNT = 30
 
 
+async def pid_of(worker: RayWorker) -> int:
+    """The process of an actor, which Ray may still be starting again."""
+    from ray.exceptions import ActorUnavailableError
+
+    async with asyncio.timeout(120):
+        while True:
+            try:
+                return int(await worker.actor.pid.remote())
+            except ActorUnavailableError:
+                await asyncio.sleep(0.1)
+
+
 async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")
-    from pyrag.cli.bench.ask import PooledAsk
-    from pyrag.cli.bench.workers import ray_workers
 
     chosen = open_set("stones", write_set(tmp_path / "data", COUNT))
     source = source_of(chosen, PassageOptions(cache=tmp_path / "indexes"))
@@ -42,13 +54,13 @@ async def test_a_killed_ray_worker_costs_no_question(chat: ChatServer, tmp_path:
     try:
         workers = ray_workers(settings, "local", 2)
         async with PooledAsk(workers, tries=3) as ask:
-            pid = await workers[0].actor.pid.remote()
+            pid = await pid_of(workers[0])
             jobs = [QuestionJob("stones", "vanilla", question) for question in chosen.questions]
             batch = asyncio.create_task(run_jobs(jobs, ask, done, concurrency=4))
             await some.wait()
             os.kill(pid, signal.SIGKILL)
             await batch
-            assert await workers[0].actor.pid.remote() != pid, "it was started again"
+            assert await pid_of(workers[0]) != pid, "it was started again"
     finally:
         ray.shutdown()
     assert {name for name, trace in traces.items() if trace.error} == set()

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pyrag import PyRAG
-from pyrag.errors import DataError
+from pyrag.errors import ConfigError, DataError
 from pyrag.llm.cache import CachedChat, ReplyStore, default_path, request_key
 from pyrag.llm.clients.local_spec import identity_of, parse_local_spec
 from pyrag.llm.clients.openai import OpenAIChat
@@ -178,6 +178,17 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_default_path_respects_xdg() -> None:
     assert default_path({"XDG_CACHE_HOME": "/x"}) == Path("/x/pyrag/replies.sqlite")
     assert default_path({"XDG_CACHE_HOME": "relative"}) == Path.home() / ".cache/pyrag/replies.sqlite"
+
+
+def test_without_a_home_folder_the_cache_needs_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(user: int) -> None:
+        raise KeyError(user)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    with pytest.raises(ConfigError, match="HOME is not known: name a file, or set XDG_CACHE_HOME"):
+        default_path({})
+    assert default_path({"XDG_CACHE_HOME": "/x"}) == Path("/x/pyrag/replies.sqlite")
 
 
 async def test_many_calls_at_once(store: ReplyStore) -> None:

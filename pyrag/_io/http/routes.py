@@ -18,6 +18,7 @@ from urllib.request import getproxies_environment
 
 from pyrag._io.http.errors import shown_url
 from pyrag._io.http.options import AUTO, NO_PROXY, Transport
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError
 
 _BUNDLE_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
@@ -158,7 +159,7 @@ def _tls(transport: Transport) -> ssl.SSLContext | bool:
         raise ConfigError(f"{system} names {os.environ[system]}, which is not there: name a file of certificates")
     context = ssl.create_default_context()
     if bundle:
-        _trust(context, Path(bundle).expanduser(), source)
+        _trust(context, expanded(bundle), source)
     return context
 
 

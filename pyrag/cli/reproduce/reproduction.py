@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.specs import expanded
 from pyrag.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def reproduce(request: TableRequest, out: Path | None, *, dry_run: bool, report:
         raise UsageError(f"there is no scale {request.scale!r}: choose full or tiny")
     if out is None and not dry_run:
         raise UsageError("the folder of the reproduction is missing: name one with --out")
-    folder = (out or Path("reproduction")).expanduser()
+    folder = expanded(out or "reproduction")
     kind = f"{table.paper} at {request.scale} scale"
     port = (
         request.port or saved_port(folder, kind) or (free_port() if request.scale == "tiny" and not dry_run else 8000)

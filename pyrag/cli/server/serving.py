@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pyrag._io.specs import expanded
 from pyrag.settings import Settings
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def serve_retriever(spec: str, host: str, port: int, settings: Settings, *, exac
     from pyrag.server.config import ServerConfig
     from pyrag.server.processes import serve_retriever
 
-    folder = Path(spec).expanduser()
+    folder = expanded(spec)
 
     def started(url: str, name: str) -> None:
         print(f"serving {name} at {url}; use it with: pyrag ask --retriever {url} (Ctrl-C ends)", flush=True)

@@ -7,12 +7,12 @@ rank is unknown.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, DataError
 
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # ranks for which vLLM has kernels
@@ -43,11 +43,6 @@ def read_adapter(spec: str) -> Adapter:
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{name!r} cannot be the name of an adapter: write NAME=FOLDER, the name without spaces")
     return Adapter(name, str(folder), _rank(folder))
-
-
-def expanded(path: str) -> Path:
-    """Replace `~` in a path with the home folder; return the path unchanged if there is no such user."""
-    return Path(path if "\0" in path else os.path.expanduser(path))  # noqa: PTH111 (Path's own raises)
 
 
 def lora_rank(ranks: Iterable[int]) -> int:

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, DataError, nearest
-from pyrag.llm.clients.adapters import Adapter, expanded, read_adapter
+from pyrag.llm.clients.adapters import Adapter, read_adapter
 
 Option = str | int | float | bool
 

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
 from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.clients.request_rules import MAX_REFUSALS, NO_RULES, RequestRules
@@ -55,7 +56,7 @@ def key_from_environment(environ: Mapping[str, str] | None = None) -> str | None
     environ = os.environ if environ is None else environ
     key = next((environ[name].strip() for name in KEY_VARIABLES if environ.get(name, "").strip()), None)
     file = environ.get(KEY_FILE_VARIABLE, "").strip()
-    return key or (_key_in(Path(file).expanduser()) if file else None)
+    return key or (_key_in(expanded(file)) if file else None)
 
 
 def _key_in(file: Path) -> str:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyrag._io.packages import NETWORKS, require_packages
+from pyrag._io.specs import expanded
 from pyrag._io.threads import cores, in_thread
 from pyrag.errors import DataError
 from pyrag.networks import wordpiece
@@ -34,7 +35,7 @@ class OnnxBackend:
     """Backend for a folder, whose model is loaded on first use."""
 
     def __init__(self, folder: str | Path) -> None:
-        self._folder = Path(folder).expanduser()
+        self._folder = expanded(folder)
         self._loading = threading.Lock()  # several event loops may use one object
 
     async def fingerprint(self) -> Fingerprint:

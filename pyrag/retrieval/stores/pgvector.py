@@ -105,18 +105,12 @@ class PgvectorStore(Store):
             vectors: Array of float32 of shape (passages, dimension).
 
         Raises:
-            ConfigError: An earlier version of pyrag made the table, and `create` has not upgraded it.
+            ConfigError: The table lacks a column, as another version of pyrag made it.
         """
         rows = [_row(passage, vector) for passage, vector in zip(passages, vectors.tolist(), strict=True)]
         with self._connection("written") as connection, connection.transaction(), connection.cursor() as cursor:
-            try:
-                for start in range(0, len(rows), _BATCH):
-                    cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
-            except self._driver.errors.UndefinedColumn as error:
-                raise ConfigError(
-                    f"{self._spec} was made by an earlier version of pyrag: call create() of the store once, which "
-                    "upgrades the table and keeps its passages, then add the passages again"
-                ) from error
+            for start in range(0, len(rows), _BATCH):
+                cursor.executemany(self._composed(statements.UPSERT), rows[start : start + _BATCH])
 
     def delete(self, ids: Sequence[str]) -> None:
         """Delete passages; unknown ids are ignored."""
@@ -217,6 +211,11 @@ class PgvectorStore(Store):
             connection = self._connected()
             try:
                 yield connection
+            except self._driver.errors.UndefinedColumn as error:
+                connection.close()
+                raise ConfigError(
+                    f"{self._spec} lacks a column that this version of pyrag needs: index into a table of another name"
+                ) from error
             except BaseException:
                 connection.close()
                 raise

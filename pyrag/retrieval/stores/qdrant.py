@@ -17,13 +17,12 @@ import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from pyrag._io.redaction import without_secrets
-from pyrag._io.specs import parse_spec
+from pyrag._io.specs import expanded, parse_spec
 from pyrag.errors import ConfigError
 from pyrag.retrieval.catalogue.scanned import DocumentKey, document_key
 from pyrag.retrieval.dense import PART, DenseQuery
@@ -71,7 +70,7 @@ class QdrantStore(Store):
         if place == ":memory:" or place.startswith(("http://", "https://")):
             self._engine = RemoteEngine(collection, place, timeout)
         else:
-            self._engine = LocalEngine(Path(place).expanduser() / collection)
+            self._engine = LocalEngine(expanded(place) / collection)
 
     @property
     def name(self) -> str:

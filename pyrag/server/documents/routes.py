@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -12,6 +11,7 @@ from fastapi import FastAPI, Request, Response
 from msgspec import Meta
 from pydantic import BaseModel
 
+from pyrag._io.specs import expanded
 from pyrag._io.threads import in_thread
 from pyrag.retrieval.index import Built
 from pyrag.server.bodies import MAX_NAME, body_of, read_request
@@ -111,7 +111,7 @@ def _folder(service: QuestionService, index: str | None, access: Access) -> tupl
     place = service.indexes[name].settings.index
     if place is None:
         raise ApiError(400, "not_a_folder", f"the index {name} is not an index folder, which documents need")
-    return name, DocumentFolder(Path(place).expanduser())
+    return name, DocumentFolder(expanded(place))
 
 
 def _record(document: DocumentBody) -> dict[str, Any]:

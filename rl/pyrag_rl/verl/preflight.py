@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.evaluation.metrics import normalise
 from pyrag.runtime.engines import open_engines
@@ -123,7 +124,7 @@ def check_gpus(config: TrainConfig) -> None:
 
 def check_model(config: TrainConfig) -> None:
     """Check that a model that looks like a path is a folder with a model. Other names are left to the hub."""
-    path = Path(config.model).expanduser()
+    path = expanded(config.model)
     looks_like_path = config.model.startswith((".", "/", "~")) or config.model.count("/") > 1 or path.exists()
     if looks_like_path and not (path / "config.json").is_file():
         raise ConfigError(f"{config.model} holds no model: a folder with config.json, weights and tokenizer is needed")
@@ -167,7 +168,7 @@ def model_shape(model: str) -> Mapping[str, Any]:
     Raises:
         ConfigError: The file cannot be read.
     """
-    path = Path(model).expanduser() / "config.json"
+    path = expanded(model) / "config.json"
     try:
         if path.is_file():
             shape: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
