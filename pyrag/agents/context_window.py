@@ -28,7 +28,7 @@ SHOWN = 5  # passages that a Rewrite agent sees
 DEFAULT_ROOM = 8_000
 """Tokens of passages that an answerer with an unknown window is given at once."""
 
-_A_QUERY = 256  # tokens of a query, where it is not known yet
+_A_QUERY = 256  # tokens of a query that is not known yet
 _A_PASSAGE = 8  # tokens of a passage's number and the blank lines around it
 _MIN_TOKENS = 32  # minimum tokens of a cut passage; a shorter text is useless
 _MARGIN = 64  # tokens of the chat template

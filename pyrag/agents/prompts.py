@@ -36,25 +36,13 @@ _INCLUDES = ("contract", "helpers", "example")
 _FORM_PLACEHOLDER = re.compile(r"\b[A-Z]{2,}(?:_[A-Z]{2,})+\b")
 # Forms of earlier versions, still in users' folders, and of the search agents, which keep the form of their training.
 _FORMER_PLACEHOLDERS = (
-    "the answer, or unknown",
-    "final answer here",
-    "answer here",
-    "search query here",
-    "your query here",
-    "the next question",
-    "first sub-query",
-    "second sub-query",
-)
+    "the answer, or unknown", "final answer here", "answer here", "search query here", "your query here",
+    "the next question", "first sub-query", "second sub-query",
+)  # fmt: skip
 # Invented for the examples: a reply with one of these names copied it from there.
 EXAMPLE_NAMES = (
-    "Glass Orchard",
-    "Winter Quay",
-    "Amber Kite",
-    "Mara Lindqvist",
-    "Tomas Ferro",
-    "Brennick",
-    "Halvey",
-)
+    "Glass Orchard", "Winter Quay", "Amber Kite", "Mara Lindqvist", "Tomas Ferro", "Brennick", "Halvey",
+)  # fmt: skip
 _AROUND = " \t\r\n.…,;:!?\"'`*()[]{}<>\\“”‘’"
 GUIDANCE = ("rules", "principles")  # kinds of guidance, each in a file beside the agent's template
 _GUIDANCE = "{{guidance}}"

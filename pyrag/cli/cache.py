@@ -9,8 +9,8 @@ import typer
 
 from pyrag.cli import options
 from pyrag.cli.output import print_json
-from pyrag.cli.views.words import counted
 from pyrag.settings import Settings
+from pyrag.trace.words import counted
 
 if TYPE_CHECKING:
     from pyrag.llm.cache import CacheInfo, ReplyStore

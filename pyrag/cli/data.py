@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pyrag.cli.output import print_json
-from pyrag.cli.views.words import counted
+from pyrag.trace.words import counted
 
 if TYPE_CHECKING:
     from pyrag.evaluation.datasets.importers.check import Checked

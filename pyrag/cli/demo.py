@@ -10,8 +10,8 @@ from rich.text import Text
 
 from pyrag.api import PyRAG
 from pyrag.cli.views.live import LiveView, SafeConsole
-from pyrag.cli.views.words import counted
 from pyrag.trace.model import shorten
+from pyrag.trace.words import counted
 
 
 async def demo() -> None:

@@ -15,13 +15,13 @@ import pyrag_runtime
 from pyrag._io import plugins
 from pyrag.agents.engine import about_engine
 from pyrag.cli.output import print_json
-from pyrag.cli.views.words import counted
 from pyrag.errors import ConfigError, PyRAGError, UsageError, install_extra
 from pyrag.llm.protocol import ModelInfo, ModelLister
 from pyrag.retrieval.protocol import searched_index
 from pyrag.runtime.engines import Engines, open_engines
 from pyrag.runtime.role_agents import LOCAL_ENGINES, REPLAY, model_options
 from pyrag.settings import Settings
+from pyrag.trace.words import counted
 
 PACKAGES = ("RestrictedPython", "greenlet", "aiohttp", "tantivy", "msgspec", "typer", "rich")
 _LAYERS = {"linux": ("no_new_privs", "seccomp"), "darwin": ("seatbelt",)}  # of the sandbox, which only one system has

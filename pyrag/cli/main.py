@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from typing import Any, NoReturn
 
 from pyrag.cli.views.terminal import ReaderGone, one_line, safe_streams
 
 INTERRUPTED = 130  # what shells use for a process that ended by Ctrl-C
 _SIMILAR = re.compile(r"\.? \(?(?:Did you mean|Possible options:) ")  # as typer and click begin a suggestion
+_NAME = re.compile(r"[\w'-]+")
+_MIN_SIMILARITY = 0.6  # of two names without their dashes, from 0 to 1
 _EXTRA = re.compile(r"got unexpected extra arguments?(?:\(s\))? \((.*)\)$")
 _INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 
@@ -41,11 +44,23 @@ def _stop_usage(error: Any) -> NoReturn:
     if not message.startswith("Usage: "):
         text, _, similar = _SIMILAR.sub("\n", one_line(message)).partition("\n")
         text = text[:1].lower() + text[1:].rstrip(".")
+        names = _most_similar(text, _NAME.findall(similar))
         text = _EXTRA.sub(r"unexpected arguments (\1), put a text with spaces into quotes", text)
-        suggestion = f", did you mean {similar.rstrip('?)')}" if similar else ""
+        suggestion = f", did you mean {' or '.join(names)}" if names else ""
         message = f"pyrag: {text}{suggestion}: see {error.ctx.command_path if error.ctx else 'pyrag'} -h"
     print(message, file=sys.stderr)
     sys.exit(error.exit_code)
+
+
+def _most_similar(text: str, names: Sequence[str]) -> list[str]:
+    """Return the names that are the most similar to the unknown one, which a message ends with.
+
+    Typer suggests up to three names, and counts the dashes of options as similar.
+    """
+    unknown = "".join(_NAME.findall(text)[-1:]).strip("'-")
+    ratios = {name: SequenceMatcher(None, unknown, name.strip("'-")).ratio() for name in names}
+    best = max([_MIN_SIMILARITY, *ratios.values()])
+    return [name for name, ratio in ratios.items() if ratio >= best]
 
 
 def guarded(command: Callable[[], None]) -> None:

@@ -10,10 +10,11 @@ from typing import IO, Any, Self
 
 from pyrag._io.files import open_private
 from pyrag.cli.views.terminal import json_line, one_line
-from pyrag.cli.views.verdict import confidence, is_weak, remark
 from pyrag.trace.codec import citations_of, to_json
+from pyrag.trace.confidence import confidence
 from pyrag.trace.model import Trace
 from pyrag.trace.plain import encoded
+from pyrag.trace.verdict import COMMAND_LINE, is_weak, remark
 
 
 def as_object(trace: Trace) -> dict[str, Any]:
@@ -25,7 +26,7 @@ def as_object(trace: Trace) -> dict[str, Any]:
         "known": trace.answer.known,
         "confidence": confidence(trace),
         "weak": is_weak(trace),
-        "remark": remark(trace),
+        "remark": remark(trace, COMMAND_LINE),
         "citations": citations_of(trace),
         "sub_queries": trace.sub_queries,
         "program": trace.program,

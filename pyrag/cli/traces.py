@@ -12,7 +12,6 @@ from typing import Any
 from pyrag.agents.typed.contract import contract_of
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import one_line
-from pyrag.cli.views.words import counted
 from pyrag.episode.ledger import Recording
 from pyrag.errors import DataError, UsageError
 from pyrag.runtime.answering import answer_question, exchanges_of
@@ -21,6 +20,7 @@ from pyrag.runtime.role_agents import REPLAY
 from pyrag.settings import make_settings
 from pyrag.trace.codec import from_json
 from pyrag.trace.model import Answer, Step, Trace
+from pyrag.trace.words import counted
 
 _ODD_REPLIES = (AttributeError, LookupError, TypeError, ValueError)  # errors that damaged recordings cause
 

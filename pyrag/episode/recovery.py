@@ -127,7 +127,7 @@ class RecoveryContext(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProgramSearch:
-    """ProgramSearch of a program: its query, and its own filter if it has one."""
+    """Search that a program makes: its query, and its own filter if it has one."""
 
     query: str
     where: Filter | None = None

@@ -39,19 +39,9 @@ from pyrag.settings import Settings, public
 
 LIBRARY, REPLIES, REPORT = "experience.db", "replies.sqlite", "report.html"
 _INCIDENTAL = (
-    "cache",
-    "cache_mb",
-    "concurrency",
-    "otel",
-    "max_in_flight",
-    "call_timeout",
-    "retrieve_timeout",
-    "llm_body_mb",
-    "retriever_body_mb",
-    "proxy",
-    "ca_bundle",
-    "max_calls",
-)
+    "cache", "cache_mb", "concurrency", "otel", "max_in_flight", "call_timeout", "retrieve_timeout", "llm_body_mb",
+    "retriever_body_mb", "proxy", "ca_bundle", "max_calls",
+)  # fmt: skip
 StepObserver = Callable[[StepRecord], None]
 
 

@@ -39,9 +39,7 @@ def page(records: Sequence[StepRecord], entries: Sequence[Experience], differenc
         section("Transition entropy", f"Of the hand-overs in the last {WINDOW} trajectories.", _entropy(records)),
         section("Agent graphs", "Of the sampled trajectories; below, their means by phase.", _graphs(records)),
         section("Experience", "", table_html(experience_table(entries))),
-        section(
-            "Prompts", "What the agents are told that they were not told before.", f"<pre>{escape(difference)}</pre>"
-        ),
+        section("Prompts", "What is new in the prompts of the agents.", f"<pre>{escape(difference)}</pre>"),
     ]
     return document("What was learned", "".join(parts))
 

@@ -12,8 +12,8 @@ learns the capacity of a slower server:
   others. Cancelled callers leave the queue.
 
 `limiter_of` returns the same limiter to all clients of an endpoint in one event loop. Retries are made by
-`pyrag._io.http.client`. Other processes are only noticed through the server's refusals. Models that are no endpoint (a
-caller's object, a package's, a local one) stand behind a `BoundedChat`, whose window stays as it is.
+`pyrag._io.http.client`. Other processes are only noticed through the server's refusals. Models that are not endpoints
+(a caller's object, a package's, a local one) stand behind a `BoundedChat`, whose window stays as it is.
 """
 
 from __future__ import annotations

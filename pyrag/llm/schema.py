@@ -78,7 +78,7 @@ class Support:
             server: Name of the server in the warning.
         """
         if reply.finish_reason == "length" or not self.wanted:
-            return ""  # a reply that was cut off is no evidence
+            return ""  # a reply that was cut off proves nothing
         if constraint.is_satisfied_by(reply.text):
             self.seen = True
             return ""

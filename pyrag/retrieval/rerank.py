@@ -132,7 +132,7 @@ def cross_encoder(model: str) -> Scorer:
         if model.startswith(ONNX)
         else partial(_sentence_transformers, model.removeprefix(SENTENCE_TRANSFORMERS))
     )
-    loading = threading.Lock()  # several queries may arrive first
+    loading = threading.Lock()  # several queries may be the first at the same time
     loaded: list[Pairs] = []
 
     def score(query: str, passages: Sequence[Passage]) -> Sequence[float]:

@@ -65,7 +65,7 @@ async def can_be_called_side_by_side(case: ToolCase) -> None:
     calls = list(case.calls) * 4
     separate = [await case.reply(arguments) for arguments in calls]
     together = await asyncio.gather(*(case.reply(arguments) for arguments in calls))
-    expect(together == separate, "calls at the same time have other results: they must not share state")
+    expect(together == separate, "concurrent calls return other results than single ones: they must not share state")
 
 
 async def refuses_hostile_texts_by_exceptions(case: ToolCase) -> None:

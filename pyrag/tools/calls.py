@@ -188,7 +188,7 @@ def _failed(tool: Tool[..., Any], error: Exception) -> ToolReply:
 
 def _misshapen(tool: Tool[..., Any], error: Exception) -> ToolReply:
     if isinstance(error, ValueError) and not isinstance(error, msgspec.ValidationError | UnicodeError):
-        message = f"the result of {tool.name}() is too large or no plain data ({error}): ask it for less"
+        message = f"the result of {tool.name}() is too large or not plain data ({error}): return less, as plain values"
         return ToolReply(error=_clipped(message), error_type="ValueError")
     message = f"{tool.name}() returned something else than it promises ({_clipped(_message_of(error))})"
     return ToolReply(error=message, error_type=ToolError.__name__, note=f"the tool {message}")

@@ -29,6 +29,7 @@ from pyrag.retrieval.open import is_remote, open_retriever
 from pyrag.testing import ScriptedModel
 from pyrag.tools.open import open_tools
 from pyrag.trace.model import Passage
+from tests import warm
 from tests.cli.conftest import COMMAND, environment
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pyrag-plugin"
@@ -111,7 +112,7 @@ def broken(installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def run(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     env = environment()
     env["PYTHONPATH"] = os.pathsep.join([env["PYTHONPATH"], str(site)])
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=folder, env=env, timeout=120)
+    return warm.run([*COMMAND[1:], *arguments], folder, env, timeout=120)
 
 
 def test_each_kind_works_from_the_command_line(site: Path, tmp_path: Path) -> None:

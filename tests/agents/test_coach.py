@@ -75,7 +75,7 @@ async def test_a_full_window_is_no_service_failure() -> None:
         raise ContextLengthError("9000 tokens are too many")
 
     one = LLMCoach(ScriptedChat(refuses), load_prompts())
-    with pytest.raises(BadOutputError, match="the coach was shown too much: 9000 tokens"):
+    with pytest.raises(BadOutputError, match="the prompt of the coach is too long: 9000 tokens"):
         await one.reflect(Characterisation(), [Seen(Topology(()), 1.0, "a long one")])
 
 

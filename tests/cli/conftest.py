@@ -1,4 +1,4 @@
-"""The real command line in a process of its own, in an empty folder, with nothing of the user's settings."""
+"""The real command line in a process of its own (see `tests.warm`), in an empty folder, without the user's settings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from tests import warm
+
 Run = Callable[..., subprocess.CompletedProcess[str]]
 COMMAND = [sys.executable, "-m", "pyrag"]
+_AT_START = ("PYTHON", "LC_", "LANG")  # variables that Python reads when it starts
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -45,30 +49,28 @@ def in_terminal(folder: Path, *arguments: str, columns: int = 80, **env: str) ->
     fcntl.ioctl(child, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     variables = {"TERM": "xterm", **environment(), **env}
     del variables["COLUMNS"]
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdin=child, stdout=child, stderr=child, cwd=folder, env=variables
-    )
-    os.close(child)
     sent = b""
-    try:
-        while chunk := os.read(parent, 65536):
-            sent += chunk
-    except OSError:
-        pass  # a pseudo-terminal whose process has ended
+    with ThreadPoolExecutor(1) as pool:
+        command = [*COMMAND[1:], *arguments]
+        ended = pool.submit(warm.request, warm.address(), command, str(folder), variables, [child] * 3, 60)
+        ended.add_done_callback(lambda _: os.close(child))
+        try:
+            while chunk := os.read(parent, 65536):
+                sent += chunk
+        except OSError:
+            pass  # a pseudo-terminal whose process has ended
     os.close(parent)
-    return Shown(sent.decode(), process.wait(timeout=60))
+    return Shown(sent.decode(), ended.result())
 
 
 def pyrag_in(folder: Path) -> Run:
     def run(*arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
+        variables = environment(**env)
+        if not any(name.startswith(_AT_START) for name in env):
+            return warm.run([*COMMAND[1:], *arguments], folder, variables, stdin)
+        command = [*COMMAND, *arguments]
         return subprocess.run(
-            [*COMMAND, *arguments],
-            input=stdin,
-            capture_output=True,
-            text=True,
-            cwd=folder,
-            env=environment(**env),
-            timeout=60,
+            command, input=stdin, capture_output=True, text=True, cwd=folder, env=variables, timeout=60
         )
 
     return run

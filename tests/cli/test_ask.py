@@ -215,7 +215,9 @@ def test_a_server_that_is_down_is_named(pyrag: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("ask", QUESTION, "--topp", "3"), "no such option: --topp, did you mean --tools, --topk: see pyrag ask -h"),
+        (("ask", QUESTION, "--topp", "3"), "no such option: --topp, did you mean --topk: see pyrag ask -h"),
+        (("ask", QUESTION, "--indx", "a"), "no such option: --indx, did you mean --index: see pyrag ask -h"),
+        (("ask", QUESTION, "--zzz"), "no such option: --zzz: see pyrag ask -h"),
         (("aks",), "no such command 'aks', did you mean 'ask': see pyrag -h"),
         (("ask",), "missing argument 'question': see pyrag ask -h"),
         (

@@ -71,7 +71,7 @@ def test_add_without_the_old_folder_says_what_to_do(pyrag: Run, notes: Path) -> 
     (notes / "notes").rename(notes / "elsewhere")
     done = pyrag("index", "more", "--out", "ix", "--add")
     assert done.returncode == 2
-    assert "notes, which the index holds, is not there: take it away with pyrag index remove" in done.stderr
+    assert "notes, which the index holds, does not exist: remove it with pyrag index remove" in done.stderr
     assert pyrag("index", "remove", "ix", "notes").returncode == 0
     assert pyrag("index", "more", "--out", "ix").returncode == 0
 

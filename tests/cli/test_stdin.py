@@ -104,7 +104,7 @@ def test_questions_are_typed_at_a_terminal(tmp_path: Path) -> None:
     os.write(parent, b"\x04")
     _, told = process.communicate(timeout=60)
     os.close(parent)
-    assert told == "pyrag: reading questions from the terminal, one a line; end with Ctrl-D\n"
+    assert told == "pyrag: reading questions from the terminal, one per line; end with Ctrl-D\n"
     assert process.returncode == 0
 
 

@@ -12,10 +12,11 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag.agents.protocol import Reading
-from pyrag.cli.views import verdict
 from pyrag.cli.views.excerpt import excerpt
 from pyrag.embedded.language import is_english
+from pyrag.trace import verdict
 from pyrag.trace.codec import from_json, to_json
+from pyrag.trace.confidence import confidence
 from pyrag.trace.model import Answer, Citation, Passage, SearchedIndex, Step, Trace, TraceError, Usage
 from tests.cli.conftest import Run, in_terminal
 
@@ -35,6 +36,10 @@ RETRIEVED = Step(0, "retrieve", "the moon of Foo", topk=5, passages=tuple(PASSAG
 TRACE = Trace("Who?", Answer("Ada"), engine="embedded", retriever="bm25:x", passages=PASSAGES, config={"topk": 5})
 
 
+def remark(trace: Trace) -> str:
+    return verdict.remark(trace, verdict.COMMAND_LINE)
+
+
 def answered(step: int, query: str, text: str, confidence: float | None) -> Step:
     known = text != "unknown"
     return Step(step, "answer", query, answer=Answer(text, known, ("a",) if known else (), confidence))
@@ -47,8 +52,8 @@ def test_confidence_is_the_product_of_the_steps_it_rests_on() -> None:
     steps = (answered(1, "who?", "Ada", 0.4), answered(2, "where?", "Rome", 0.9), answered(3, "else?", "x", 0.1))
     trace = replace(TRACE, answer=Answer("Rome", confidence=0.9), steps=steps)
     trace = replace(trace, citations=(Citation(1, "a", 1), Citation(2, "b", 2)))
-    assert verdict.confidence(trace) == 0.36
-    assert verdict.remark(trace) == (
+    assert confidence(trace) == 0.36
+    assert remark(trace) == (
         "weak answer, confidence 0.36, since 'who?' was answered 'Ada': check it in Page a, Page b"
     )
 
@@ -57,7 +62,7 @@ def test_confidence_is_the_product_of_the_steps_it_rests_on() -> None:
 def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> None:
     trace = replace(TRACE, answer=Answer("Ada", confidence=confidence))
     assert verdict.is_weak(trace) == weak
-    assert bool(verdict.remark(trace)) == weak
+    assert bool(remark(trace)) == weak
 
 
 @pytest.mark.parametrize(
@@ -109,7 +114,7 @@ def test_an_answer_is_weak_below_half(confidence: float | None, weak: bool) -> N
 )
 def test_an_unknown_says_what_was_found_and_what_to_try(changes: dict[str, object], said: str) -> None:
     trace = replace(TRACE, answer=Answer("unknown", known=False), **changes)  # type: ignore[arg-type]
-    assert verdict.remark(trace) == said
+    assert remark(trace) == said
 
 
 @pytest.mark.parametrize(
@@ -125,15 +130,15 @@ def test_an_unknown_says_what_was_found_and_what_to_try(changes: dict[str, objec
 )
 def test_a_larger_topk_is_advised_only_where_it_matters(changes: dict[str, Any], wider: bool) -> None:
     unknown = replace(TRACE, answer=Answer("unknown", known=False), steps=(RETRIEVED, DOUBTED))
-    assert ("--topk" in verdict.remark(replace(unknown, **changes))) is wider
+    assert ("--topk" in remark(replace(unknown, **changes))) is wider
 
 
 def test_a_weak_sum_names_the_tools() -> None:
     trace = replace(TRACE, question="What is the total of all units?", answer=Answer("3", confidence=0.3))
     trace = replace(trace, passages=TABLE, citations=(Citation(1, "a", 1),))
-    assert f"{OVER_TABLES} try a language model with tools" in verdict.remark(trace)
-    assert OVER_TABLES not in verdict.remark(replace(trace, question="Who sold units?"))
-    assert OVER_TABLES not in verdict.remark(replace(trace, config={"tools": ["table:shop"]}))
+    assert f"{OVER_TABLES} try a language model with tools" in remark(trace)
+    assert OVER_TABLES not in remark(replace(trace, question="Who sold units?"))
+    assert OVER_TABLES not in remark(replace(trace, config={"tools": ["table:shop"]}))
 
 
 def test_python_and_saved_traces_carry_the_verdict() -> None:

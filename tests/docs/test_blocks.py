@@ -24,6 +24,7 @@ from typing import Any
 import pytest
 
 from pyrag.retrieval.index import update_index
+from tests import warm
 from tests.cli.conftest import environment
 
 from .blocks import (
@@ -115,7 +116,7 @@ class Reader:
         if file.name.startswith("test_"):
             self._finish([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", file.name], block)
             return
-        printed = self._finish([sys.executable, file.name], block).stdout
+        printed = self._finish(["python", file.name], block).stdout
         expected = expected_prints(source)
         assert printed.splitlines()[: len(expected)] == expected, block.name
 
@@ -140,7 +141,8 @@ class Reader:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self._port = str(free.getsockname()[1])
-        line = f"exec {PORT.sub('', command.partition('#')[0].strip())} --port {self._port}"
+        arguments = PORT.sub("", command.partition("#")[0].strip()).removeprefix("pyrag ")
+        line = f'exec "{sys.executable}" -m pyrag {arguments} --port {self._port}'
         log = self.folder / "server.log"
         with log.open("wb") as output:
             self._server = subprocess.Popen(
@@ -173,8 +175,8 @@ class Reader:
 
     def _prepare(self, programs: Path) -> None:
         programs.mkdir(parents=True)
-        for name, module in (("pyrag", " -m pyrag"), ("python", "")):
-            self._add_program(programs / name, f'exec "{sys.executable}"{module} "$@"')
+        for name, arguments in (("pyrag", ["-m", "pyrag"]), ("python", [])):
+            self._add_program(programs / name, warm.program(*arguments))
         # `pip install .` installs beside the pages' modules and downloads nothing.
         options = (
             f'--quiet --disable-pip-version-check --no-build-isolation --no-deps --target "{self.folder}/installed"'

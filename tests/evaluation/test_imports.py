@@ -368,7 +368,7 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
         ("hotpotqa", "x.json", b"[1]", r"line 1 is not a JSON object but int"),
         ("hotpotqa", "x.json", b"[]", r"x\.json holds no record: fetch it again"),
         ("hotpotqa", "x.json", b"", r"x\.json holds no record"),
-        ("hotpotqa", "x.json", array({**HOTPOT, "context": [["Alpha"]]}), r"an entry in 'context' that is not a pair"),
+        ("hotpotqa", "x.json", array({**HOTPOT, "context": [["Alpha"]]}), r"an entry in 'context' that is not a list"),
         ("hotpotqa", "x.json", array({**HOTPOT, "context": [["Alpha", "text"]]}), r"paragraph without sentences"),
         ("hotpotqa", "x.json", b'[{"_id": "\xff"}]', r"x\.json is not UTF-8 text: convert"),
         ("musique", "x.jsonl", lines(MUSIQUE) + b"{oops\n", r"x\.jsonl line 2 is not JSON .*: fix or remove the line"),
@@ -383,6 +383,9 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
         ("hover", "x.json", array({**HOVER, "label": "MAYBE"}), r"the label 'MAYBE': it must be SUPPORTED or NOT"),
         ("hover", "x.json", array({**HOVER, "label": ["SUPPORTED"]}), r"the label \['SUPPORTED'\]"),
         ("nq", "x.jsonl", lines({**FLASHRAG, "golden_answers": ["", " "]}), r"line 1 has no gold answer"),
+        ("squad", "x.json", b'{"data": [{"paragraphs": ["text"]}]}', r"record 1 is not a JSON object but str"),
+        ("squad", "x.json", b'{"data": [{"paragraphs": [{"qas": ["Who?"]}]}]}', r"record 1 is not a JSON object but"),
+        ("squad", "x.json", b'{"data": [{"paragraphs": [{"qas": 7}]}]}', r"record 1 is not a JSON object but int"),
         ("mixed", "x.jsonl", lines({**SEARCH_R1, "prompt": [{"content": "hi"}]}), r"neither a field 'question' nor"),
         ("nq", "x.jsonl.gz", lines(FLASHRAG), r"x\.jsonl\.gz is damaged after line 0 .*: fetch it again"),
     ],
@@ -459,6 +462,21 @@ def test_own_questions_need_no_id(fields: dict[str, Any], tmp_path: Path) -> Non
     (imported_one,) = read_questions(tmp_path / "out" / "questions.jsonl")
     assert (asked.id, asked.question, asked.answers) == ("q-d991a24e8e04", "Who?", ("Ada",))
     assert imported_one == asked
+
+
+@pytest.mark.parametrize(
+    ("answers", "texts"),
+    [
+        ({"value": "Paris", "aliases": "City of Light"}, ("Paris", "City of Light")),
+        ({"value": "Paris", "aliases": None}, ("Paris",)),
+        ({"value": 7, "aliases": 8}, ("7", "8")),
+        ({"text": "Paris"}, ("Paris",)),
+    ],
+)
+def test_answers_of_objects_are_whole_texts(tmp_path: Path, answers: object, texts: tuple[str, ...]) -> None:
+    (tmp_path / "own.jsonl").write_bytes(lines({"id": "1", "question": "Where?", "answers": answers}))
+    (question,) = read_questions(tmp_path / "own.jsonl")
+    assert question.answers == texts
 
 
 def test_ids_and_answers_may_be_numbers(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_the_tool_that_searches_is_found(tools: dict[str, Any], chosen: tuple[st
 @pytest.mark.parametrize(
     ("tools", "tool", "says"),
     [
-        ({}, "", "no only tool that searches \\(its tools: none\\)"),
+        ({}, "", "has several tools that may search, or none \\(its tools: none\\)"),
         ({"search_a": schema(), "search_b": schema()}, "", "choose one with #tool=NAME"),
         ({"search": schema("query", query=TEXT)}, "find", "has no tool 'find' \\(its tools: search\\)"),
         ({"search": schema("query", "user", query=TEXT, user=TEXT)}, "", "needs query, user"),

@@ -28,6 +28,8 @@ OTHER_FOLDERS = {
 }
 OTHER_FILES = {
     "conftest": "settings of all tests",
+    "warm": "commands of tests, in forks of a process",
+    "warm_client": "the program that asks for a fork",
     "test_house": "the form of all packages",
     "test_imports": "imports of all packages",
     "test_surface": "the public names of all packages, which surface.txt lists",

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from pyrag.embedded.reader.neural.decode import _whole_address
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats import headings, html, notebook, office, properties, sheets
 from pyrag.retrieval.documents.formats.number_formats import shown
+from pyrag.retrieval.documents.formats.pdf_tables import Rows, TablePlacer
 from pyrag.retrieval.documents.opened_document import opened
 from pyrag.retrieval.documents.reading import Columns, read_opened
 
@@ -46,6 +48,47 @@ def test_broken_cells_of_workbooks_stay_as_they_are(cells: str) -> None:
     result = content(sheets.with_shown_cells(data), "xl/worksheets/a.xml").decode()
     assert result == sheet.replace('<c r="A1" s="1"><v>0.5</v></c>', '<c r="A1" s="1" t="str"><v>50.0%</v></c>')
     assert office._FORMULA.findall(f"<c{cells * N}<c><f/>{' ' * N}".encode()) == []
+
+
+def test_workbooks_of_many_styles_are_read() -> None:
+    styles = '<styleSheet xmlns="m"><cellXfs>' + '<xf numFmtId="10"/>' * N + "</cellXfs></styleSheet>"
+    sheet = "<d>" + f'<c s="{N - 1}"><v>0.5</v></c>' * N + "</d>"
+    data = packed(xl__styles_xml=styles, xl__workbook_xml="<workbook/>", xl__worksheets__a_xml=sheet)
+    assert content(sheets.with_shown_cells(data), "xl/worksheets/a.xml").count(b"<v>50.00%</v>") == N
+
+
+def test_large_formats_of_workbooks_are_refused() -> None:
+    data = packed(xl__styles_xml=" " * (sheets._MAX_PART + 1), xl__workbook_xml="<workbook/>")
+    with pytest.raises(ValueError, match=r"its part xl/styles\.xml is larger than 16 MiB"):
+        sheets.with_shown_cells(data)
+
+
+def test_properties_of_many_values_and_levels_are_read() -> None:
+    field = '<n:user-defined n:name="reviewer">'
+    nested = field * 15_000 + "Ann" + "</n:user-defined>" * 15_000
+    creators = "".join(f"<creator>a{number}</creator>" for number in range(5000))
+    data = packed(meta_xml=f'<m xmlns:n="u">{nested}{creators}</m>')
+    fields = properties.packed_properties(data).fields
+    assert fields["reviewer"] == "Ann"
+    assert len(fields["author"]) == 5000
+    many = properties.properties_of(("author", f"a{number}") for number in range(2 * N))
+    assert len(many.fields["author"]) == 2 * N
+
+
+@pytest.mark.parametrize("tables", [[[["Berth", "Fee"], ["no", "9"]]] * 3000, [[["Berth", "Fee"], ["a", "1"]]] * 3000])
+def test_pages_of_many_tables_are_read(tables: list[Rows]) -> None:
+    page = "Berth Fee\na 1\n" * 3000 + "x " * N
+    placer = TablePlacer()
+    text = placer.placed(page, tables)
+    assert placer.unplaced == (3000 if tables[0][1][0] == "no" else 0)
+    assert text.count("| a | 1 |") == 3000 - placer.unplaced
+    assert text.endswith("x ")
+
+
+@pytest.mark.parametrize("word", ["a", "http://", "a.", "www._", "a@b."])
+def test_long_words_are_whole_answers(word: str) -> None:
+    text = word * N
+    assert _whole_address(text, 0, len(text)) == (0, len(text))
 
 
 @pytest.mark.parametrize("text", ["<text:p>", "<text:p ", "<", '<table:table-cell office:value-type="float">'])

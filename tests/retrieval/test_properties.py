@@ -130,7 +130,10 @@ def test_pages_keep_the_title_that_a_heading_shortens(tmp_path: Path) -> None:
     assert (passage.title, passage.metadata) == ("Ferry", fields)
 
 
-def test_pdf_files_state_their_properties(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stated", "title"), [("(Dock ledger)", "Dock ledger"), ("<FEFFD8000041>", "A"), ("<FEFFD800>", "a")]
+)
+def test_pdf_files_state_their_properties(tmp_path: Path, stated: str, title: str) -> None:
     pytest.importorskip("pypdfium2")
     content = "BT /F1 12 Tf 72 700 Td (The dock charges nine crowns.) Tj ET"
     data = f"""%PDF-1.4
@@ -141,9 +144,9 @@ def test_pdf_files_state_their_properties(tmp_path: Path) -> None:
 5 0 obj<</Length {len(content)}>>stream
 {content}
 endstream endobj
-6 0 obj<</Title(Dock ledger)/Author(Otto Brandt)/Creator(Writer)/CreationDate(D:20240203101112Z)>>endobj
+6 0 obj<</Title{stated}/Author(Otto Brandt)/Creator(Writer)/CreationDate(D:20240203101112Z)>>endobj
 trailer<</Root 1 0 R/Info 6 0 R>>
 %%EOF
 """
     (passage,) = read(tmp_path / "a.pdf", data)
-    assert (passage.title, passage.metadata) == ("Dock ledger", {"author": "Otto Brandt", "date": "2024-02-03"})
+    assert (passage.title, passage.metadata) == (title, {"author": "Otto Brandt", "date": "2024-02-03"})

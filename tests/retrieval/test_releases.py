@@ -23,6 +23,7 @@ from pyrag.retrieval.embedders.embedding import TextEmbedder
 from pyrag.retrieval.embedders.fingerprint import Fingerprint
 from pyrag.retrieval.indexing.stored_vectors import StoredVectors
 from pyrag.trace.model import Passage
+from tests import warm
 
 from ..cli.conftest import COMMAND, environment
 from .embedders import DIMENSION, WordsBackend, vector
@@ -104,9 +105,7 @@ def hub() -> Iterator[tuple[str, type[Hub]]]:
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     variables = environment(HF_HOME=str(folder / "hf"), HF_HUB_DISABLE_TELEMETRY="1")
-    return subprocess.run(
-        [*COMMAND, "index", *arguments], capture_output=True, text=True, cwd=folder, env=variables, timeout=60
-    )
+    return warm.run([*COMMAND[1:], "index", *arguments], folder, variables)
 
 
 async def test_the_corpus_is_searched_with_the_vectors_of_the_release(

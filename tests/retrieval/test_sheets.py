@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyrag.retrieval.documents.formats.number_formats import shown
 from pyrag.retrieval.documents.formats.office import converted
-from pyrag.retrieval.documents.formats.sheets import with_shown_cells
+from pyrag.retrieval.documents.formats.sheets import with_shown_cells, xls_markdown
 from pyrag.retrieval.documents.model import OFFICE
 from pyrag.retrieval.documents.reading import read_passages
 
@@ -75,6 +75,11 @@ def test_days_may_be_counted_from_1904() -> None:
     assert shown(-1, "yyyy-mm-dd") is None
 
 
+@pytest.mark.parametrize(("value", "since_1904"), [(2958465.9999999, False), (2958465, True)])
+def test_days_after_the_year_9999_have_no_form(value: float, since_1904: bool) -> None:
+    assert shown(value, "yyyy-mm-dd", since_1904=since_1904) is None
+
+
 @given(st.floats(), st.text('0#?.,%;"E+-/ ymdhs[]$€@_*\\AP()G', max_size=12))
 def test_no_format_fails(value: float, code: str) -> None:
     text = shown(value, code)
@@ -124,12 +129,54 @@ def workbook(prefix: str = "", rows: str = ROWS) -> bytes:
 
 @pytest.mark.parametrize("prefix", ["", "x:"])
 def test_formatted_cells_of_workbooks_become_texts(prefix: str) -> None:
-    with zipfile.ZipFile(io.BytesIO(with_shown_cells(workbook(prefix)))) as archive:
-        sheet = archive.read("xl/worksheets/sheet1.xml").decode()
+    sheet = sheet_of(workbook(prefix)).decode()
     assert f'<{prefix}c r="B2" s="1" t="str"><{prefix}v>12.50%</{prefix}v>' in sheet
     assert f"<{prefix}v>-1,234.50 €</{prefix}v>" in sheet
     assert f'<{prefix}c r="A3" s="1"/><{prefix}c r="B3" s="0"><{prefix}v>7.25<' in sheet
     assert "#N/A" in sheet
+
+
+CELL = '<c r="B2" s="1"><v>0.125</v></c>'
+
+
+def sheet_of(data: bytes) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(with_shown_cells(data))) as archive:
+        return archive.read("xl/worksheets/sheet1.xml")
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        CELL.replace('"', "'"),
+        CELL.replace("0.125", "0&#46;125"),
+        CELL.replace("<v>", "<!-- > --><v>"),
+        CELL.replace('r="B2"', 'r="B2" x="a>b" y=\'"\''),
+        CELL.replace("0.125", "<![CDATA[0.125]]>"),
+        CELL.replace("</c>", "</c >"),
+    ],
+)
+def test_cells_are_read_as_xml(cell: str) -> None:
+    sheet = sheet_of(workbook(rows=f"<row>{cell}<c><v>1</v></c></row>"))
+    assert b' t="str"><v>12.50%</v></c' in sheet
+    assert sheet.count(b"</sheetData></worksheet>") == 1
+    assert b"<c><v>1</v></c></row>" in sheet
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        f"<!DOCTYPE c [<!ENTITY a 'b'>]><d>{CELL}</d>".encode(),
+        f'<?xml version="1.0" encoding="iso-8859-1"?><d>{CELL}</d>'.encode(),
+        f"<d>{CELL}</d>".encode("utf-16"),
+        b"<d><c s='1'><v>0.5</v>",
+    ],
+)
+def test_sheets_of_other_forms_stay_unchanged(sheet: bytes) -> None:
+    data = io.BytesIO(workbook())
+    with zipfile.ZipFile(data, "a") as archive:
+        archive.writestr("xl/worksheets/sheet2.xml", sheet)
+    with zipfile.ZipFile(io.BytesIO(with_shown_cells(data.getvalue()))) as archive:
+        assert archive.read("xl/worksheets/sheet2.xml") == sheet
 
 
 def test_workbooks_show_percentages_and_currencies(tmp_path: Path) -> None:
@@ -200,3 +247,26 @@ def test_old_workbooks_show_their_formats(tmp_path: Path) -> None:
         "| Tern | 87.3% | -$1,204.50 | 4 Jul 1999 | TRUE |",
         "| Auk\\|s |  |  | 7.25 |  |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("codepage", "author", "name"),
+    [
+        (10000, "Zo\xeb".encode("mac-roman"), "Zoë"),
+        (1200, "Zoë".encode("utf-16-le"), "Zoë"),
+        (65001, "Zoë".encode(), "Zoë"),
+        (-535, "Zoë".encode(), "Zoë"),
+        (4711, "Zoë".encode("cp1252"), "Zoë"),
+        (1252, "Zoë", "Zoë"),
+    ],
+)
+def test_old_workbooks_name_authors_in_any_code_page(
+    monkeypatch: pytest.MonkeyPatch, codepage: int, author: bytes | str, name: str
+) -> None:
+    pytest.importorskip("xlrd")
+    olefile = pytest.importorskip("olefile")
+    stated = olefile.OleMetadata()
+    stated.codepage, stated.author = codepage, author
+    monkeypatch.setattr(olefile.OleFileIO, "get_metadata", lambda _: stated)
+    _, properties = xls_markdown(zlib.decompress(b85decode(OLD)))
+    assert properties.fields == {"author": name}

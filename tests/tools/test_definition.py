@@ -279,7 +279,7 @@ class Rude:
 @pytest.mark.parametrize(
     ("result", "message"),
     [
-        ("x" * (MAX_RESULT_BYTES + 1), "too large or no plain data (a value larger than 900000 bytes cannot cross)"),
+        ("x" * (MAX_RESULT_BYTES + 1), "too large or not plain data (a value larger than 900000 bytes cannot cross)"),
         (float("nan"), "nan cannot cross: use finite numbers"),
         (nested(60), "nested deeper than 50 levels"),
         (nested(100_000), "returned something else than it promises"),

@@ -14,7 +14,6 @@ import pytest
 
 from pyrag.agents.llm import make_llm_agents
 from pyrag.cli.views.blocks import cost_line, step_view
-from pyrag.cli.views.verdict import remark
 from pyrag.embedded import embedded_agents
 from pyrag.episode.ledger import Recording
 from pyrag.llm.clients.scripted import ScriptedChat
@@ -22,6 +21,7 @@ from pyrag.llm.protocol import Message
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.tools import Sourced, ToolError, tool
 from pyrag.trace.model import Passage, Usage
+from pyrag.trace.verdict import COMMAND_LINE, remark
 from tests.tools.conftest import PASSAGES, Desk
 
 TOWNS = {"Alpha": 1200, "Gamma": 800}
@@ -249,7 +249,7 @@ async def test_cancelling_a_question_cancels_its_tools(desk: Desk) -> None:
 
 async def test_views_show_calls_and_count_them(desk: Desk) -> None:
     trace = await desk.ask('final_answer = population("Nowhere")', tools=[population])
-    assert remark(trace).startswith("unknown: 1 tool call and no search led to an answer")
+    assert remark(trace, COMMAND_LINE).startswith("unknown: 1 tool call and no search led to an answer")
     assert "1 tool call" in cost_line(trace).plain
     assert step_view(trace.steps[0]).plain.startswith("✓ population Nowhere → null")
 

@@ -21,17 +21,8 @@ MAX_SUB_QUERIES = 20
 MAX_QUERY = 1_000  # characters
 _LIST_START = r"\[\s*[\"'“{]|\{\s*[\"'“]\w*(?:quer|quest|step|hop|goal)"
 _KEYS = (
-    "sub_query",
-    "sub-query",
-    "subquery",
-    "sub_question",
-    "subquestion",
-    "question",
-    "query",
-    "text",
-    "q",
-    "content",
-)
+    "sub_query", "sub-query", "subquery", "sub_question", "subquestion", "question", "query", "text", "q", "content",
+)  # fmt: skip
 _NAMED = re.compile(
     r"(?:sub|atomic|decomposed|search)?(?:quer(?:y|ies)|questions?|goals?|tasks?)|steps?|hops?|decomposition|list"
 )

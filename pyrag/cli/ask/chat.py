@@ -16,7 +16,7 @@ from pyrag.errors import UsageError
 from pyrag.settings import Settings
 
 _PROMPT = "> "
-_HELP = "ask one question a line; later ones may lean on it; /help prints this, and exit, quit or Ctrl-D ends"
+_HELP = "ask one question per line; later ones may build on it; /help prints this, and exit, quit or Ctrl-D ends"
 _ENDS = frozenset({"exit", "quit", "/exit", "/quit"})
 _COMMAND = re.compile(r"/\w+\Z")
 

@@ -15,10 +15,10 @@ from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.questions import Form
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import printable
-from pyrag.cli.views.verdict import remark
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
+from pyrag.trace.verdict import COMMAND_LINE, remark
 
 
 def run(
@@ -142,5 +142,5 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         print(printable(text), flush=True)
     if not form.quiet:
         covered = [str(coverage) for coverage in trace.coverage if coverage.complete]  # the others are warnings
-        for sentence in filter(None, (*covered, *trace.warnings, remark(trace))):
+        for sentence in filter(None, (*covered, *trace.warnings, remark(trace, COMMAND_LINE))):
             tell(sentence)

@@ -18,11 +18,11 @@ from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.stdin import question_lines
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import one_line
-from pyrag.cli.views.verdict import remark
-from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
+from pyrag.trace.verdict import COMMAND_LINE, remark
+from pyrag.trace.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class _StdinBatch:
 
 async def _many(settings: Settings, sink: Sink, form: Form, contract: Contract | None) -> int:
     if sys.stdin.isatty():
-        tell("reading questions from the terminal, one a line; end with Ctrl-D")
+        tell("reading questions from the terminal, one per line; end with Ctrl-D")
     batch = _StdinBatch()
     async with (
         PyRAG.from_settings(settings) as rag,
@@ -182,7 +182,7 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
         print("" if has_failed else one_line(_text_of(trace)), flush=True)
     messages = [trace.error.message] if trace.error else []
     if not form.quiet:
-        messages += [*map(str, trace.coverage), *_shown_warnings(trace), *filter(None, [remark(trace)])]
+        messages += [*map(str, trace.coverage), *_shown_warnings(trace), *filter(None, [remark(trace, COMMAND_LINE)])]
     for message in messages:
         tell(message if line is None else f"line {line}: {message}")
 

@@ -16,7 +16,6 @@ from pyrag.cli.bench.ask import LocalAsk, PooledAsk
 from pyrag.cli.bench.view import BenchProgress, export, print_summary
 from pyrag.cli.bench.workers import process_pool, ray_pool
 from pyrag.cli.output import tell
-from pyrag.cli.views.words import counted
 from pyrag.errors import DataError, UsageError
 from pyrag.evaluation.datasets.suite import (
     PassageOptions,
@@ -39,25 +38,16 @@ from pyrag.methods.registry import check_writer, get_method, method_names
 from pyrag.runtime.engines import open_engines, retriever_of
 from pyrag.settings import Settings, public
 from pyrag.trace.model import Trace
+from pyrag.trace.words import counted
 
 # Methods that are compared by default: those that need no model, or PyRAG and the paper's baselines.
 EMBEDDED_METHODS = ("pyrag", "decompose-only", "iter-retgen", "adaptive", "vanilla")
 MODEL_METHODS = ("pyrag", "iter-retgen", "ircot", "self-ask", "vanilla", "cot", "direct")
 # Settings that do not change the answers, or that differ by set and method.
 _OUTSIDE = (
-    "sources",
-    "concurrency",
-    "otel",
-    "max_in_flight",
-    "cache_mb",
-    "llm_body_mb",
-    "retriever_body_mb",
-    "proxy",
-    "ca_bundle",
-    "method",
-    "index",
-    "retriever",
-)
+    "sources", "concurrency", "otel", "max_in_flight", "cache_mb", "llm_body_mb", "retriever_body_mb", "proxy",
+    "ca_bundle", "method", "index", "retriever",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +154,7 @@ async def _gold(prepared: PreparedSet, settings: Settings) -> GoldPassages:
     elif gold.known_by is KnownBy.NOTHING:
         tell(
             f"{source} does not know the gold passages of {name}: recall is left out, and causes of wrong answers are "
-            "told from gold answers in passages"
+            "derived from gold answers in the passages"
         )
     return gold
 

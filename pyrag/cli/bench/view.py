@@ -10,7 +10,6 @@ from pathlib import Path
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.bar import ProgressBar
-from pyrag.cli.views.words import counted
 from pyrag.errors import UsageError
 from pyrag.evaluation.agent_behaviour import agent_stats, outcomes_of
 from pyrag.evaluation.failures import KINDS
@@ -27,6 +26,7 @@ from pyrag.evaluation.reports.tables import (
 )
 from pyrag.evaluation.runs.folder import Run, read_run
 from pyrag.evaluation.scoring import ResultRow
+from pyrag.trace.words import counted
 
 
 class BenchProgress(ProgressBar):

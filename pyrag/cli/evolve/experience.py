@@ -10,7 +10,7 @@ import typer
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import json_line, one_line
-from pyrag.cli.views.words import counted
+from pyrag.trace.words import counted
 
 if TYPE_CHECKING:
     from pyrag.methods.hera.experience.entry import Experience

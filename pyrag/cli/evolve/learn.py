@@ -6,13 +6,13 @@ from pathlib import Path
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.bar import ProgressBar
-from pyrag.cli.views.words import counted
 from pyrag.evolve.config import EvolveConfig
 from pyrag.evolve.learning import LearningLimits, LearningSummary, evolve
 from pyrag.evolve.prompt_versions import PromptVersions
 from pyrag.evolve.questions import split
 from pyrag.evolve.step_records import StepRecord
 from pyrag.settings import Settings
+from pyrag.trace.words import counted
 
 
 def learn(

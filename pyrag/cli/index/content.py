@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable
-from pyrag.cli.views.words import counted
 from pyrag.retrieval.words.languages import ENGLISH
+from pyrag.trace.words import counted
 
 if TYPE_CHECKING:
     from pyrag.retrieval.index import Built, IndexInfo

@@ -26,8 +26,9 @@ from pyrag.cli.index.content import (
 from pyrag.cli.index.watch import build_and_watch
 from pyrag.cli.output import print_json
 from pyrag.cli.views.terminal import printable, raw_stream
-from pyrag.cli.views.words import counted, field_words
+from pyrag.cli.views.words import field_words
 from pyrag.trace.model import shorten
+from pyrag.trace.words import counted
 
 if TYPE_CHECKING:
     from pyrag.retrieval.documents.model import Columns
@@ -395,6 +396,5 @@ def line(progress: IndexProgress) -> str:
 
 
 def _time(seconds: float) -> str:
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    hours = seconds / 3600
+    return f"{seconds:.0f} s" if seconds < 90 else f"{60 * hours:.0f} min" if hours < 1.5 else f"{hours:.1f} h"

@@ -10,11 +10,12 @@ from rich.text import Text
 from pyrag._io.lines import lines_of
 from pyrag.agents.engine import about_engine
 from pyrag.cli.views.excerpt import evidence_of
-from pyrag.cli.views.verdict import confidence, is_weak, remark
-from pyrag.cli.views.words import counted, field_words
+from pyrag.cli.views.words import field_words
+from pyrag.trace.confidence import confidence
 from pyrag.trace.model import Passage, Program, Step, Trace, shorten
 from pyrag.trace.reducer import StepState
-from pyrag.trace.verdict import is_embedded
+from pyrag.trace.verdict import COMMAND_LINE, is_embedded, is_weak, remark
+from pyrag.trace.words import counted
 
 ORIGINS = {"plan": "Program", "check": "Program, revised after a check", "repair": "Program, repaired"}
 
@@ -106,7 +107,7 @@ def answer_view(trace: Trace) -> Group:
         note = "" if sure is None else f"  confidence {sure:.2f}"
         answer = (trace.answer.text, style), (numbers, "cyan"), (note, "dim")
         lines.append(Text.assemble(("\n" + label, "bold"), *answer))
-    if sentence := remark(trace):
+    if sentence := remark(trace, COMMAND_LINE):
         lines.append(Text(f"! {sentence}", style="yellow"))
     lines += [Text(str(coverage), style="dim") for coverage in trace.coverage]
     for citation in trace.citations[:_MAX_CITATIONS]:

@@ -15,12 +15,12 @@ from pyrag.cli.views.blocks import (
     step_view,
     sub_queries_view,
 )
-from pyrag.cli.views.words import counted
 from pyrag.methods.registry import view_of
 from pyrag.trace.event_codec import events_of
 from pyrag.trace.model import Program, SearchedIndex, Trace
 from pyrag.trace.reducer import StepState, state_of
 from pyrag.trace.view import Line, RejectedProgram, ShownStep, ViewItem
+from pyrag.trace.words import counted
 
 
 def trace_view(trace: Trace) -> Group:

@@ -1,12 +1,8 @@
-"""Words shared by many messages."""
+"""Metadata of passages in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from pyrag.trace.words import counted
-
-__all__ = ["counted", "field_words"]
 
 
 def field_words(metadata: Mapping[str, object]) -> str:

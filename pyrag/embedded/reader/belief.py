@@ -14,7 +14,7 @@ from pyrag.embedded.words import content_stems, fold
 from pyrag.trace.model import Passage
 
 FALLS_SHORT = 0.2
-"""Confidence of an answer that falls short; of such answers to the labelled questions, fewer than that are right."""
+"""Confidence of an answer that falls short. A smaller share of such answers to the labelled questions is right."""
 
 
 def believable(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Reading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import msgspec
 
 from pyrag.agents.typed.typed_answer import as_value
-from pyrag.episode.corpus.catalogue import MAX_DOCUMENTS, counted, listed, opened
+from pyrag.episode.corpus.catalogue import MAX_DOCUMENTS, Listed, counted, listed, opened
 from pyrag.episode.corpus.each import each
 from pyrag.episode.corpus.items import is_document
 from pyrag.episode.corpus.tables import NAME, read_tables
@@ -19,7 +20,7 @@ from pyrag.episode.episode import Episode
 from pyrag.episode.program_run import Primitive, ProgramRun
 from pyrag.episode.program_values import check_where, kind_of, plain, record
 from pyrag.episode.recovery import ids_of
-from pyrag.episode.requests import FREE
+from pyrag.episode.requests import FREE, OpenStep
 from pyrag.errors import FilterError
 from pyrag.retrieval.catalogue.protocol import CatalogueDocument
 from pyrag.retrieval.filters.tree import Filter
@@ -31,6 +32,7 @@ VALUE_BYTES = 3 << 20
 _AHEAD = 2  # items of each() under way for each model call, so that the next request waits when a call ends
 _NARROW = "narrow with where, as in documents(where='kind = \"contract\"'), or go year by year"
 Left = dict[str, int | float | None]
+_Request = Callable[[Episode, Filter | None], Awaitable[tuple[Listed, bool]]]
 
 
 def offer_corpus(episode: Episode, in_flight: int) -> None:
@@ -64,15 +66,7 @@ def offer_typed_answer(episode: Episode) -> None:
 
 async def _documents(program_run: ProgramRun, call: Call) -> list[Record]:
     """Serve `documents(where=None)`: return all documents, without text."""
-    where = _where(program_run, call)
-    step = program_run.start(call, str(where or "all documents"), where=str(where or ""))
-    try:
-        reply, memo = await program_run.watched(step, listed(program_run.episode, where))
-    except FilterError as error:
-        raise _refused(error, where) from None
-    if reply.problem:
-        program_run.finish(step, error=reply.problem, memo=memo)
-        raise PrimitiveError(reply.problem, "NotImplementedError")
+    step, reply, memo = await _replied(program_run, call, listed)
     if reply.total > MAX_DOCUMENTS:
         problem = f"documents() lists at most {MAX_DOCUMENTS:,} documents, and there are {reply.total:,}: {_NARROW}"
         program_run.finish(step, error=problem, memo=memo)
@@ -87,17 +81,23 @@ async def _documents(program_run: ProgramRun, call: Call) -> list[Record]:
 
 async def _count(program_run: ProgramRun, call: Call) -> int:
     """Serve `count(where=None)`: return the exact number of documents."""
+    step, reply, memo = await _replied(program_run, call, counted)
+    program_run.finish(step, output=str(reply.total), memo=memo)
+    return int(reply.total)
+
+
+async def _replied(program_run: ProgramRun, call: Call, request: _Request) -> tuple[OpenStep, Listed, bool]:
+    """Return the open step of a call, the catalogue's reply, and True if the same request had been made before."""
     where = _where(program_run, call)
     step = program_run.start(call, str(where or "all documents"), where=str(where or ""))
     try:
-        reply, memo = await program_run.watched(step, counted(program_run.episode, where))
+        reply, memo = await program_run.watched(step, request(program_run.episode, where))
     except FilterError as error:
         raise _refused(error, where) from None
     if reply.problem:
         program_run.finish(step, error=reply.problem, memo=memo)
         raise PrimitiveError(reply.problem, "NotImplementedError")
-    program_run.finish(step, output=str(reply.total), memo=memo)
-    return int(reply.total)
+    return step, reply, memo
 
 
 async def _open_document(program_run: ProgramRun, call: Call) -> list[Record]:

@@ -166,12 +166,16 @@ def _answers(value: Any) -> Any:
     value = structured(value)
     if isinstance(value, dict):
         lower = {str(key).lower(): inner for key, inner in value.items()}
-        value = lower.get("text") if "text" in lower else [lower.get("value"), *(lower.get("aliases") or ())]
-        if value == [None]:
-            return lower
-    values = list(value) if isinstance(value, list | tuple) else [value]
+        if not {"text", "value", "aliases"} & lower.keys():
+            return value
+        value = lower["text"] if "text" in lower else [lower.get("value"), *_as_list(lower.get("aliases"))]
+    values = _as_list(value)
     texts = [as_text(item.get("text") if isinstance(item, dict) else item) for item in values if not is_missing(item)]
     return list(dict.fromkeys(texts)) if all(isinstance(text, str) for text in texts) else texts
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def structured(value: Any) -> Any:

@@ -178,7 +178,7 @@ def _sections(
         ),
         Section(
             "Wrong answers as in OPERA's table 11",
-            "Per cent of the wrong answers that it has a line for; services and budgets have none."
+            "Per cent of the wrong answers for which it has a row. Failed services and budgets are not causes."
             + (_OPERA_FIGURES if any(reported("opera", result.set) for result in summary.sets) else ""),
             opera_table(summary.sets),
         ),

@@ -146,18 +146,9 @@ def _filled(cells: list[str], width: int) -> list[str]:
 def course_table(sets: Iterable[SetStats]) -> Table:
     """Return figures about the course of questions: repairs, recovery, time."""
     header = (
-        "set",
-        "method",
-        "repaired",
-        "revised",
-        "retried",
-        "recovered",
-        "unplanned",
-        "look-ups",
-        "s median",
-        "s p95",
+        "set", "method", "repaired", "revised", "retried", "recovered", "unplanned", "look-ups", "s median", "s p95",
         "critical path s",
-    )
+    )  # fmt: skip
     rows = [
         [
             result.set, result.method, percent(result.all.repaired), percent(result.all.revised),

@@ -43,7 +43,7 @@ pre { background: #f6f6f2; padding: .5rem; overflow-x: auto; font-size: 12px; }
   th, td { padding: .2rem .35rem; }
 }
 """
-_MAX_COLUMNS = 12  # beyond, a table of fewer rows is turned
+_MAX_COLUMNS = 12  # a wider table with fewer rows than columns is turned
 _MAX_SHORT = 24  # letters that are not broken into lines
 
 

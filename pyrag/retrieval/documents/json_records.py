@@ -147,7 +147,9 @@ def json_file(file: Opened) -> Iterator[Placed]:
             else:
                 yield item
     except NotJSON as error:
-        raise DataError(f"{document.name}: not JSON ({error}): fix it, or write one object a line as .jsonl") from error
+        raise DataError(
+            f"{document.name}: not JSON ({error}): fix it, or write an object per line as .jsonl"
+        ) from error
     except UnicodeDecodeError as error:
         raise not_utf8(document.name, b"", error) from error
 

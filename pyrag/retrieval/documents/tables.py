@@ -104,7 +104,7 @@ class _Rows:
         self._source: Iterator[tuple[int, int, bytes]] = _lines(file)
         self._number = self._at = self._end = 0
         self._delimiter = ","
-        self.whole = False  # whole rows are texts
+        self.whole = False  # True if each row as a whole is a text
         self.names: list[str] = []  # names of the columns, as written
         self.above: list[str] = []  # lines above the heading
         self.has_commas = False  # whether numbers have decimal commas, so that points may separate thousands

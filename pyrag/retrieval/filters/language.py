@@ -219,8 +219,7 @@ class _Parser:
             return token.text[1:-1].replace("``", "`")
         if token.kind != "word" or token.text.lower() in KEYWORDS:
             self._fail(
-                "expected the name of a field"
-                + (", in backquotes" if token.kind == "word" else ', such as 2020 or "ops"')
+                "expected the name of a field" + (", in backquotes" if token.kind == "word" else ", such as year")
             )
         self._token = self._next()
         return token.text

@@ -14,7 +14,7 @@ LEFT_OUT = "is left out of this search"
 
 
 def rest_for(where: Filter | None, name: str) -> Filter | Literal[False] | None:
-    """Return what remains of a filter within one source, where the field `origin` is known.
+    """Return the remaining filter for one source, whose `origin` is known.
 
     Args:
         where: The filter; None for no filter.

@@ -138,7 +138,7 @@ def wanted_sources(
         names = {source.name for source in named}
         stay = [source for source in known if source.name not in names]
         if gone := [source.name for source in stay if not os.path.lexists(fixed_root(source.path))]:
-            raise DataError(f"{gone[0]}, which the index holds, is not there: take it away with pyrag index remove")
+            raise DataError(f"{gone[0]}, which the index holds, does not exist: remove it with pyrag index remove")
         selection = [*stay, *named]
     again = {source.place for source in named}
     still = tuple(

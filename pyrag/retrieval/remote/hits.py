@@ -6,6 +6,7 @@ Names are compared without case and marks, so that `pageContent` is `page_conten
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 _TEXT = (
@@ -21,18 +22,8 @@ _LISTS = (
     "records", "entries", "snippets", "nodes", "points", "objects", "rows", "data", "value", "response", "output",
 )  # fmt: skip
 _INSIDE = (
-    "document",
-    "doc",
-    "source",
-    "payload",
-    "fields",
-    "attributes",
-    "properties",
-    "node",
-    "chunk",
-    "metadata",
-    "meta",
-)
+    "document", "doc", "source", "payload", "fields", "attributes", "properties", "node", "chunk", "metadata", "meta",
+)  # fmt: skip
 """Nested mappings that hold some fields of a hit, the most telling first."""
 MAX_DEPTH = 4  # of nested mappings
 
@@ -44,16 +35,22 @@ def hits_in(value: Any, depth: int = MAX_DEPTH) -> list[Any]:
         value: JSON value.
         depth: Maximum depth of nested mappings to search.
     """
+    return _list_in(value, depth) or []
+
+
+def _list_in(value: Any, depth: int) -> list[Any] | None:
+    """Return the hits of a reply; an empty list if it has a list of hits without any, None if it has no such list."""
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return list(value)
     if not isinstance(value, Mapping) or depth < 1:
-        return []
+        return None
     fields = _by_plain_name(value)
-    named = [fields[name] for name in _LISTS if isinstance(fields.get(name), list | Mapping)]
-    for inner in [*named, *(item for item in value.values() if _has_hits(item))]:
-        if hits := hits_in(inner, depth - 1):
-            return hits
-    return [value] if _text_of(_flat(value)) else []
+    named = [_list_in(fields[name], depth - 1) for name in _LISTS if isinstance(fields.get(name), list | Mapping)]
+    is_empty = [] in named and not any(named)
+    others = () if is_empty else (_list_in(item, depth - 1) for item in value.values() if _has_hits(item))
+    if hits := next(filter(None, chain(named, others)), None):
+        return hits
+    return [value] if _text_of(_flat(value)) else [] if is_empty else None
 
 
 def fields_of_hit(hit: Any) -> Any:
@@ -127,5 +124,5 @@ def _number(value: Any) -> float | None:
         return None
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None

@@ -113,7 +113,7 @@ def choose_tool(tools: Mapping[str, Mapping[str, Any]], target: McpTarget) -> Se
     else:
         selection = names if len(names) == 1 else _searches(names)
     if len(selection) != 1:
-        fault = f"has no tool {target.tool!r}" if target.tool else "has no only tool that searches"
+        fault = f"has no tool {target.tool!r}" if target.tool else "has several tools that may search, or none"
         listing = ", ".join(names[:20]) or "none"
         message = (
             f"{target.name} {fault} (its tools: {listing}): choose one with #tool=NAME at the end of the retriever"

@@ -211,7 +211,7 @@ def _named_hits(opened: OpenedSegment, pairs: list[tuple[int, float]], topk: int
 
 
 def _named(opened: OpenedSegment, rows: list[int], scores: list[float], topk: int) -> list[Hit]:
-    """Replace rows with ids. Rows of -1 at the end mean that FAISS found no more."""
+    """Return ids instead of row numbers, without the -1 that FAISS appends if it has fewer results."""
     live = opened.live
     if live is not None or rows[-1] < 0:
         pairs = zip(rows, scores, strict=True)

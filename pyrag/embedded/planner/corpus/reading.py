@@ -89,7 +89,7 @@ def select(text: str, vocabulary: Vocabulary) -> SelectedDocuments | None:
     text = text if _FOLDER.search(text) else _EXIST.sub(" ", f" {text} ").strip()
     words = text.split()
     phrases = [(start, end, " ".join(words[start:end]).strip(",:;")) for start, end in noun_phrases(words)]
-    phrases.sort(key=lambda phrase: not is_plural(phrase[2]))  # "active" in "active contracts" is no kind
+    phrases.sort(key=lambda phrase: not is_plural(phrase[2]))  # "active" in "active contracts" is not a kind
     for start, end, phrase in phrases:
         kind = vocabulary.kind(phrase)
         if kind is None:

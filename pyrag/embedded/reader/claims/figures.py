@@ -87,7 +87,7 @@ def _missing(asked: Sequence[str], context: str, text: str) -> str:
 
 
 def _of_one_time(question: str, asked: Sequence[str], sentences: Sequence[str], answer: str) -> str:
-    """Return why a figure is one of several of the thing, each of another year."""
+    """Return why a figure holds for one year only, if the sentence has several years."""
     own = next(iter(read_amounts(answer)), None)
     if own is None or _TIME_ASKED.search(question) or not re.match(r"\s*how (?:much|many)\b", question, re.IGNORECASE):
         return ""

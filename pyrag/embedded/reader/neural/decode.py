@@ -1,8 +1,8 @@
 """Answers from the scores of tokens: the best spans, with edges corrected for the kind of answer.
 
 The network finds the right place, but its edges may be off. A date is completed ("5 June" to "5 June 1961"), or cut
-out of "5 June 1961 – 3 May 2010". E-mail addresses and links are
-never cut. A nationality loses its noun, and a name its quotes and description.
+out of "5 June 1961 – 3 May 2010". E-mail addresses and links are never cut. A nationality loses its noun, and a name
+its quotes and description.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _INDIVISIBLE = re.compile(
     rf"|{_FIGURES}|\b\d{{4}}-\d\d-\d\d\b"
 )
 _MAX_ADDRESS = 200  # characters on each side of a span
+_MAX_SPAN = 1000  # characters of a span that may cut an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ def trim(text: str, start: int, end: int, analysis: QuestionAnalysis) -> str:
 
 def _whole_address(text: str, start: int, end: int) -> tuple[int, int]:
     """Return a span that contains each e-mail address, link and date in figures as a whole that it overlaps."""
+    if end - start > _MAX_SPAN:
+        return start, end
     low, high = max(0, start - _MAX_ADDRESS), end + _MAX_ADDRESS
     matches = (match.span() for match in _INDIVISIBLE.finditer(text, low, high))
     spans = [(start, end), *(span for span in matches if span[0] < end and span[1] > start)]

@@ -25,7 +25,7 @@ Source = Literal["comparison", "table", "pattern", "network"]
 
 _SURE_PATTERN = 0.8
 _OF_PEOPLE = frozenset(relation.name for relation in (*LIFE, *KIN, *CAREER, *MEMBERSHIPS, *MAKERS, *PUPILS))
-_LONG = 13  # words, where each name counts as one
+_LONG = 13  # words; each name counts as one word
 _FACTOR = 0.6
 _SHORT = 12  # words of a sentence that says little else
 _NAME = re.compile(r"[A-Z0-9][\w.'’&-]*(?:,? (?:(?:of|the|and|de|von|in|for|to|a) )*[A-Z0-9(][\w.'’&)-]*)*")

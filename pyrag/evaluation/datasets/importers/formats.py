@@ -73,7 +73,7 @@ def _pairs(record: Record, name: str, second: str) -> list[tuple[str, Any]]:
         record.fail(f"has no list in the field {name!r}: write it as [[title, …], …]")
     for pair in value:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or not isinstance(pair[0], str):
-            record.fail(f"has an entry in {name!r} that is not a pair of a title and more: write it as [title, …]")
+            record.fail(f"has an entry in {name!r} that is not a list of a title and a value: write it as [title, …]")
     return [(pair[0], pair[1]) for pair in value]
 
 

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from pyrag.errors import DataError, UsageError, install_extra
-from pyrag.evaluation.datasets.importers.wrapped import records_in
 from pyrag.evaluation.datasets.layout import MAX_LINE, as_text, is_missing, not_utf8, numbered_lines, structured
 
 _CHUNK = 1 << 20
 _BOM = "\ufeff"
+_DEPTH = 3  # of objects around the records of a JSON file
 _PAIR = ("question", "answer")  # columns of a table without a heading
 _QUESTIONS = frozenset({"question", "query", "claim", "prompt"})
 
@@ -135,8 +135,53 @@ def _json_objects(path: Path) -> Iterator[Record]:
 
 
 def _inside(path: Path, value: Any) -> Iterator[Record]:
-    for number, fields in enumerate(records_in(value), start=1):
+    for number, fields in enumerate(_records_in(value), start=1):
         yield _object(f"{path} record {number}", fields)
+
+
+def _records_in(value: Any) -> Iterator[Any]:
+    """Yield the records of a release that is a single JSON object; the object itself if it is a record."""
+    for record in _records(value, _DEPTH):
+        if isinstance(record, dict) and isinstance(record.get("paragraphs"), list) and "question" not in record:
+            yield from _questions_of_article(record)
+        else:
+            yield record
+
+
+def _records(value: Any, depth: int) -> list[Any]:
+    if not isinstance(value, dict) or depth < 1 or any("question" in str(key).lower() for key in value):
+        return [value]
+    inside = list(value.values())
+    if lists := [item for item in inside if isinstance(item, list) and item and isinstance(item[0], dict)]:
+        return [record for item in lists for record in item]
+    objects = {key: item for key, item in value.items() if isinstance(item, dict)}
+    if not objects or len(objects) < len(inside):
+        return [value]
+    by_id = [_records(item, depth - 1) for item in objects.values()]
+    return [
+        {"id": key, **record} if isinstance(record, dict) and len(records) == 1 else record
+        for key, records in zip(objects, by_id, strict=True)
+        for record in records
+    ]
+
+
+def _questions_of_article(article: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the questions of one of SQuAD's articles, each with its paragraph; values of another form unchanged."""
+    for paragraph in article["paragraphs"]:
+        questions = (paragraph.get("qas") or ()) if isinstance(paragraph, dict) else [paragraph]
+        for question in questions if isinstance(questions, list | tuple) else [questions]:
+            yield (
+                question
+                if not isinstance(paragraph, dict) or not isinstance(question, dict)
+                else {
+                    "id": question.get("id"),
+                    "question": question.get("question"),
+                    "answers": question.get("answers"),
+                    "answerable": not question.get("is_impossible"),
+                    "title": article.get("title", ""),
+                    "context": paragraph.get("context", ""),
+                }
+            )
 
 
 def _decoded_json(text: str | bytes) -> Any:

@@ -118,7 +118,7 @@ class LLMCoach(PromptedAgent):
         try:
             return await self.asked(talk, parse, "hera.retry", RETRIES)
         except ContextLengthError as error:  # repeated at every attempt, it would end learning for good
-            raise BadOutputError(f"the coach was shown too much: {error}", talk.usage) from error
+            raise BadOutputError(f"the prompt of the coach is too long: {error}", talk.usage) from error
 
 
 def _listed(texts: Sequence[str]) -> str:

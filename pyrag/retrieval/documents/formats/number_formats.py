@@ -9,7 +9,7 @@ thousands are English, as in the formats.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from fractions import Fraction
@@ -114,31 +114,51 @@ def _is_name(text: str) -> bool:
 
 
 def _section(tokens: Sequence[_FormatToken]) -> _FormatSection:
-    is_date = any(token.kind in ("date", "elapsed", "half") for token in tokens)
-    if not is_date:
-        tokens = [_FormatToken("place", "#") if token.text == "?" else token for token in tokens]
-    return _FormatSection(tuple(tokens), is_date)
+    if not any(token.kind in ("date", "elapsed", "half") for token in tokens):
+        plain = [_FormatToken("place", "#") if token.text == "?" else token for token in tokens]
+        return _FormatSection(tuple(plain), is_date=False)
+    return _FormatSection(tuple(_with_minutes(tokens)), is_date=True)
 
 
-def _number(value: Decimal, tokens: Sequence[_FormatToken]) -> str | None:
-    kinds = [token.kind for token in tokens]
-    if "place" not in kinds and "fraction" not in kinds:
-        return "".join(token.text for token in tokens).strip() or None
-    first = min(kinds.index(kind) for kind in ("place", "fraction") if kind in kinds)
-    last = max(place for place, kind in enumerate(kinds) if kind in ("place", "fraction"))
-    before, core, after = tokens[:first], list(tokens[first : last + 1]), list(tokens[last + 1 :])
-    while after and after[0] == _FormatToken("other", ","):  # each divides by a thousand
-        value /= 1000
-        del after[0]
-    value *= 100 ** sum(token == _FormatToken("other", "%") for token in tokens)
+def _with_minutes(tokens: Sequence[_FormatToken]) -> Iterator[_FormatToken]:
+    """Yield tokens in which the letters of dates and times are small, except for months: `M`."""
+    before = ""
+    for place, token in enumerate(tokens):
+        if token.kind not in ("date", "elapsed"):
+            yield token
+            continue
+        letters = token.text.lower()
+        after = next((other.text[0].lower() for other in tokens[place + 1 :] if other.kind == "date"), "")
+        is_minute = letters[0] == "m" and len(letters) < 3 and (before == "h" or after == "s")
+        before = letters[0]
+        if token.kind == "date" and before == "m" and not is_minute:
+            letters = letters.upper()
+        yield _FormatToken(token.kind, letters)
+
+
+def _number(value: Decimal, tokens: tuple[_FormatToken, ...]) -> str | None:
+    before, core, after, factor = _digits(tokens)
+    figures = _figures(value * factor, core) if core else ""
+    return None if figures is None else f"{before}{figures}{after}".strip() or None
+
+
+@lru_cache(1024)
+def _digits(tokens: tuple[_FormatToken, ...]) -> tuple[str, tuple[_FormatToken, ...], str, Decimal]:
+    """Return what stands before the digits, the tokens of the digits, what stands after them, and a factor."""
+    places = [place for place, token in enumerate(tokens) if token.kind in ("place", "fraction")]
+    first, end = (places[0], places[-1] + 1) if places else (0, 0)
+    commas = end
+    while (
+        commas < len(tokens) and places and tokens[commas] == _FormatToken("other", ",")
+    ):  # each divides by a thousand
+        commas += 1
+    factor = Decimal(100) ** sum(token == _FormatToken("other", "%") for token in tokens)
+    before, after = ("".join(token.text for token in part) for part in (tokens[:first], tokens[commas:]))
+    return before, tokens[first:end], after, factor / 1000 ** (commas - end)
+
+
+def _figures(value: Decimal, core: Sequence[_FormatToken]) -> str | None:
     pattern = "".join(token.text for token in core)
-    figures = _figures(value, pattern, core)
-    if figures is None:
-        return None
-    return "".join([*(token.text for token in before), figures, *(token.text for token in after)]).strip()
-
-
-def _figures(value: Decimal, pattern: str, core: Sequence[_FormatToken]) -> str | None:
     if "/" in pattern:
         return _mixed(value, pattern)
     if any(token.kind == "exponent" for token in core):
@@ -198,73 +218,47 @@ def _date(value: float, tokens: Sequence[_FormatToken], since_1904: bool) -> str
         return None
     if any(token.kind == "elapsed" for token in tokens):
         return _elapsed(value, tokens)
-    precision = max([0, *(len(token.text) - 1 for token in tokens if token.kind == "fraction")])
-    seconds = round(value * 86_400, min(precision, 3))
     start = datetime(1904, 1, 1) if since_1904 else datetime(1899, 12, 31 if value < 60 else 30)
-    moment = start + timedelta(seconds=seconds)
-    units = [_unit(tokens, place) for place in range(len(tokens))]
-    dates = [unit for unit in units if unit[:1] in ("y", "M", "d")]
-    if {unit[0] for unit in dates} == {"y", "M", "d"} and not any(map(_is_named, dates)):
-        times = [place for place, unit in enumerate(units) if unit[:1] in ("h", "m", "s")]
-        clock = "".join(_piece(tokens, units, place, moment) for place in range(times[0], len(tokens))) if times else ""
-        return f"{moment.date().isoformat()} {clock}".strip()
-    return "".join(_piece(tokens, units, place, moment) for place in range(len(tokens))).strip()
+    try:
+        moment = start + timedelta(seconds=round(value * 86_400, _precision(tokens)))
+    except OverflowError:  # after the year 9999
+        return None
+    pieces = [_piece(token, moment, tokens) for token in tokens]
+    dates = [token.text for token in tokens if token.kind == "date" and token.text[0] in "yMd"]
+    if {unit[0] for unit in dates} != {"y", "M", "d"} or any(len(unit) > 2 for unit in dates if unit[0] == "M"):
+        return "".join(pieces).strip()
+    times = (place for place, token in enumerate(tokens) if token.kind == "date" and token.text[0] in "hms")
+    clock = "".join(pieces[next(times, len(pieces)) :])
+    return f"{moment.date().isoformat()} {clock}".strip()
 
 
-def _is_named(unit: str) -> bool:
-    return len(unit) > 2 and unit[0] == "M"
+def _precision(tokens: Sequence[_FormatToken]) -> int:
+    """Return the decimals of seconds in a format, at most 3."""
+    return min(max((len(token.text) - 1 for token in tokens if token.kind == "fraction"), default=0), 3)
 
 
-def _unit(tokens: Sequence[_FormatToken], place: int) -> str:
-    """Return what a token of a date stands for: its letters, in which months are `M` and minutes are `m`."""
-    token = tokens[place]
-    if token.kind != "date":
-        return ""
-    text = token.text.lower()
-    if text[0] != "m" or len(text) > 2:
-        return text.upper() if text[0] == "m" else text
-    dates = [other.text[0].lower() for other in tokens[:place] if other.kind in ("date", "elapsed")]
-    following = next((other.text[0].lower() for other in tokens[place + 1 :] if other.kind == "date"), "")
-    return text if dates[-1:] == ["h"] or following == "s" else text.upper()
-
-
-_UNITS: dict[str, Callable[[datetime], str]] = {
-    "y": lambda moment: f"{moment.year % 100:02}",
-    "yyy": lambda moment: str(moment.year),
-    "M": lambda moment: str(moment.month),
-    "MM": lambda moment: f"{moment.month:02}",
-    "MMM": lambda moment: _MONTHS[moment.month - 1][:3],
-    "MMMM": lambda moment: _MONTHS[moment.month - 1],
-    "MMMMM": lambda moment: _MONTHS[moment.month - 1][0],
-    "d": lambda moment: str(moment.day),
-    "dd": lambda moment: f"{moment.day:02}",
-    "ddd": lambda moment: _DAYS[moment.weekday()][:3],
-    "dddd": lambda moment: _DAYS[moment.weekday()],
-    "m": lambda moment: str(moment.minute),
-    "mm": lambda moment: f"{moment.minute:02}",
-    "s": lambda moment: str(moment.second),
-    "ss": lambda moment: f"{moment.second:02}",
-}
-
-
-def _piece(tokens: Sequence[_FormatToken], units: Sequence[str], place: int, moment: datetime) -> str:
-    token, unit = tokens[place], units[place]
+def _piece(token: _FormatToken, moment: datetime, tokens: Sequence[_FormatToken]) -> str:
+    """Return a moment as one token of a format shows it."""
     if token.kind == "half":
         return "AM" if moment.hour < 12 else "PM"
     if token.kind == "fraction":
         return f"{moment.microsecond / 1e6:.{min(len(token.text) - 1, 3)}f}"[1:]
-    if not unit:
+    if token.kind != "date":
         return token.text
-    if unit[0] == "h":
-        hour = (moment.hour - 1) % 12 + 1 if any(other.kind == "half" for other in tokens) else moment.hour
-        return f"{hour:0{min(len(unit), 2)}}"
-    unit = {"yy": "y", "yyyy": "yyy"}.get(unit, unit)
-    return _UNITS.get(unit, _UNITS.get(unit[:4], str))(moment)
+    unit, size = token.text[0], len(token.text)
+    if unit == "y":
+        return f"{moment.year % 100:02}" if size < 3 else str(moment.year)
+    if unit in "Md" and size > 2:
+        name = _MONTHS[moment.month - 1] if unit == "M" else _DAYS[moment.weekday()]
+        return name[:3] if size == 3 else name[0] if token.text == "MMMMM" else name
+    hour = (moment.hour - 1) % 12 + 1 if any(other.kind == "half" for other in tokens) else moment.hour
+    number = {"M": moment.month, "d": moment.day, "h": hour, "m": moment.minute, "s": moment.second}[unit]
+    return f"{number:0{min(size, 2)}}"
 
 
 def _elapsed(value: float, tokens: Sequence[_FormatToken]) -> str | None:
-    """Return a duration, whose first unit may exceed a day."""
-    precision = min(max([0, *(len(token.text) - 1 for token in tokens if token.kind == "fraction")]), 3)
+    """Return a duration, whose first unit may exceed a day; None if the format also has days or years."""
+    precision = _precision(tokens)
     rest = round(value * 86_400, precision)
     pieces: list[str] = []
     for token in tokens:

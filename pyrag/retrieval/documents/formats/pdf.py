@@ -21,7 +21,7 @@ from pyrag.retrieval.documents.opened_document import Opened
 
 _HYPHEN = re.compile("[\ufffe\x02]\r?\n?")  # pdfium's mark for a word that continues on the next line
 _UNREADABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_PROGRAMS = ("Creator", "Producer")  # that made the file
+_STATED = ("Title", "Author", "Subject", "Keywords", "CreationDate")  # properties that are not of programs
 _TABLE_LINES = 4  # drawn on a page with a table, at least
 _MAX_ANNOTATIONS = 2000  # of a page
 _MAX_TEXT = 1 << 16  # bytes of one value
@@ -36,8 +36,7 @@ class PdfText:
         self._data = data
         self._tables: Mapping[int, Sequence[Rows]] | None = None  # until a page has lines
         self._placer = TablePlacer()
-        stated = pdf.get_metadata_dict(skip_empty=True).items()
-        self.properties = properties_of((name, value) for name, value in stated if name not in _PROGRAMS)
+        self.properties = properties_of((name, _stated(pdf, name)) for name in _STATED)
 
     def pages(self) -> Iterator[str]:
         """Yield the text of each page, which is empty for scanned pages.
@@ -170,6 +169,13 @@ def _field(form: Any, annotation: Any) -> str:
         return ""
     value = _text(lambda *rest: raw.FPDFAnnot_GetFormFieldValue(form, annotation, *rest))
     return f"{name}: {' '.join(value.split())}" if value.strip() else ""
+
+
+def _stated(pdf: Any, name: str) -> str:
+    """Return a property; pypdfium2 itself fails for a text that is not valid UTF-16."""
+    from pypdfium2 import raw
+
+    return _text(lambda *rest: raw.FPDF_GetMetaText(pdf, name.encode(), *rest)).replace("\ufffd", "")
 
 
 def _text(read: Callable[..., int]) -> str:

@@ -60,27 +60,26 @@ class TablePlacer:
         """
         pieces: list[str] = []
         heading, self._heading = self._heading, None
+        signs, places = "".join(text.split()), [sign.start() for sign in _SIGN.finditer(text)]
+        read, end = 0, 0  # signs and characters up to the end of the last table
         for rows in tables:
-            start, end = _span(text, rows)
+            words = "".join("".join(cell.split()) for row in rows for cell in row)
+            start = signs.find(words, read)
             if start < 0:
                 self.unplaced += 1
                 continue
-            above = text[:start]
-            goes_on = heading and not pieces and len(above.strip()) <= _MARGIN and len(rows[0]) == len(heading)
+            above = text[end : places[start]].strip()
+            goes_on = heading and not pieces and len(above) <= _MARGIN and len(rows[0]) == len(heading)
             if goes_on and heading and rows[0] != heading:
                 rows = [heading, *rows]
-            pieces += [above.rstrip(), _markdown(rows)]
-            text = text[end:].lstrip()
-            self._heading = rows[0] if len(text.strip()) <= _MARGIN else None
-        return "\n\n".join(filter(None, [*pieces, text]))
-
-
-def _span(text: str, rows: Rows) -> tuple[int, int]:
-    """Return start and end of a table's characters in a text; -1 if they are not there in this order."""
-    signs = list(_SIGN.finditer(text))
-    words = "".join("".join(cell.split()) for row in rows for cell in row)
-    start = "".join(sign[0] for sign in signs).find(words)
-    return (signs[start].start(), signs[start + len(words) - 1].end()) if start >= 0 else (-1, -1)
+            pieces += [above, _markdown(rows)]
+            read = start + len(words)
+            end = places[read - 1] + 1
+            self._heading = rows[0]
+        rest = text[end:].lstrip() if pieces else text
+        if len(rest.strip()) > _MARGIN:
+            self._heading = None
+        return "\n\n".join(filter(None, [*pieces, rest]))
 
 
 def _markdown(rows: Rows) -> str:

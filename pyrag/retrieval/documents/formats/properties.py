@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import zipfile
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -66,13 +67,14 @@ class Properties:
 
 
 def properties_of(pairs: Iterable[tuple[str, object]]) -> Properties:
-    """Return the properties in pairs of a name and a value. Names may be of any format; unknown names are ignored."""
-    values: dict[str, list[str]] = {}
+    """Return properties from pairs of name and value. Names of all formats are known; other pairs are ignored."""
+    stated: dict[str, dict[str, None]] = defaultdict(dict)
     for name, value in pairs:
         key = _NAMES.get(_PREFIX.sub("", name.strip().lower()))
         text = " ".join(str(value or "").split())
-        if key and text and not _FILLED_IN.fullmatch(text) and text not in values.setdefault(key, []):
-            values[key].append(text)
+        if key and text and not _FILLED_IN.fullmatch(text):
+            stated[key][text] = None
+    values = {key: list(texts) for key, texts in stated.items()}
     if keywords := values.get("keywords"):
         words = (word.strip() for text in keywords for word in re.split("[,;]", text))
         values["keywords"] = list(dict.fromkeys(filter(None, words)))
@@ -142,7 +144,8 @@ def _own_fields(root: ET.Element) -> Iterator[tuple[str, str]]:
         tag = str(element.tag).rpartition("}")[2]
         is_own = tag == "user-defined" or (tag == "property" and "custom-properties" in str(element.tag))
         name = next((value for key, value in element.items() if key.rpartition("}")[2] == "name"), "") if is_own else ""
-        text = " ".join("".join(element.itertext()).split()) if is_own else ""
+        texts = [element.text, *(inner.text for inner in element)] if is_own else []
+        text = " ".join("".join(filter(None, texts)).split())
         if text and _OWN_FIELD.match(name):
             yield name, text
 
