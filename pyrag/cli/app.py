@@ -18,15 +18,22 @@ from pyrag.cli.commands import CommandGroup
 from pyrag.cli.index.app import index_app
 from pyrag.settings import Settings
 
+_EPILOG = """\b
+First steps:
+  pyrag index FOLDER --out my-index
+  pyrag ask "Who founded Acme?" --index my-index
+
+Every command has --help. Add --debug to any command to show the traceback of an error."""
+
 app = typer.Typer(
     cls=CommandGroup,
     name="pyrag",
-    help="Answer multi-hop questions: each becomes a Python program that calls retrieve() and answer().",
+    help="Answer questions over documents by programs that call retrieve() and answer().",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    epilog="Add --debug to any command to show the traceback of an error.",
+    epilog=_EPILOG,
 )
 trace_app = typer.Typer(help="Show and replay saved traces.", no_args_is_help=True, rich_markup_mode=None)
 sandbox_app = typer.Typer(help="Test the sandbox that runs programs.", no_args_is_help=True, rich_markup_mode=None)
@@ -72,7 +79,7 @@ def ask(
     returns: options.ReturnsType = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the answer only, without remarks.")] = False,
 ) -> None:
-    """Answer a question."""
+    """Answer a question over an index. Without --index, search a small bundled corpus."""
     from pyrag.cli.ask.questions import Form, run
 
     form = Form(as_json=json, quiet=quiet, returns=returns)
@@ -114,7 +121,13 @@ def serve_model(
         int | None, typer.Option(help="Context window in tokens.", min=1, show_default="the model's own")
     ] = None,
     gpu_memory: Annotated[
-        float | None, typer.Option(help="Share of each GPU's memory to use.", min=0.0, max=1.0, show_default="0.9")
+        float | None,
+        typer.Option(
+            help="Share of each GPU's memory to use; of the machine's memory without a GPU.",
+            min=0.0,
+            max=1.0,
+            show_default="0.9; 0.4 without a GPU",
+        ),
     ] = None,
     prefix_caching: Annotated[bool, typer.Option(help="Reuse the computation of common prompt prefixes.")] = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the vllm command without running it.")] = False,

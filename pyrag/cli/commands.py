@@ -13,9 +13,11 @@ from typer.core import TyperGroup
 from pyrag._io import plugins
 from pyrag.errors import ConfigError
 
+_FIRST = ("index", "ask", "chat", "run", "serve", "mcp", "doctor")  # what a new user needs, in this order
+
 
 class CommandGroup(TyperGroup):
-    """Command group with its own subcommands, followed by the commands of installed packages."""
+    """Command group with the usual commands first, then its other commands, then the commands of installed packages."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -26,9 +28,9 @@ class PackageCommands(UserDict[str, Any]):
     """Commands by name. The command of a package is loaded at its first use."""
 
     def __init__(self, own: Mapping[str, Any]) -> None:
-        super().__init__(own)
-        for name in (*plugins.OWN["commands"], *plugins.names("commands")):
-            self.data.setdefault(name, None)
+        names = (*own, *plugins.OWN["commands"], *plugins.names("commands"))
+        ordered = dict.fromkeys([name for name in _FIRST if name in names] + list(names))
+        super().__init__({name: own.get(name) for name in ordered})
 
     def __getitem__(self, name: str) -> Any:
         if self.data[name] is None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pyrag.llm.clients.serve_line import Serving
 
 
+_CPU_MEMORY = 0.4  # share of the machine's memory; vLLM's own 0.92 is rarely free beside other programs
+
+
 def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
     """Replace this process with vLLM's server, with the flags that pyrag needs, or print its command.
 
@@ -27,14 +30,17 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
         as_json: Print the command as JSON.
 
     Raises:
-        ConfigError: The options contradict each other.
+        ConfigError: The options contradict each other, or vLLM lacks a system library.
         DataError: The model's folder is incomplete.
         UsageError: vLLM is not installed.
     """
     from pyrag.llm.clients.local_spec import model_folder
     from pyrag.llm.clients.serve_line import KEY_VARIABLE, LOOPBACK, serve_line
+    from pyrag.llm.clients.vllm_library import WITHOUT_COMPILER, check_library, has_compiler, is_cpu_build
 
     serving = replace(serving, model=str(model_folder(serving.model) or serving.model))
+    if is_cpu_build():
+        serving = _for_cpu(serving)
     line = serve_line(serving)
     if dry_run:
         print_json({"line": line, "llm": _specs(serving)}) if as_json else print(shlex.join(line))
@@ -44,14 +50,29 @@ def serve_model(serving: Serving, *, dry_run: bool, as_json: bool) -> None:
         raise UsageError(
             f"vLLM is not installed: {install_extra('vllm')}, or copy the line of --dry-run to where it is"
         )
+    if Path(program).parent == Path(sys.executable).parent:  # vLLM of another environment cannot be checked
+        check_library()
     key = _key(os.environ)
     if key is None and serving.host not in (LOOPBACK, "localhost", "::1"):
         tell(f"who can reach {serving.host} can use this model: set PYRAG_API_KEY to a key that it asks for")
     tell(shlex.join(line))
     tell(f"use it with --llm {' or --llm '.join(_specs(serving))}")
-    environment = {"VLLM_NO_USAGE_STATS": "1", **os.environ, **({KEY_VARIABLE: key} if key else {})}
+    is_eager = is_cpu_build() and not has_compiler()
+    defaults = {"VLLM_NO_USAGE_STATS": "1", **(WITHOUT_COMPILER if is_eager else {})}
+    environment = {**defaults, **os.environ, **({KEY_VARIABLE: key} if key else {})}
     # Replace this process, so that signals and exit codes are vLLM's own.
     os.execve(program, line, environment)  # noqa: S606
+
+
+def _for_cpu(serving: Serving) -> Serving:
+    """Return options with which vLLM starts on an ordinary machine without a GPU."""
+    from pyrag.llm.clients.vllm_library import has_compiler
+
+    eager = "--enforce-eager"
+    if not has_compiler() and eager not in serving.more:
+        tell("there is no C++ compiler, so the model's layers are not compiled: it is faster after installing g++")
+        serving = replace(serving, more=(eager, *serving.more))
+    return replace(serving, gpu_memory=_CPU_MEMORY) if serving.gpu_memory is None else serving
 
 
 def _key(environ: Mapping[str, str]) -> str | None:

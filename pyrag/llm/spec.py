@@ -112,6 +112,7 @@ def checked_model(model: Any, what: str) -> ChatModel:
 
 
 def _openai(spec: Spec, options: ModelOptions, environ: Mapping[str, str]) -> ChatModel:
+    from pyrag.llm.clients.headers import with_headers
     from pyrag.llm.clients.openai import DEFAULT_URL, OpenAIChat, key_from_environment
 
     rest = spec.rest
@@ -123,11 +124,10 @@ def _openai(spec: Spec, options: ModelOptions, environ: Mapping[str, str]) -> Ch
     url = url or elsewhere or DEFAULT_URL
     if not model and url == DEFAULT_URL:
         raise ConfigError("openai: needs a model: write openai:MODEL or openai:MODEL@http://host:port/v1")
-    key = key_from_environment(environ)
     return OpenAIChat(
         model,
         url,
-        api_key=key,
+        headers=with_headers(key_from_environment(environ), environ),
         timeout=options.timeout,
         max_in_flight=options.max_in_flight,
         limit=options.limit,

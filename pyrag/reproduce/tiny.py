@@ -101,7 +101,7 @@ class _TinyPlan:
         get_method(row.method)
         if writes(row.method) and not self.request.llm:
             self.draft.skipped[row.name] = (
-                f"the method {row.method} has a language model write text, and the embedded engine is none: name one "
+                f"the method {row.method} needs a language model, which the embedded engine does not have: name one "
                 "with --llm (make model-env makes a small one)"
             )
             return

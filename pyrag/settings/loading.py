@@ -27,7 +27,10 @@ from pyrag_prompts import PROMPT_SETS
 
 CONFIG_NAME = "pyrag.toml"
 # Variables with our prefix that are not settings: secrets, and the location of the settings file.
-_OTHER_VARIABLES = {"PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_MCP_TOKEN", "PYRAG_SERVE_API_KEY"}
+_OTHER_VARIABLES = {
+    "PYRAG_API_KEY", "PYRAG_API_KEY_FILE", "PYRAG_CONFIG", "PYRAG_HEADERS", "PYRAG_HEADERS_FILE", "PYRAG_MCP_TOKEN",
+    "PYRAG_SERVE_API_KEY",
+}  # fmt: skip
 _NAMED_PLACE = re.compile(r"([\w.-]+=)(.+)", re.DOTALL)
 _SCHEME = re.compile(r"[\w+]+:")
 _TRUTHS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(("0", "false", "no", "off"), False)

@@ -55,19 +55,25 @@ class Settings:
     )
     llm: str = setting(
         "embedded",
-        "Engine that writes programs and reads passages: embedded, openai:MODEL@URL, vllm:MODEL, transformers:MODEL, "
-        "scripted:FILE or replay:FILE.",
+        "Engine that writes programs and reads passages: embedded (rules and a small reader, no language model), "
+        "openai:MODEL@URL (a server), vllm:MODEL, transformers:MODEL, scripted:FILE or replay:FILE.",
     )
     plan_llm: str | None = setting(
-        None, "Engine of the Plan agent, such as a coder model.", default_text="same as --llm"
+        None, "Engine of the Plan agent, which writes programs, such as a coder model.", default_text="same as --llm"
     )
-    decompose_llm: str | None = setting(None, "Engine of the Decompose agent.", default_text="same as --llm")
-    answer_llm: str | None = setting(None, "Engine of the Answer agent.", default_text="same as --llm")
+    decompose_llm: str | None = setting(
+        None, "Engine of the Decompose agent, which splits questions.", default_text="same as --llm"
+    )
+    answer_llm: str | None = setting(
+        None, "Engine of the Answer agent, which reads passages.", default_text="same as --llm"
+    )
     rewrite_llm: str | None = setting(
-        None, "Engine of the Rewrite agent, such as a small model.", default_text="same as --llm"
+        None,
+        "Engine of the Rewrite agent, which rewords searches, such as a small model.",
+        default_text="same as --llm",
     )
     index: str | None = setting(
-        None, "Folder of the index to search (see pyrag index).", default_text="the bundled corpus"
+        None, "Folder of the index to search, built by pyrag index.", default_text="the bundled corpus"
     )
     retriever: str | None = setting(
         None,
@@ -89,7 +95,7 @@ class Settings:
         None, "Search only passages whose metadata match, such as 'year >= 2020 and team = \"ops\"'."
     )
     rerank: str | None = setting(None, "Rerank passages with: reader, or a cross-encoder as onnx:DIR or st:NAME.")
-    method: str = setting("pyrag", "Method that answers: pyrag, opera, hera, vanilla, ….")
+    method: str = setting("pyrag", "Method that answers: pyrag (programs), vanilla (one search), opera, hera, ….")
     topk: int = setting(5, "Passages to retrieve for each sub-query (1 to 100).")
     boost_topk: int = setting(
         10, "Passages to retrieve when a step without an answer is tried again; 0 turns this off."
@@ -190,8 +196,8 @@ class Settings:
     max_tool_calls: int = setting(50, "Limit of tool calls for a question.")
     flow: Literal["auto", "strict", "confirm", "allow"] = setting(
         "auto",
-        "What to do if retrieved text would decide a call with effects: strict refuses it, confirm asks, allow makes "
-        "it.",
+        "What to do if retrieved text would decide a tool call with effects: strict refuses it, confirm asks, allow "
+        "makes it.",
         default_text="confirm if somebody can be asked, else strict",
     )
     search_effects: bool = setting(

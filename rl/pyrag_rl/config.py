@@ -208,20 +208,28 @@ def load_config(agent: str, algorithm: str = "grpo", *, file: Path | None = None
         runtime = layered(values.get("runtime", {}), runtime_of(layer))
         values = {**values, **layer, "runtime": runtime}
     values = {**values, "agent": agent, "algorithm": algorithm}
+    if values.get("profile", "gpu") != "gpu":  # the packaged files are written for a node of GPUs
+        values = {**values, **{name: 1 for name in ("gpus", "tensor_parallel") if name not in {**own, **flags}}}
     return make_config(with_smaller_updates(values, {**own, **flags}))
 
 
 def with_smaller_updates(values: dict[str, Any], own: Collection[str]) -> dict[str, Any]:
-    """Return the settings, with `mini_batch_size` limited to `batch_size` if this was made smaller.
+    """Return the settings, with updates and packs that fit into a `batch_size` which was made smaller.
 
     Args:
         values: All settings.
-        own: Names of the user's own settings; if `mini_batch_size` is one, nothing changes.
+        own: Names of the user's own settings, which do not change.
     """
-    batch, update = values.get("batch_size"), values.get("mini_batch_size")
-    if "mini_batch_size" in own or not isinstance(batch, int) or not isinstance(update, int):
+    batch, update, pack = (values.get(name) for name in ("batch_size", "mini_batch_size", "micro_batch_size"))
+    if not isinstance(batch, int) or not isinstance(update, int):
         return values
-    return {**values, "mini_batch_size": min(batch, update)}
+    if "mini_batch_size" not in own:
+        update = min(batch, update)
+    if isinstance(pack, int) and "batch_size" in own and "micro_batch_size" not in own:
+        replies = update * int(values.get("group_size") or 1) // int(values.get("gpus") or 1)
+        pack = max(min(pack, replies), 1)
+        values = {**values, "micro_batch_size": pack}
+    return {**values, "mini_batch_size": update}
 
 
 def runtime_of(values: Mapping[str, Any]) -> Mapping[str, Any]:

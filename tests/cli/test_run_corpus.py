@@ -35,6 +35,17 @@ def test_coverage_is_printed_beside_the_value(pyrag: Run, index: str) -> None:
     assert "pyrag: 3 of 3 documents answered, 0 unknown" in done.stderr
 
 
+def test_coverage_of_several_questions_names_each_question(pyrag: Run, index: str) -> None:
+    questions = "('Who founded it?', 'What has stripes?')"
+    program = f"docs = documents()\nfinal_answer = [len(each(docs, question)) for question in {questions}]"
+    done = pyrag("run", "-", "--index", index, "--trace", "trace.json", stdin=program)
+    lines = [line for line in done.stderr.splitlines() if "documents answered" in line]
+    assert [line.partition("unknown: ")[2] for line in lines] == ["Who founded it?", "What has stripes?"]
+    shown = pyrag("trace", "show", "trace.json").stdout
+    assert "unknown: Who founded it?" in shown
+    assert "unknown: What has stripes?" in shown
+
+
 @pytest.mark.parametrize("value", ['["Acme"', "{'a': 1}", "[Acme]"])
 def test_malformed_lists_and_objects_are_refused_as_inputs(pyrag: Run, value: str) -> None:
     done = pyrag("run", "-", "--input", f"names={value}", stdin="final_answer = names")

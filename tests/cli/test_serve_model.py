@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, environment
 from tests.llm.test_serve_line import adapter_folder
+from tests.llm.test_vllm_library import install
 
 KEY = "sk-planted-0123456789abcdef"
 LINE = (
@@ -41,6 +42,35 @@ def test_dry_run_prints_the_line(pyrag: Run, tmp_path: Path) -> None:
     assert "--tensor-parallel-size 2 --data-parallel-size 2" in shlex.join(found["line"])
     url = "http://127.0.0.1:9000/v1"
     assert found["llm"] == [f"openai:org/model@{url}", f"openai:planner@{url}"]
+
+
+def test_build_for_cpus_takes_less_than_half_of_the_memory(pyrag: Run, tmp_path: Path) -> None:
+    install(tmp_path, "0.28.0+cpu")
+    paths = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
+    line = pyrag("serve-model", "org/model", "--dry-run", PYTHONPATH=paths).stdout
+    assert "--gpu-memory-utilization 0.4 " in line
+    line = pyrag("serve-model", "org/model", "--gpu-memory", "0.7", "--dry-run", PYTHONPATH=paths).stdout
+    assert "--gpu-memory-utilization 0.7 " in line
+
+
+def test_build_for_cpus_needs_no_compiler(pyrag: Run, tmp_path: Path) -> None:
+    install(tmp_path, "0.28.0+cpu")
+    paths = f"{tmp_path}{os.pathsep}{environment()['PYTHONPATH']}"
+    without = pyrag("serve-model", "org/model", "--dry-run", PYTHONPATH=paths, CXX="no-such-compiler")
+    assert without.stdout.endswith(" --enforce-eager\n")
+    assert "faster after installing g++" in without.stderr
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "vllm").write_text('#!/bin/sh\necho "compiles=$TORCHDYNAMO_DISABLE"\n')
+    (folder / "vllm").chmod(0o755)
+    path = f"{folder}:{os.environ['PATH']}"
+    served = pyrag("serve-model", "org/model", PYTHONPATH=paths, CXX="no-such-compiler", PATH=path)
+    assert served.stdout == "compiles=1\n"
+    (tmp_path / "compiler").write_text("#!/bin/sh\n")
+    (tmp_path / "compiler").chmod(0o755)
+    done = pyrag("serve-model", "org/model", "--dry-run", PYTHONPATH=paths, CXX=str(tmp_path / "compiler"))
+    assert "--enforce-eager" not in done.stdout
+    assert done.stderr == ""
 
 
 def test_the_key_goes_through_the_environment_alone(pyrag: Run, path_with_vllm: str) -> None:

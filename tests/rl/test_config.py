@@ -10,6 +10,7 @@ import pytest
 from pyrag.errors import ConfigError
 from pyrag_rl.config import TrainConfig, absolute, load_config, make_config, save_config, saved_config, with_settings
 
+CONFIGS = Path(__file__).parents[2] / "rl/configs"
 TRAINED = [
     ("answer", "grpo"), ("plan", "grpo"), ("decompose", "grpo"), ("rewrite", "grpo"), ("plan", "mapgrpo"),
     ("answer", "mapgrpo"), ("rewrite", "mapgrpo"), ("answer", "sft"), ("plan", "sft"), ("decompose", "sft"),
@@ -39,6 +40,21 @@ def test_a_smaller_batch_takes_its_updates_with_it() -> None:
     assert load_config("plan", batch_size=128).mini_batch_size == 32
     with pytest.raises(ConfigError, match="larger than batch_size"):
         load_config("plan", batch_size=8, mini_batch_size=9)
+
+
+def test_a_smaller_batch_takes_its_packs_with_it() -> None:
+    small = load_config("answer", file=CONFIGS / "small-rl.yaml")
+    assert (small.batch_size, small.micro_batch_size) == (8, 64)
+    two = with_settings(small, ["batch_size=2"])
+    assert (two.mini_batch_size, two.micro_batch_size) == (2, 16)
+    assert with_settings(small, ["batch_size=2", "micro_batch_size=4"]).micro_batch_size == 4
+
+
+def test_profiles_for_a_cpu_take_one_process() -> None:
+    assert (load_config("answer").gpus, load_config("answer").tensor_parallel) == (8, 2)
+    cpu = load_config("answer", profile="cpu")
+    assert (cpu.gpus, cpu.tensor_parallel) == (1, 1)
+    assert load_config("answer", profile="cpu", gpus=2).gpus == 2
 
 
 def test_mapgrpo_s_defaults_follow_the_release_and_the_paper() -> None:

@@ -36,7 +36,7 @@ USAGE = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
 @dataclass
 class ModelServer:
     """`refuse` may return (status, body) for a request's body, with status 0 a stream's text; `bodies` holds every
-    request, `keys` their keys."""
+    request, `keys` and `headers` their headers."""
 
     replies: dict[str, str] = field(default_factory=lambda: dict(REPLIES))
     refuse: Callable[[dict[str, Any]], tuple[int, Any] | None] = lambda body: None
@@ -45,6 +45,7 @@ class ModelServer:
     url: str = ""
     bodies: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
     listed: int = 0
 
     @property
@@ -55,6 +56,7 @@ class ModelServer:
         body = await request.json()
         self.bodies.append(body)
         self.keys.append(request.headers.get("Authorization"))
+        self.headers.append(dict(request.headers))
         refused = self.refuse(body)
         if refused and not refused[0]:
             return web.Response(text=refused[1], content_type="text/event-stream")

@@ -13,6 +13,7 @@ import pytest
 
 from pyrag import PyRAG
 from pyrag.errors import ConfigError
+from pyrag.llm.clients.headers import with_headers
 from pyrag.llm.clients.openai import key_from_environment
 from pyrag.settings import Settings, make_settings
 from pyrag.trace.codec import to_json
@@ -119,6 +120,40 @@ def test_key_file(tmp_path: Path, server: ModelServer, pyrag: Run) -> None:
         key_from_environment({"PYRAG_API_KEY_FILE": str(file)})
     with pytest.raises(ConfigError, match="cannot read the key file"):
         key_from_environment({"PYRAG_API_KEY_FILE": str(tmp_path / "none")})
+
+
+def test_own_headers_reach_the_server_and_no_output(tmp_path: Path, server: ModelServer, pyrag: Run) -> None:
+    file = tmp_path / "headers"
+    file.write_text(f"api-key: {KEY}\n\nX-Team: search \n")
+    file.chmod(0o600)
+    server.refuse = echo(401)
+    ask = ("ask", QUESTION, "--llm", f"openai:tiny@{server.url}", "--trace", "t.jsonl")
+    done = pyrag(*ask, PYRAG_HEADERS_FILE=str(file), PYRAG_HEADERS="X-Title: My notes", OPENAI_API_KEY=OTHER)
+    sent = server.headers[-1]
+    assert (sent["api-key"], sent["X-Team"], sent["X-Title"]) == (KEY, "search", "My notes")
+    assert sent["Authorization"] == f"Bearer {OTHER}"
+    for text in (done.stdout, done.stderr, (tmp_path / "t.jsonl").read_text()):
+        assert KEY not in text
+    file.chmod(0o644)
+    refused = pyrag(*ask, PYRAG_HEADERS_FILE=str(file))
+    assert refused.returncode == 2
+    assert "run chmod 600" in refused.stderr
+
+
+def test_own_authorization_replaces_the_key() -> None:
+    own = {"PYRAG_HEADERS": f"authorization: Basic {TOKEN}"}
+    assert with_headers(KEY, own) == {"authorization": f"Basic {TOKEN}"}
+    assert with_headers(KEY, {}) == {"Authorization": f"Bearer {KEY}"}
+    assert with_headers(None, {}) == {}
+
+
+@pytest.mark.parametrize(
+    "line", ["api-key", f"api key: {KEY}", "X-Empty:", f": {KEY}", "Host: other", "content-length: 5"]
+)
+def test_malformed_headers_are_refused_without_their_values(line: str) -> None:
+    with pytest.raises(ConfigError, match=r"^line 2 of PYRAG_HEADERS ") as refused:
+        with_headers(None, {"PYRAG_HEADERS": f"X-Team: search\n{line}"})
+    assert KEY not in str(refused.value)
 
 
 def test_the_error_of_a_bad_address_keeps_its_password(pyrag: Run) -> None:

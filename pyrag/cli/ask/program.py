@@ -15,6 +15,7 @@ from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.questions import Form
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import printable
+from pyrag.cli.views.words import coverage_lines
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
@@ -141,6 +142,6 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         print(printable(text), flush=True)
     if not form.quiet:
-        covered = [str(coverage) for coverage in trace.coverage if coverage.complete]  # the others are warnings
+        covered = coverage_lines(trace, complete=True)  # the others are warnings
         for sentence in filter(None, (*covered, *trace.warnings, remark(trace, COMMAND_LINE))):
             tell(sentence)

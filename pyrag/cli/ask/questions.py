@@ -18,6 +18,7 @@ from pyrag.cli.ask.confirm import TerminalConfirm, terminal_confirm
 from pyrag.cli.ask.stdin import question_lines
 from pyrag.cli.output import Sink, as_object, print_json, tell
 from pyrag.cli.views.terminal import one_line
+from pyrag.cli.views.words import coverage_lines
 from pyrag.errors import UsageError
 from pyrag.settings import Settings
 from pyrag.trace.model import Trace
@@ -182,7 +183,7 @@ def _print(trace: Trace, form: Form, line: int | None = None) -> None:
         print("" if has_failed else one_line(_text_of(trace)), flush=True)
     messages = [trace.error.message] if trace.error else []
     if not form.quiet:
-        messages += [*map(str, trace.coverage), *_shown_warnings(trace), *filter(None, [remark(trace, COMMAND_LINE)])]
+        messages += [*coverage_lines(trace), *_shown_warnings(trace), *filter(None, [remark(trace, COMMAND_LINE)])]
     for message in messages:
         tell(message if line is None else f"line {line}: {message}")
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from pyrag._io.lines import lines_of
 from pyrag.agents.engine import about_engine
 from pyrag.cli.views.excerpt import evidence_of
-from pyrag.cli.views.words import field_words
+from pyrag.cli.views.words import coverage_lines, field_words
 from pyrag.trace.confidence import confidence
 from pyrag.trace.model import Passage, Program, Step, Trace, shorten
 from pyrag.trace.reducer import StepState
@@ -36,14 +36,14 @@ def open_step_view(step: StepState) -> Text:
 
 
 def engine_line(engine: str, retriever: str) -> Text:
-    """Return a line that names the engine and the retriever.
+    """Return two lines that name the engine and the retriever.
 
     Args:
         engine: Spec of the engine.
         retriever: Name of the retriever.
     """
     note = f" ({about})" if (about := about_engine(engine)) else ""
-    return Text(f"engine: {engine}{note} · retriever: {retriever}", style="dim")
+    return Text(f"engine: {engine}{note}\nretriever: {retriever}", style="dim")
 
 
 def sub_queries_view(sub_queries: tuple[str, ...]) -> Group:
@@ -109,7 +109,7 @@ def answer_view(trace: Trace) -> Group:
         lines.append(Text.assemble(("\n" + label, "bold"), *answer))
     if sentence := remark(trace, COMMAND_LINE):
         lines.append(Text(f"! {sentence}", style="yellow"))
-    lines += [Text(str(coverage), style="dim") for coverage in trace.coverage]
+    lines += [Text(sentence, style="dim") for sentence in coverage_lines(trace)]
     for citation in trace.citations[:_MAX_CITATIONS]:
         passage = trace.passages[citation.passage]
         where = f"  ({passage.place})" if passage.place else ""

@@ -1,8 +1,10 @@
-"""Metadata of passages in words."""
+"""Metadata of passages and coverage of calls in words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from pyrag.trace.model import Trace, shorten
 
 
 def field_words(metadata: Mapping[str, object]) -> str:
@@ -11,3 +13,18 @@ def field_words(metadata: Mapping[str, object]) -> str:
         (name, ", ".join(map(str, value)) if isinstance(value, list) else value) for name, value in metadata.items()
     )
     return "; ".join(f"{name}: {value}" for name, value in values)
+
+
+def coverage_lines(trace: Trace, *, complete: bool = False) -> list[str]:
+    """Return a sentence for each call of `each`. If there are several calls, each sentence names its question.
+
+    Args:
+        trace: The trace.
+        complete: Leave out calls that skipped items because of a limit.
+    """
+    steps = [(step, step.coverage) for step in trace.steps if step.coverage is not None]
+    return [
+        f"{coverage}: {shorten(step.query, 100)}" if len(steps) > 1 else str(coverage)
+        for step, coverage in steps
+        if coverage.complete or not complete
+    ]

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from pyrag._io.http.options import MODEL_LIMIT, BodyLimit, Transport
 from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, ContextLengthError, PermanentServiceError, ServiceError
+from pyrag.llm.clients.headers import private_text
 from pyrag.llm.clients.refusals import read_refusal
 from pyrag.llm.clients.request_rules import MAX_REFUSALS, NO_RULES, RequestRules
 from pyrag.llm.context import about_tokens, too_long
@@ -60,13 +61,7 @@ def key_from_environment(environ: Mapping[str, str] | None = None) -> str | None
 
 
 def _key_in(file: Path) -> str:
-    try:
-        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise ConfigError(f"cannot read the key file {file} of {KEY_FILE_VARIABLE}: {reason}") from error
-    if mode & 0o077:
-        raise ConfigError(f"others can read the key file {file} (mode {mode & 0o777:o}): run chmod 600 {file}")
+    text = private_text(file, KEY_FILE_VARIABLE)
     if not text.strip():
         raise ConfigError(f"the key file {file} of {KEY_FILE_VARIABLE} is empty: write the key into it")
     return text.strip()
@@ -81,6 +76,7 @@ class OpenAIChat:
         model: Name of the model.
         base_url: Base URL of the server.
         api_key: Key of the server, if it needs one.
+        headers: Headers of every request, in place of `api_key`.
         timeout: Seconds of one attempt.
         total: Seconds of a call with its retries; None for no limit.
         retries: Maximum number of retries of transient faults.
@@ -95,6 +91,7 @@ class OpenAIChat:
         base_url: str = DEFAULT_URL,
         *,
         api_key: str | None = None,
+        headers: Mapping[str, str] | None = None,
         timeout: float = 60.0,
         total: float | None = None,
         retries: int = 2,
@@ -117,7 +114,7 @@ class OpenAIChat:
             timeout=timeout,
             total=total,
             retries=retries,
-            headers={"Authorization": f"Bearer {api_key}"} if api_key else None,
+            headers=headers or ({"Authorization": f"Bearer {api_key}"} if api_key else None),
             cure=_CURE,
             cures=_CURES,
             patience="--call-timeout or a longer --deadline",

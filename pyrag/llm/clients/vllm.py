@@ -28,6 +28,7 @@ from pyrag.errors import ConfigError, PermanentServiceError, PyRAGError
 from pyrag.llm.clients.adapters import Adapter, lora_rank
 from pyrag.llm.clients.local import LocalChat, OnText, encode_chat, explained, missing_package
 from pyrag.llm.clients.local_spec import LocalSpec, parse_local_spec
+from pyrag.llm.clients.vllm_library import WITHOUT_COMPILER, check_library, has_compiler, is_cpu_build
 from pyrag.llm.protocol import Message, Reply, Sampling
 
 ENGINE = "vllm"
@@ -62,12 +63,13 @@ def open_vllm(rest: str, timeout: float) -> LocalChat:
         timeout: Seconds of one call, without loading.
 
     Raises:
-        ConfigError: The spec is malformed, or a package is missing.
+        ConfigError: The spec is malformed, or a package or a system library is missing.
         DataError: A folder holds no model or no adapter.
     """
     spec = parse_local_spec(ENGINE, rest, OPTIONS)
     if missing := missing_package(ENGINE, "vllm"):
         raise missing
+    check_library()
     return LocalChat(spec, VLLMRunner, timeout=timeout)
 
 
@@ -193,6 +195,9 @@ class VLLMRunner:
                     "on the CPU, or a server with openai:MODEL@http://host:port/v1"
                 )
             options = {_ARGUMENTS.get(key, key): value for key, value in spec.options}
+            if is_cpu_build() and not has_compiler():
+                os.environ |= {**WITHOUT_COMPILER, **os.environ}
+                options.setdefault("enforce_eager", True)
             if adapters:
                 at_once = min(adapters, _MAX_ADAPTERS)
                 options |= {"enable_lora": True, "max_lora_rank": self._rank, "max_loras": at_once}

@@ -16,6 +16,7 @@ import msgspec
 from pyrag._io.http.client import HttpService
 from pyrag._io.http.errors import ReplyFormError
 from pyrag._io.http.options import EMBEDDER_LIMIT, Transport
+from pyrag.llm.clients.headers import with_headers
 from pyrag.llm.clients.openai import DEFAULT_TRANSPORT, KEY_VARIABLES, key_from_environment
 from pyrag.retrieval.embedders.fingerprint import Fingerprint, family_of, fingerprint_of
 
@@ -55,7 +56,6 @@ class OpenAIBackend:
         timeout: float = 30.0,
         transport: Transport = DEFAULT_TRANSPORT,
     ) -> None:
-        key = key_from_environment()
         self._model = model
         self._family = family_of(model)
         self._dimension = 0
@@ -63,7 +63,7 @@ class OpenAIBackend:
             url,
             name="server of embeddings",
             timeout=timeout,
-            headers={"Authorization": f"Bearer {key}"} if key else None,
+            headers=with_headers(key_from_environment()),
             cure=_CURE,
             cures=_CURES,
             patience="the setting retrieve_timeout",

@@ -218,7 +218,8 @@ def _cure(leaf: Comparison | Membership | Containment, value: Scalar, examples: 
         return f": write {field} contains {_value(examples['lists'])}"
     if isinstance(text := examples.get("texts"), str):
         if _ISO.fullmatch(text) and len(text) > 4:
-            return f": these are dates kept as texts, so compare them with a text, {field} {operator} {_value(text)}"
+            comparison = _of_year(field, operator, value) or f"{field} {operator} {_value(text)}"
+            return f": these are dates kept as texts, so compare them with a text, {comparison}"
         if _is_date(text):
             return ": these are dates kept as texts, which only = and in can find; write them as 2024-05-31 to compare"
         return f": put the value in quotes, {_value(str(value))}"
@@ -227,6 +228,21 @@ def _cure(leaf: Comparison | Membership | Containment, value: Scalar, examples: 
     if isinstance(value, str) and _is_date(value) and (year := re.search(r"\d{4}", value)):
         return f": compare it with a number, such as {year[0]}"
     return ""
+
+
+def _of_year(field: str, operator: str, year: Scalar) -> str:
+    """Return a comparison of ISO dates that means a comparison with a year; empty if the number is not a year."""
+    if isinstance(year, bool) or not isinstance(year, int | float) or year % 1 or not 1000 <= year < 9999:
+        return ""
+    start, end = f'"{year:.0f}"', f'"{year + 1:.0f}"'
+    return {
+        "=": f"{field} >= {start} and {field} < {end}",
+        "!=": f"{field} < {start} or {field} >= {end}",
+        ">=": f"{field} >= {start}",
+        ">": f"{field} >= {end}",
+        "<": f"{field} < {start}",
+        "<=": f"{field} < {end}",
+    }.get(operator, "")
 
 
 def _is_date(text: str) -> bool:

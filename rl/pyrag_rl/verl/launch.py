@@ -24,6 +24,7 @@ from pathlib import Path
 from pyrag._io.processes import die_with_parent, end
 from pyrag.errors import ConfigError, PyRAGError
 from pyrag.evaluation.runs.folder import locked, make_folder
+from pyrag.trace.words import counted
 from pyrag_rl import packed
 from pyrag_rl.config import TrainConfig, absolute, as_values, save_config, saved_config
 from pyrag_rl.folder import RunFolder
@@ -74,7 +75,8 @@ def train(config: TrainConfig, *, console: Console = print, length: Length | Non
         console(f"{config.out} is trained already: {done} of {steps} steps")
         return folder
     went_on = f", on from step {done}" if done else ""
-    console(f"training the {config.agent} agent: {steps} steps{went_on}; all that verl prints is in {folder.log}")
+    shown = f"{counted(steps, 'step')}{went_on}"
+    console(f"training the {config.agent} agent: {shown}; all that verl prints is in {folder.log}")
     temp = tempfile.mkdtemp(prefix="pyrag-ray-")
     try:
         with locked(folder.path):

@@ -17,6 +17,7 @@ from typing import Any
 from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError, DataError, install_extra
 from pyrag.evaluation.metrics import normalise
+from pyrag.llm.clients.vllm_library import check_library
 from pyrag.runtime.engines import open_engines
 from pyrag.settings import Settings, make_settings
 from pyrag_rl.config import TrainConfig, packaged_name
@@ -87,7 +88,7 @@ def check_named(config: TrainConfig) -> None:
 
 
 def check_packages(config: TrainConfig) -> None:
-    """Check that packages are installed, without importing them. Raises `ConfigError` if one is missing."""
+    """Check that packages are installed, without importing them. Raises `ConfigError` if something is missing."""
     needed = {"verl": INSTALL, "transfer_queue": INSTALL, "ray": INSTALL}
     if config.rollout == "vllm" and config.algorithm != "sft":
         needed["vllm"] = _GPU_INSTALL if config.profile == "gpu" else "make train-env"
@@ -96,6 +97,8 @@ def check_packages(config: TrainConfig) -> None:
     for package, cure in needed.items():
         if find_spec(package) is None:
             raise ConfigError(f"training needs the package {package}, which is not installed: {cure}")
+    if "vllm" in needed:
+        check_library()
     if config.trainer_mode != "sync" and not _has_mode(config.trainer_mode):
         raise ConfigError(f"the installed verl has no trainer_mode={config.trainer_mode}: install verl 0.9.1")
 

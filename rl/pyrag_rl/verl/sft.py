@@ -12,6 +12,7 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.evaluation.runs.folder import locked
+from pyrag.trace.words import counted
 from pyrag_rl.config import TrainConfig, absolute
 from pyrag_rl.data.rows import write_conversations
 from pyrag_rl.folder import RunFolder
@@ -49,7 +50,8 @@ def train_sft(config: TrainConfig, *, console: Console = print, length: Length |
         console(f"{config.out} is trained already: {folder.latest_step} of {steps} steps")
         return folder
     went_on = f", on from step {folder.latest_step}" if folder.latest_step else ""
-    console(f"fine-tuning the {config.agent} agent: {steps} steps{went_on}; all that verl prints is in {folder.log}")
+    shown = f"{counted(steps, 'step')}{went_on}"
+    console(f"fine-tuning the {config.agent} agent: {shown}; all that verl prints is in {folder.log}")
     with locked(folder.path):
         run_verl(command_of(config, folder), config, folder, Watch(folder, config, steps, console))
     console(f"trained: export it with pyrag train export {config.out}")
