@@ -39,7 +39,7 @@ OWN: Mapping[Kind, Collection[str]] = {
         (
             "jsonl", "ndjson", "json", "csv", "tsv", "txt", "text", "log", "rst", "adoc", "org", "tex", "bib", "srt",
             "vtt", "yaml", "yml", "toml", "ini", "md", "markdown", "html", "htm", "xhtml", "eml", "mbox", "ics", "vcf",
-            "ipynb", "pdf", "docx", "docm", "dotx", "gz", "bz2", "xz", "zip",
+            "ipynb", "pdf", "docx", "docm", "dotx", "odp", "gz", "bz2", "xz", "zip",
         )
     ),
     "tools": frozenset(("sql", "table")),

@@ -45,7 +45,7 @@ def remove_from_index(
         DataError: The folder is not an index of this version, or a path is not in it.
         PyRAGError: The index cannot be written.
     """
-    from pyrag.retrieval.indexing.build import Build, BuildOptions, columns_of
+    from pyrag.retrieval.indexing.build import Build, BuildOptions, check_base, columns_of
     from pyrag.retrieval.indexing.staging import staging_lock
 
     read_info(out)  # check the folder before anything is created beside it
@@ -56,8 +56,7 @@ def remove_from_index(
         options = BuildOptions(
             parts=parts or (Bm25Part(language=language_of(out)),), columns=columns_of(base), resume=False
         )
-        if not options.fits(base):
-            raise DataError(f"the index {out} was built by another version of pyrag: build it again with pyrag index")
+        check_base(options, base, Path(out))
         removal = Removal.of(paths, open_generation(out, _names), sources_of(before), Path(out))
         outcome = Build(work, options, _ignore).run(
             lambda update: update.remove(removal.names.__contains__, removal.located), base

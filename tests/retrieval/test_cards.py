@@ -1,4 +1,4 @@
-"""Calendars, contacts and mailboxes; Office files with a password or with another ending."""
+"""Calendars, contacts, bibliographies and mailboxes; Office files with a password or with another ending."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pyrag.retrieval.documents.opened_document import BadRecords, opened
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
 from pyrag.trace.model import Passage
 
+N = 50_000
+
 
 def read(path: Path, data: bytes) -> tuple[list[Passage], list[str]]:
     path.write_bytes(data)
@@ -20,25 +22,177 @@ def read(path: Path, data: bytes) -> tuple[list[Passage], list[str]]:
         return [placed.passage for placed in read_opened(file, Columns())], file.remarks
 
 
-def test_folded_lines_of_calendars_are_joined(tmp_path: Path) -> None:
-    data = b'BEGIN:VEVENT\r\nSUMMARY:Regatta with prize gi\r\n ving\\, dinner\r\nDTSTART;TZID="A:B":20250607T090000\r\n'
-    (passage,), remarks = read(tmp_path / "a.ics", data + b"END:VEVENT\r\n")
-    assert passage.text.splitlines() == [
-        "BEGIN: VEVENT",
-        "SUMMARY: Regatta with prize giving, dinner",
-        'DTSTART;TZID="A:B": 20250607T090000',
-        "END: VEVENT",
+def lines_of(path: Path, data: str) -> list[str]:
+    """Return the lines of the only passage of a file."""
+    (passage,), _ = read(path, data.encode())
+    return passage.text.splitlines()
+
+
+def event(*lines: str) -> str:
+    return "\r\n".join(("BEGIN:VEVENT", *lines, "END:VEVENT", ""))
+
+
+def test_each_event_is_a_passage_with_readable_labels(tmp_path: Path) -> None:
+    data = event(
+        "UID:1",
+        "SUMMARY:Regatta with prize gi\r\n ving\\, dinner",
+        "DTSTART;TZID=Europe/Berlin:20250607T090000",
+        "DTEND;TZID=Europe/Berlin:20250607T173000",
+        "LOCATION:Pier 4\\; east",
+        'ORGANIZER;CN="Ada Berg":mailto:ada@x.example',
+        "ATTENDEE;CN=Bo Lind;PARTSTAT=ACCEPTED:mailto:bo@x.example",
+        "ATTENDEE;CN=Cai;PARTSTAT=DECLINED:mailto:cai@x.example",
+        "DESCRIPTION:Bring oars.\\nAnd water.",
+        "BEGIN:VALARM",
+        "TRIGGER:-PT1H30M",
+        "DESCRIPTION:Pack the tent",
+        "END:VALARM",
+    )
+    other = event("SUMMARY:Offsite", "DTSTART;VALUE=DATE:20260511", "DTEND;VALUE=DATE:20260514")
+    passages, remarks = read(tmp_path / "a.ics", f"BEGIN:VCALENDAR\r\n{data}{other}END:VCALENDAR\r\n".encode())
+    assert [passage.title for passage in passages] == ["Regatta with prize giving, dinner", "Offsite"]
+    assert passages[0].text.splitlines() == [
+        "Event: Regatta with prize giving, dinner",
+        "Start: 2025-06-07 09:00 Europe/Berlin",
+        "End: 2025-06-07 17:30 Europe/Berlin",
+        "Place: Pier 4; east",
+        "Organiser: Ada Berg <ada@x.example>",
+        "Attendees: Bo Lind <bo@x.example>",
+        "Declined: Cai <cai@x.example>",
+        "Reminder: 1 hour 30 minutes before the start: Pack the tent",
+        "Description: Bring oars. And water.",
     ]
+    assert passages[0].metadata == {"start": "2025-06-07T09:00:00+02:00", "end": "2025-06-07T17:30:00+02:00"}
+    assert passages[1].text.splitlines()[1:] == ["Start: 2026-05-11", "End: 2026-05-13"]  # the last day
     assert remarks == []
 
 
-def test_contacts_are_decoded_and_pictures_counted(tmp_path: Path) -> None:
-    data = "BEGIN:VCARD\nN;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;am la=\nngen Weg\nPHOTO;ENCODING=b:AAAA\n BBB=\n"
-    (passage,), remarks = read(tmp_path / "a.vcf", f"{data}FN:Jörg Müller\nEND:VCARD\n".encode())
-    lines = passage.text.splitlines()
-    assert lines[1:3] == ["N;ENCODING=QUOTED-PRINTABLE: Müller;am langen Weg", "FN: Jörg Müller"]
-    assert "BBB" not in passage.text
-    assert remarks == ["left out: pictures (1)"]
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        (["DTSTART:20260201T080000Z", "DURATION:PT1H"], ["Start: 2026-02-01 08:00 UTC", "End: 2026-02-01 09:00 UTC"]),
+        (["DTSTART:20260201T080005"], ["Start: 2026-02-01 08:00:05"]),
+        (["RRULE:FREQ=MONTHLY;BYDAY=1WE;COUNT=6"], ["Repeats: monthly on the first Wednesday 6 times"]),
+        (["RRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,FR;UNTIL=20260630"], ["Repeats: every 2 weeks on Monday and Friday"]),
+        (["RRULE:FREQ=SOMETIMES;X=1"], ["Repeats: FREQ=SOMETIMES;X=1"]),
+        (["EXDATE;TZID=W. Europe Time:20260304T100000"], ["Except on: 2026-03-04 10:00 W. Europe Time"]),
+        (["X-DRESS-CODE:black tie", "this line has no name"], ["Dress code: black tie", "this line has no name"]),
+        (["DTSTART:soon"], ["Start: soon"]),
+    ],
+)
+def test_times_and_unknown_lines_of_events(tmp_path: Path, lines: list[str], expected: list[str]) -> None:
+    text = "\n".join(lines_of(tmp_path / "a.ics", event("SUMMARY:Talk", *lines)))
+    for line in expected:
+        assert f"\n{line}" in text
+
+
+def test_an_unfinished_calendar_keeps_its_last_event(tmp_path: Path) -> None:
+    assert "Place: Pier" in lines_of(tmp_path / "a.ics", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:Talk\nLOCATION:Pier\n")
+
+
+def test_each_contact_is_a_passage_with_readable_labels(tmp_path: Path) -> None:
+    first = (
+        "BEGIN:VCARD\nVERSION:2.1\nN;ENCODING=QUOTED-PRINTABLE;CHARSET=ISO-8859-1:M=FCller;J=F6=\nrg;;Dr.\n"
+        "TEL;WORK;VOICE:+49 1\nTEL;CELL:+49 2\nTEL;TYPE=work,fax:+49 3\nADR;HOME:;;Weg 5;Kiel;;24103;Germany\n"
+        "PHOTO;ENCODING=BASE64;JPEG:\nAAAA\nBBB=\n\nBDAY:19850314\nEND:VCARD\n"
+    )
+    second = (
+        "BEGIN:VCARD\nVERSION:4.0\nFN:Zoë Ek\nN:Ek;Zoë;;;\nORG:Yard\\; Sons;Sales\nitem1.TEL:123\n"
+        "item1.X-ABLabel:_$!<Atelier>!$_\nEMAIL;TYPE=work:zoe@x.example\nNOTE:Calls\\, no mails.\n"
+        "PHOTO:data:image/png;base64,AA\n"
+        "X-TWITTER:@zoe\nEND:VCARD\n"
+    )
+    passages, remarks = read(tmp_path / "a.vcf", f"{first}{second}".encode())
+    assert [passage.text.splitlines() for passage in passages] == [
+        [
+            "Name: Dr. Jörg Müller",
+            "Phone (work): +49 1",
+            "Phone (mobile): +49 2",
+            "Fax (work): +49 3",
+            "Address (home): Weg 5, 24103 Kiel, Germany",
+            "Birthday: 1985-03-14",
+        ],
+        [
+            "Name: Zoë Ek",
+            "Organisation: Yard; Sons, Sales",
+            "Phone (Atelier): 123",
+            "E-mail (work): zoe@x.example",
+            "Twitter: @zoe",
+            "Note: Calls, no mails.",
+        ],
+    ]
+    assert passages[1].source.endswith("a.vcf")
+    assert remarks == ["left out: pictures (2)"]
+
+
+def test_a_folded_letter_of_a_contact_is_joined(tmp_path: Path) -> None:
+    data = "BEGIN:VCARD\r\nFN:Jörg\r\nEND:VCARD\r\n".encode()
+    at = data.index("ö".encode()) + 1
+    (passage,), remarks = read(tmp_path / "a.vcf", data[:at] + b"\r\n " + data[at:])
+    assert passage.title == "Jörg"
+    (passage,), remarks = read(tmp_path / "b.vcf", data.decode().encode("latin-1"))
+    assert passage.title == "Jörg"
+    assert remarks == ["lines that are not UTF-8 were read as windows-1252 (1)"]
+
+
+def test_long_notes_of_cards_become_passages_of_their_own(tmp_path: Path) -> None:
+    note = " ".join(f"Word{number}." for number in range(700))
+    passages, _ = read(tmp_path / "a.vcf", f"BEGIN:VCARD\nFN:Ann\nTEL:1\nNOTE:{note}\nEND:VCARD\n".encode())
+    assert passages[0].text == "Name: Ann\nPhone: 1"
+    assert {passage.title for passage in passages} == {"Ann"}
+    assert all(any(f"Word{number}." in passage.text for passage in passages) for number in range(700))
+
+
+def test_each_entry_of_a_bibliography_is_a_passage(tmp_path: Path) -> None:
+    data = r"""% my library
+@string{nw = "Nordwind Press"}
+@book{keller2019, author = {Keller, Anna and M{\"u}ller, J\"{o}rg and {Ships \& Sons}},
+  title = {The {Tides} of \v{C}ern\'y},
+  year = 2019, publisher = nw # { Ltd}, month = mar, file = {x.pdf}}
+@article(okafor2021, author = "Ben Okafor", title = "Cranes", journaltitle = {Ports}, date = {2021-06-01},
+  pages = {101--117}, crossref = {keller2019})
+@misc{broken, title = {No end,
+@misc{last, title = {Last}, note = {Seen \emph{once}}}
+"""
+    passages, _ = read(tmp_path / "a.bib", data.encode())
+    texts = {passage.title: passage.text.splitlines() for passage in passages}
+    assert texts["The Tides of Černý"] == [
+        "Title: The Tides of Černý",
+        "Author: Anna Keller, Jörg Müller and Ships & Sons",
+        "Year: 2019",
+        "Publisher: Nordwind Press Ltd",
+        "Month: March",
+        "Type: book",
+        "Key: keller2019",
+    ]
+    assert {"Author: Ben Okafor", "Date: 2021-06-01", "Pages: 101–117", "Book title: The Tides of Černý"} <= set(
+        texts["Cranes"]
+    )
+    assert texts["Last"] == ["Title: Last", "Type: misc", "Key: last", "Note: Seen once"]
+    assert any("No end" in passage.text for passage in passages)
+    assert any("% my library" in passage.text for passage in passages)
+    assert next(passage for passage in passages if passage.title == "Cranes").metadata == {"year": 2019}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "data", "count"),
+    [
+        (".vcf", b"BEGIN:VCARD\n" * N, 0),
+        (".vcf", b"N:" + b"\\;" * N, 1),
+        (".vcf", b"a" * N, 1),
+        (".vcf", b"TEL" + b";TYPE=a,b" * N, 0),
+        (".ics", b"BEGIN:VEVENT\n" * N, 0),
+        (".ics", b"BEGIN:VEVENT\nRRULE:" + b"FREQ=DAILY;" * N, 1),
+        (".bib", b"@a{" * N, 1),
+        (".bib", b"@a{b, c = {" + b"{" * N, 1),
+        (".bib", b"@a{b, " + b" " * N + b"x" * N, 1),
+        (".bib", b"@a{b, author = {" + b" and " * N + b"}}", 1),
+        (".bib", b"@a{b, title = {x" + b"\\'" * N + b"}}", 1),
+    ],
+)
+def test_hostile_cards_are_read_in_linear_time(tmp_path: Path, suffix: str, data: bytes, count: int) -> None:
+    passages, _ = read(tmp_path / f"a{suffix}", data)
+    assert bool(passages) == bool(count)
 
 
 def test_each_mail_of_a_mailbox_is_read(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from pyrag.retrieval.indexing.dense_part import DensePart
 from pyrag.retrieval.removal import indexed_files, remove_from_index
 from pyrag.retrieval.vectors.faiss_index import Layout
 from pyrag.server.config import ServerConfig, read_keys
+from pyrag.server.documents.folder import DocumentFolder
 from tests.server.live import Live, Reply, live
 
 WRITER, READER, OTHER = "writer-0123456789", "reader-0123456789", "others-0123456789"
@@ -226,3 +228,49 @@ def test_summaries_name_documents_that_stay(
     print_notes(built)
     assert "sent over HTTP, still in the index: weir\n" in capsys.readouterr().err
     assert as_object(built, index, 0.1)["sent"] == ["weir"]
+
+
+def test_a_sent_document_looks_at_no_other_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = tmp_path / "ix"
+    (tmp_path / "notes").mkdir()
+    for number in range(60):
+        (tmp_path / f"notes/{number}.txt").write_text(f"The mill {number} was built.", encoding="utf-8")
+    update_index([tmp_path / "notes"], index)
+    folder = DocumentFolder(index)
+    folder.put({f"weir{number}": {"id": f"weir{number}", "text": f"Weir {number}."} for number in range(60)})
+    looked_at: list[str] = []
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def note(path: Any, *args: Any, **options: Any) -> Any:
+            looked_at.append(str(path))
+            return function(path, *args, **options)
+
+        return note
+
+    monkeypatch.setattr(os.path, "realpath", noting(os.path.realpath))
+    for name in ("stat", "lstat", "open", "scandir", "listdir", "readlink"):
+        monkeypatch.setattr(os, name, noting(getattr(os, name)))
+    monkeypatch.setattr(Path, "stat", noting(Path.stat))
+    monkeypatch.setattr(Path, "open", noting(Path.open))
+    built = folder.put({"weir7": {"id": "weir7", "text": "The heron weir."}})
+    assert (built.changed, built.added + built.removed) == (1, 0) or (built.added, built.removed) == (1, 1)
+    others = [path for path in looked_at if "/notes/" in path or ("/weir" in path and "weir7-" not in path)]
+    assert others == []
+    assert any("weir7-" in path for path in looked_at)
+    monkeypatch.undo()
+    assert (folder.delete("weir7") or built).removed == 1
+    assert len(indexed_files(index)) == 119
+
+
+def test_a_damaged_index_is_refused_and_loses_nothing(index: Path) -> None:
+    folder = DocumentFolder(index)
+    folder.put({"a": {"id": "a", "text": "The heron weir."}})
+    (records,) = index.glob("gen-*/records.db")
+    whole = records.read_bytes()
+    records.write_bytes(whole[:-100])
+    with pytest.raises(DataError, match="are missing or cut off: build it again"):
+        folder.put({"b": {"id": "b", "text": "The otter."}})
+    with pytest.raises(DataError):
+        remove_from_index(index, [index.parent / "notes"])
+    records.write_bytes(whole)
+    assert len(indexed_files(index)) == 2

@@ -90,7 +90,7 @@ CAREER = (
               "where {was} {x} from",
               "of (?:what|which) country {was} {x} a citizen"),
        asked=r"\bnationality\b|citizenship|\bcitizen\b|what country (?:is|was) .* from|what ethnicity"),
-    row("occupation", "occupation|profession|job", kind="thing", of="person",
+    row("occupation", "occupation|profession|job title|job", kind="thing", of="person",
        ask="What is the occupation of {x}?", find="{x} was a occupation",
        forms=("what {did} {x} do for a living",
               "what (?:occupation|profession) {did} {x} have"),

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from pyrag.retrieval.documents.blocks import UNSPACED, Block, Word, plain_blocks
+from pyrag.retrieval.documents.controls import without_controls
 
 MIN_UNITS = 100
 MAX_UNITS = 180
@@ -71,7 +72,7 @@ def chunks(lines: Iterable[str], name: str, *, markdown: bool, titled: bool = Fa
     """
     section = _Section([Block(0, name)])
     fresh = True
-    for block in _blocks(lines, markdown=markdown):
+    for block in _blocks(map(without_controls, lines), markdown=markdown):
         if block.level:
             yield from section.end(block.level)
             section = _Section([] if fresh and not (titled and is_other(name, block.text)) else section.path, block)

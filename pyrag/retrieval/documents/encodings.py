@@ -1,6 +1,7 @@
 """Recoding of text files to UTF-8 while they are read.
 
-Without the name of an encoding, files must be UTF-8. With a name, a file that is not UTF-8 is read in that encoding.
+Without the name of an encoding, files must be UTF-8, or UTF-16 or UTF-32 with a byte order mark. With a name, a file
+that is not UTF-8 is read in that encoding.
 `auto` means UTF-16 if the bytes show it, and otherwise the encoding that `chardet` detects in the first part that is
 not ASCII. If `chardet` is uncertain about a short Western European text, windows-1252 is used if the result looks like
 text. A byte order mark overrides the name. Nothing is read twice, since a file is the same in all these encodings up to
@@ -37,6 +38,11 @@ _NO_WINDOWS = re.compile(
 _UNSURE = 0.12  # chardet's confidence
 _UNCERTAIN = 0.04
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\ufffd]")
+
+
+def has_mark(head: bytes) -> bool:
+    """Return whether a text begins with a byte order mark of UTF-16 or UTF-32."""
+    return any(head.startswith(mark) for mark, _ in _MARKS)
 
 
 def checked_encoding(name: str) -> str:

@@ -20,6 +20,7 @@ from typing import IO, Any
 import msgspec
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.controls import without_controls
 from pyrag.retrieval.documents.json_stream import has_text, texts_inside
 from pyrag.retrieval.documents.model import MAX_LINE, Document, Placed, at, digest, split_contents
 from pyrag.retrieval.documents.opened_document import Opened
@@ -273,6 +274,7 @@ def placed_record(
         title, text = _title_and_text(record)
     except ValueError as error:
         raise DataError(f"{place or at(document, number)}: {error}: add the text or remove the line") from None
+    title, text = without_controls(title), without_controls(text)
     own_id = record.id is not None and record.id != ""
     key = str(record.id) if own_id else f"{document.key}#{digest(title, text, encoded(metadata))}"
     start, end = span or (None, None)

@@ -13,6 +13,7 @@ from pyrag.trace.model import Passage
 MARK = "pyrag-index.json"  # the file that makes a folder an index
 MAX_LINE = 32 << 20  # bytes of a line of JSON or CSV, or of one element of a JSON file
 MAX_WHOLE = 64 << 20  # bytes of a document that can only be read as a whole
+ZERO_BYTE = "not text (a zero byte): save the file as UTF-8 text"
 COMPRESSED = (".gz", ".bz2", ".xz")
 ARCHIVE = ".zip"
 PACKED = frozenset({ARCHIVE, ".tar", ".tgz", ".tbz2", ".txz", ".7z", ".rar"})  # archives that may be left unread
@@ -25,7 +26,6 @@ PLAIN = (
     ".adoc",
     ".org",
     ".tex",
-    ".bib",
     ".srt",
     ".vtt",
     ".yaml",
@@ -33,10 +33,10 @@ PLAIN = (
     ".toml",
     ".ini",
 )
-CARDS = (".ics", ".vcf")
+CARDS = (".ics", ".vcf", ".bib")
 WORD = (".docx", ".docm", ".dotx")
 MAIL = (".eml", ".mbox")
-PROSE = (*PLAIN, *CARDS, *WORD, *MAIL, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".ipynb")
+PROSE = (*PLAIN, *CARDS, *WORD, *MAIL, ".md", ".markdown", ".html", ".htm", ".xhtml", ".pdf", ".ipynb", ".odp")
 SUFFIXES = TABLES + PROSE
 _SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 _SHEETS = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -44,6 +44,8 @@ OFFICE = {  # read by the extra `office`
     **dict.fromkeys((".pptx", ".pptm", ".ppsx"), _SLIDES),
     **dict.fromkeys((".xlsx", ".xlsm", ".xltx"), _SHEETS),
     ".xls": "application/vnd.ms-excel",
+    ".doc": "application/msword",
+    **dict.fromkeys((".ppt", ".pps"), "application/vnd.ms-powerpoint"),
     ".ods": "application/vnd.oasis.opendocument.spreadsheet",
     ".odt": "application/vnd.oasis.opendocument.text",
     ".rtf": "application/rtf",

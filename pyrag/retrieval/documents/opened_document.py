@@ -1,8 +1,8 @@
 """Unpacked bytes of documents, with limits against decompression bombs.
 
 A gzip file can be a thousand times smaller than its content, xz and bzip2 files even more, and the members of an
-archive may share their bytes. Therefore, after `FREE` unpacked bytes, at most `RATIO` times the packed size is read,
-and never more than `MAX_UNPACKED`.
+archive may share their bytes. Therefore `check_growth` holds for everything that is unpacked: compressed files, members
+of archives, and packed documents such as Word files.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from pyrag.errors import DataError
-from pyrag.retrieval.documents.encodings import AUTO, KINDS, Recoded
+from pyrag.retrieval.documents.encodings import AUTO, KINDS, Recoded, has_mark
 from pyrag.retrieval.documents.find import named_members, unreadable
 from pyrag.retrieval.documents.model import MAX_WHOLE, Document
 
-FREE = 64 << 20
-RATIO = 200
+FREE = 64 << 20  # unpacked bytes that any file may have
+RATIO = 100  # of unpacked to packed bytes beyond `FREE`; the converter of Office files has the same limit
 MAX_UNPACKED = 1 << 38
 MAX_PARTS = 10_000  # of a packed document, such as a Word file
-_MAX_PACKAGE = 512 << 20  # unpacked bytes of a packed document
-_PACKAGE_RATIO = 100  # of unpacked to packed bytes; the converter of Office files has the same limit
+_MAX_PACKAGE = 512 << 20  # unpacked bytes of a packed document, which is held in memory
 MAX_REASONS = 20  # per file
 _BUFFER = 1 << 16
+_MARK = 4  # bytes of the longest byte order mark
 
 _Reader = Callable[[Any], IO[bytes]]
 _OPENERS: dict[str, _Reader] = {
@@ -41,6 +41,21 @@ _OPENERS: dict[str, _Reader] = {
     ".xz": lambda file: lzma.LZMAFile(file, "rb"),  # noqa: SIM115 (closed with the file under it)
 }
 _BROKEN = (KeyError, gzip.BadGzipFile, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+
+
+def check_growth(unpacked: int, packed: int, name: str) -> None:
+    """Raise `DataError` if more bytes were unpacked than any honest file holds.
+
+    Args:
+        unpacked: Unpacked bytes.
+        packed: Packed bytes that they came from.
+        name: Name of the file in messages.
+    """
+    if unpacked > min(max(FREE, RATIO * packed), MAX_UNPACKED):
+        raise DataError(
+            f"{name} unpacks to more than {RATIO} times its size, as only a trap does: "
+            "leave it out, or if you trust it, unpack it or save it in parts"
+        )
 
 
 def check_package(archive: zipfile.ZipFile, size: int, name: str) -> None:
@@ -57,11 +72,7 @@ def check_package(archive: zipfile.ZipFile, size: int, name: str) -> None:
     unpacked = sum(member.file_size for member in members)
     if unpacked > _MAX_PACKAGE:
         raise DataError(f"{name} unpacks to more than {_MAX_PACKAGE >> 20} MiB: split it")
-    if unpacked > max(FREE, _PACKAGE_RATIO * size):
-        raise DataError(
-            f"{name} unpacks to more than {_PACKAGE_RATIO} times its size, as only a trap does: "
-            "leave it out, or save it in parts if you trust it"
-        )
+    check_growth(unpacked, size, name)
 
 
 class Tap(io.RawIOBase):
@@ -103,11 +114,7 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         size: int = self._stream.readinto(buffer)  # type: ignore[attr-defined]
         self.count += size
-        if self.count > MAX_UNPACKED or (self.count > FREE and self.count > RATIO * self._packed()):
-            raise DataError(
-                f"{self._name} unpacks to more than {RATIO} times its size, as only a trap does: "
-                "leave it out, or unpack it yourself if you trust it"
-            )
+        check_growth(self.count, self._packed(), self._name)
         return size
 
 
@@ -129,19 +136,21 @@ class Opened:
 
     Attributes:
         remarks: Remarks on how the document was read.
+        lacks_reader: Whether a part was left out, or read less well, that another version of the readers may read.
         bad_records: Collection of the omitted records. None to raise an error for the first one.
     """
 
-    def __init__(self, document: Document, tap: Tap, stream: IO[bytes], encoding: str = "") -> None:
+    def __init__(self, document: Document, tap: Tap, stream: io.BufferedReader, encoding: str = "") -> None:
         self.document = document
-        self.stream = stream
+        self.stream: IO[bytes] = stream
         self.remarks: list[str] = []
+        self.lacks_reader = False
         self.bad_records: BadRecords | None = None
         self._tap = tap
         self._wanted = encoding
         self._recoded: Recoded | None = None
-        if encoding and document.kind in KINDS:
-            self._recoded = Recoded(stream, document.name, encoding)
+        if document.kind in KINDS and (encoding or has_mark(stream.peek(_MARK)[:_MARK])):
+            self._recoded = Recoded(stream, document.name, encoding or AUTO)
             self.stream = io.BufferedReader(self._recoded, _BUFFER)
 
     @property
@@ -247,7 +256,7 @@ def _file(document: Document) -> Iterator[IO[bytes]]:
             yield io.BufferedReader(Unpacked(member, document.name, lambda: packed_size), _BUFFER)
 
 
-def _unpacking(document: Document, tap: Tap) -> IO[bytes]:
+def _unpacking(document: Document, tap: Tap) -> io.BufferedReader:
     if not document.compression:
         return io.BufferedReader(tap, _BUFFER)
     inner = _OPENERS[document.compression](io.BufferedReader(tap, _BUFFER))

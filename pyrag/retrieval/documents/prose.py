@@ -13,18 +13,23 @@ from dataclasses import replace
 from typing import Any
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.cards.bibliography import bibliography_cards
+from pyrag.retrieval.documents.cards.calendars import calendar_cards
+from pyrag.retrieval.documents.cards.card import Card, length
+from pyrag.retrieval.documents.cards.contacts import contact_cards
 from pyrag.retrieval.documents.chunking import Chunk, chunks
-from pyrag.retrieval.documents.formats.cards import card_lines
+from pyrag.retrieval.documents.controls import without_controls
 from pyrag.retrieval.documents.formats.front_matter import split_front_matter
 from pyrag.retrieval.documents.formats.html import html_markdown
 from pyrag.retrieval.documents.formats.mail import Mail
 from pyrag.retrieval.documents.formats.notebook import notebook_markdown
 from pyrag.retrieval.documents.formats.office import check_password
+from pyrag.retrieval.documents.formats.open_slides import odp_markdown
 from pyrag.retrieval.documents.formats.pdf import opened_pdf
 from pyrag.retrieval.documents.formats.properties import Properties, packed_properties
 from pyrag.retrieval.documents.formats.word import docx_markdown
 from pyrag.retrieval.documents.json_records import not_utf8, record_metadata
-from pyrag.retrieval.documents.model import Document, Placed, at, digest
+from pyrag.retrieval.documents.model import ZERO_BYTE, Document, Placed, at, digest
 from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.trace.model import Passage
 
@@ -61,7 +66,7 @@ def running_text(file: Opened, text: str, properties: Properties = Properties())
         text: Output of the converter.
         properties: Properties of the document.
     """
-    yield from _titled(file, text.splitlines(keepends=True), properties)
+    yield from _titled(file, without_controls(text).splitlines(keepends=True), properties)
 
 
 def mail(file: Opened, message: Mail) -> Iterator[Placed]:
@@ -81,17 +86,40 @@ def mail(file: Opened, message: Mail) -> Iterator[Placed]:
             file.remarks += page.remarks
             text = page.text
         else:
-            text = data.decode("utf-8", "replace").replace("\0", "")
+            text = without_controls(data.decode("utf-8", "replace").replace("\0", ""))
         texts.append(text)
     lines = "\n\n".join(texts).splitlines(keepends=True)
     metadata = record_metadata(file, {name: value for name, value in fields.items() if value})
     yield from _placed(file.document, chunks(lines, title, markdown=is_html), metadata=metadata)
 
 
-def cards(file: Opened) -> Iterator[Placed]:
-    """Yield the passages of a calendar or of contacts, with one line for each of their fields."""
-    lines = card_lines(file)
-    yield from _placed(file.document, chunks(lines, file.document.title, markdown=False))
+def calendar(file: Opened) -> Iterator[Placed]:
+    yield from _cards(file, calendar_cards(_text_bytes(file), file.remarks))
+
+
+def contacts(file: Opened) -> Iterator[Placed]:
+    yield from _cards(file, contact_cards(_text_bytes(file), file.remarks))
+
+
+def bibliography(file: Opened) -> Iterator[Placed]:
+    yield from _cards(file, bibliography_cards("".join(_lines(file))))
+
+
+def _text_bytes(file: Opened) -> bytes:
+    """Return the content of a file of texts, which may be in several encodings."""
+    data = file.whole()
+    if b"\0" in data:
+        raise DataError(f"{file.document.name}: {ZERO_BYTE}{file.encoding_cure}")
+    return data
+
+
+def _cards(file: Opened, cards: Iterable[Card]) -> Iterator[Placed]:
+    """Yield the passages of cards: for each of them one with its fields, and more for long running texts."""
+    at, seen = 0, dict[str, int]()
+    for card in cards:
+        pieces = card.chunks(file.document.title, at)
+        yield from _placed(file.document, pieces, metadata=record_metadata(file, card.metadata), seen=seen)
+        at += length(card)
 
 
 def docx(file: Opened) -> Iterator[Placed]:
@@ -99,6 +127,12 @@ def docx(file: Opened) -> Iterator[Placed]:
     check_password(data, file.document.name)
     lines = docx_markdown(data, file.document.name, file.remarks)
     yield from _titled(file, lines, packed_properties(data))
+
+
+def odp(file: Opened) -> Iterator[Placed]:
+    data = file.whole()
+    text = odp_markdown(data, file.document.name, file.remarks)
+    yield from running_text(file, text, packed_properties(data))
 
 
 def notebook(file: Opened) -> Iterator[Placed]:
@@ -134,8 +168,9 @@ def _placed(
     pieces: Iterable[Chunk],
     pages: list[int] | None = None,
     metadata: dict[str, Any] | None = None,
+    seen: dict[str, int] | None = None,
 ) -> Iterator[Placed]:
-    seen: dict[str, int] = {}
+    seen = {} if seen is None else seen
     for chunk in pieces:
         hash_text = digest(chunk.title, chunk.text)
         seen[hash_text] = nth = seen.get(hash_text, 0) + 1
@@ -159,7 +194,7 @@ def _lines(file: Opened) -> Iterator[str]:
         except UnicodeDecodeError as error:
             raise not_utf8(at(file.document, number), line, error, file.encoding_cure) from error
         if b"\0" in line:
-            raise DataError(f"{at(file.document, number)}: not text (a zero byte): save the file as UTF-8 text")
+            raise DataError(f"{at(file.document, number)}: {ZERO_BYTE}{file.encoding_cure}")
         number += line.endswith(b"\n")
     if decoder.getstate()[0]:
         raise DataError(f"{at(file.document, number)}: not UTF-8 (cut off in a character): save the file as UTF-8")

@@ -26,7 +26,6 @@ from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats.mail import mailbox_messages, parsed_mail
 from pyrag.retrieval.documents.formats.office import office_markdown
 from pyrag.retrieval.documents.model import (
-    CARDS,
     KNOWN,
     MAIL,
     MARK,
@@ -50,7 +49,7 @@ from pyrag.trace.model import Passage
 
 __all__ = ["MARK", "MAX_LINE", "Columns", "Document", "Placed", "find_documents", "read_opened", "read_passages"]
 
-VERSION = 7  # of the passages made from files; increase it to have unchanged files read again
+VERSION = 8  # of the passages made from files; increase it to have unchanged files read again
 _MAX_DEPTH = 8  # of e-mails attached to e-mails
 _SHOWN = 10  # kinds in a message
 _READERS = {
@@ -58,7 +57,9 @@ _READERS = {
     ".ndjson": json_records.json_lines,
     ".json": json_records.json_file,
     **dict.fromkeys(PLAIN, prose.plain_text),
-    **dict.fromkeys(CARDS, prose.cards),
+    ".ics": prose.calendar,
+    ".vcf": prose.contacts,
+    ".bib": prose.bibliography,
     **dict.fromkeys(WORD, prose.docx),
     ".md": prose.markdown,
     ".markdown": prose.markdown,
@@ -67,6 +68,7 @@ _READERS = {
     ".xhtml": prose.html,
     ".pdf": prose.pdf,
     ".ipynb": prose.notebook,
+    ".odp": prose.odp,
 }
 
 
@@ -101,6 +103,7 @@ def _mails(file: Opened, columns: Columns) -> Iterator[Placed]:
             if len(messages) == 1:
                 raise
             file.leave_out(error)
+            file.lacks_reader = True
 
 
 def _mail(file: Opened, data: bytes, columns: Columns) -> Iterator[Placed]:
@@ -111,12 +114,15 @@ def _mail(file: Opened, data: bytes, columns: Columns) -> Iterator[Placed]:
         if not is_read(kind_of(name)) or file.document.name.count("!/") > _MAX_DEPTH:
             cure = "save and unpack it" if kind_of(name) in PACKED else f"save it, and convert it to {KNOWN}"
             file.remarks.append(f"the attachment {utf8(name)!r} is left out: {cure}")
+            file.lacks_reader = True
             continue
         inner = attached(file, utf8(name), data)
         try:
             yield from (replace(item, document=file.document, line=0) for item in read_opened(inner, columns))
         except (DataError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             file.remarks.append(f"the attachment {utf8(name)!r} is left out: {error}")
+            file.lacks_reader = True
+        file.lacks_reader |= inner.lacks_reader
         file.remarks += [f"{remark} ({utf8(name)})" for remark in inner.remarks]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from pyrag.errors import DataError
 from pyrag.retrieval.documents.json_records import RecordFields, lines_of, not_utf8, note_fields, placed_record
-from pyrag.retrieval.documents.model import MAX_LINE, Columns, Placed, at
+from pyrag.retrieval.documents.model import MAX_LINE, ZERO_BYTE, Columns, Placed, at
 from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.retrieval.filters.metadata import metadata_of, value_of_text
 
@@ -162,6 +162,8 @@ class _Rows:
             if size > _SAMPLE or len(lines) >= _SAMPLE_LINES:
                 break
         self._source = chain(lines, self._source)
+        if number := next((number for number, _, line in lines if b"\0" in line), 0):
+            raise DataError(f"{at(self._document, number)}: {ZERO_BYTE}{self._cure}")
         return [line.decode("utf-8", "replace") for _, _, line in lines]
 
     def _rows(self, count: int) -> Iterator[list[str]]:

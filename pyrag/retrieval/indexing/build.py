@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from pyrag._io.files import AtomicFile, sync, write_all
+from pyrag.errors import DataError
 from pyrag.retrieval.documents.model import MARK
 from pyrag.retrieval.documents.reading import VERSION, Columns
 from pyrag.retrieval.indexing.checksums import cut_files, write_checksums
@@ -57,6 +58,20 @@ class BuildOptions:
             return (generation / SETTINGS).read_bytes() == self.settings()
         except OSError:
             return False
+
+
+def check_base(options: BuildOptions, base: Path, out: Path) -> None:
+    """Raise `DataError` unless an update can start from a generation, so that no other file has to be read again.
+
+    Args:
+        options: Options of the update.
+        base: Folder of the generation in use.
+        out: Folder of the index, for the message.
+    """
+    if not options.fits(base):
+        raise DataError(f"the index {out} was built by another version of pyrag: build it again with pyrag index")
+    if any(cut_files(base)):
+        raise DataError(f"files of the index {out} are missing or cut off: build it again with pyrag index")
 
 
 def columns_of(generation: Path) -> Columns:

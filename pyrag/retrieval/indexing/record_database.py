@@ -7,7 +7,8 @@ after any failure. It is therefore written without a journal, and `save` makes c
 A passage's owner is the file that it was read from. Several files can hold the same text with the same id; the owner is
 the file whose name sorts first, and the table `also` names the others. A file that was read again is `unsorted` until
 the passages that it no longer has are removed, and `held` until it was read completely: if it cannot be read now, its
-earlier passages are kept. `notes` holds remarks and the kinds of files that were not read.
+earlier passages are kept. `notes` holds remarks and the kinds of files that were not read, and `retries` the version
+of the readers that could not read a file, or a part of it.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ CREATE TABLE IF NOT EXISTS also (id TEXT NOT NULL, file INTEGER NOT NULL, PRIMAR
 CREATE INDEX IF NOT EXISTS also_of_file ON also (file);
 CREATE TABLE IF NOT EXISTS unsorted (file INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS problems (name TEXT PRIMARY KEY, problem TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS retries (file INTEGER PRIMARY KEY, readers TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS held (file INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS notes (kind TEXT, name TEXT, note TEXT, PRIMARY KEY (kind, name, note)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS bad_records (file INTEGER PRIMARY KEY, count INTEGER NOT NULL, reasons TEXT NOT NULL);
@@ -241,6 +243,26 @@ class Records:
             self._db.execute("UPDATE files SET version = version + 1 WHERE file = ?", (number,))
         self._forget_reading(number)
 
+    def note_retry(self, number: int, readers: str) -> None:
+        """Record that other readers may read more of a file.
+
+        Args:
+            number: Number of the file.
+            readers: Version of the readers that read it.
+        """
+        self._db.execute("INSERT OR REPLACE INTO retries VALUES (?, ?)", (number, readers))
+
+    def begin_retries(self, readers: str) -> None:
+        """Have the files read again that other readers could not read.
+
+        Args:
+            readers: Version of the readers in use.
+        """
+        self._db.execute(
+            "UPDATE files SET mtime = 0, digest = '' WHERE file IN (SELECT file FROM retries WHERE readers <> ?)",
+            (readers,),
+        )
+
     def unsorted(self) -> list[File]:
         """Return some unsorted files; an empty list if all are sorted."""
         rows = self._db.execute(
@@ -261,6 +283,7 @@ class Records:
     def _forget_reading(self, number: int) -> None:
         self._db.execute("DELETE FROM also WHERE file = ?", (number,))
         self._db.execute("DELETE FROM bad_records WHERE file = ?", (number,))
+        self._db.execute("DELETE FROM retries WHERE file = ?", (number,))
         self._db.execute(
             "DELETE FROM notes WHERE kind = 'remark' AND name = (SELECT name FROM files WHERE file = ?)", (number,)
         )

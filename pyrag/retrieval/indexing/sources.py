@@ -8,7 +8,7 @@ for example after a folder was moved together with the index.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,14 +37,10 @@ class IndexSource:
         written_path = Path(self.name)
         return written_path if place_of(written_path) == self.place else Path(self.place)
 
-    def located(self, name: str) -> str | None:
-        """Return the real path of a file by its name in the index; None if the file belongs to another source."""
-        root, place = (str(fixed_root(Path(text))) for text in (self.name, self.place))
-        if root == os.curdir:
-            return os.path.join(place, name)  # noqa: PTH118 (a name may hold the mark of an archive)
-        rest = name.removeprefix(root)
-        fits = not rest or root.endswith(os.sep) or rest.startswith((os.sep, _MEMBER))
-        return f"{place}{rest}" if fits and name.startswith(root) else None
+    @property
+    def roots(self) -> tuple[str, str]:
+        """Beginning of the names of its files, and of their real paths."""
+        return str(fixed_root(Path(self.name))), str(fixed_root(Path(self.place)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +181,31 @@ def located(name: str, sources: Iterable[IndexSource]) -> tuple[Path, str]:
         name: Name of the file in the index.
         sources: Sources of the index.
     """
-    place = next(filter(None, (source.located(name) for source in sources)), name)
+    return split_member(locator(sources)(name) or name)
+
+
+def locator(sources: Iterable[IndexSource]) -> Callable[[str], str | None]:
+    """Return a function that returns the real path of a file by its name; None if the file belongs to no source.
+
+    It looks at names only, not at files.
+
+    Args:
+        sources: Sources of the index.
+    """
+    roots = [source.roots for source in sources]
+    return lambda name: next((place for root in roots if (place := _place_below(name, *root)) is not None), None)
+
+
+def _place_below(name: str, root: str, place: str) -> str | None:
+    if root == os.curdir:
+        return os.path.join(place, name)  # noqa: PTH118 (a name may hold the mark of an archive)
+    rest = name.removeprefix(root)
+    fits = not rest or root.endswith(os.sep) or rest.startswith((os.sep, _MEMBER))
+    return f"{place}{rest}" if fits and name.startswith(root) else None
+
+
+def split_member(place: str) -> tuple[Path, str]:
+    """Split the real path of a file into the path of its archive and its name in the archive, which may be empty."""
     outer, mark, member = place.partition(_MEMBER)
     return (Path(outer), member) if mark and outer.lower().endswith(ARCHIVE) else (Path(place), "")
 

@@ -7,7 +7,6 @@ named the file itself, a `DataError` is raised. The caller publishes the result.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -19,11 +18,12 @@ from pyrag.errors import DataError
 from pyrag.retrieval.documents.find import LEADS_OUT, find_documents
 from pyrag.retrieval.documents.model import Document, Placed, Stamp, ending
 from pyrag.retrieval.documents.opened_document import BadRecords, Opened, digest_of, opened
+from pyrag.retrieval.documents.readers import readers_version
 from pyrag.retrieval.documents.reading import Columns, no_documents, nothing_found, read_opened
 from pyrag.retrieval.indexing.claims import Claims, PassageBatch
 from pyrag.retrieval.indexing.part_protocol import Part, PartWriter
 from pyrag.retrieval.indexing.record_database import File, Records
-from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, is_below, located
+from pyrag.retrieval.indexing.sources import IndexSource, WantedSources, located, locator, split_member
 from pyrag.retrieval.indexing.walk import ALL, CHANGED, UNFINISHED
 
 RACY = 2_000_000_000
@@ -96,6 +96,7 @@ class IndexUpdate:
             DataError: A named file cannot be read, or there is nothing to index.
         """
         self._walk(wanted)
+        self._records.begin_retries(readers_version())
         which = ALL if self._check_contents else CHANGED
         self._total = self._records.walk.bytes(which)
         self._settle(which)
@@ -119,22 +120,21 @@ class IndexUpdate:
             self._records.walk.saw(some)
         self._settle(UNFINISHED)
 
-    def run_only(self, wanted: WantedSources, known: Sequence[IndexSource]) -> None:
-        """Read the files of some sources and update parts and records; the files of other sources stay as they are.
+    def run_only(self, files: Mapping[str, Path], sources: Sequence[IndexSource]) -> None:
+        """Read some files and update parts and records. All other files stay as they are, and are not looked at.
 
         Args:
-            wanted: Sources to read.
-            known: Sources of the index.
+            files: Paths of the files by their names in the index. A file that does not exist is removed.
+            sources: Sources of the index.
         """
         self._records.walk.begin()
-        documents = list(find_documents(wanted.paths, lambda *_: None, names=wanted.names))
+        names = {path: name for name, path in files.items() if path.exists()}
+        documents = [replace(document, is_named=False) for document in find_documents(names, names=names)]
         self._records.walk.saw(documents)
-        places = [source.place for source in wanted.sources]
-        for file in list(self._records.files()):
-            path, member = located(file.name, (*wanted.sources, *known))
-            if not any(is_below(os.path.realpath(path), place) for place in places):
-                self._records.walk.saw([_recorded(file, path, member)])
-        self._settle(CHANGED, {document.name for document in documents})
+        locate = locator(sources)
+        others = (file for file in list(self._records.files()) if file.name not in files)
+        self._records.walk.saw(_recorded(file, *split_member(locate(file.name) or file.name)) for file in others)
+        self._settle(CHANGED, files.keys())
 
     def _settle(self, which: str, names: Set[str] | None = None) -> None:
         """Read documents, then remove passages that no longer exist, until no file needs to be read.
@@ -209,7 +209,7 @@ class IndexUpdate:
 
     def _visit(self, document: Document) -> None:
         file = self._records.file(document.name)
-        retry = document.is_named and file and file.problem  # now that it is named, it is not left out
+        retry = (document.is_named or self._check_contents) and file and file.problem  # a named file is not left out
         if file and file.done and not retry and self._is_unchanged(document, file):
             return
         self.changes.files_read += 1
@@ -252,6 +252,8 @@ class IndexUpdate:
         self._records.notes.put_bad_records(file.file, self._bad.count, self._bad.reasons)
         self._remark(document.name, self._claims.remarks())
         assert self._source is not None
+        if self._source.lacks_reader:
+            self._records.note_retry(file.file, readers_version())
         self._records.notes.put("remark", ((document.name, note) for note in self._source.remarks), document.name)
 
     def _batches(self, document: Document, skip: int) -> Iterator[list[Placed]]:
@@ -288,7 +290,7 @@ class IndexUpdate:
             self.remarks += [(name, remark) for remark in remarks]
 
     def _leave_out(self, document: Document, file: File, error: DataError) -> None:
-        """Skip a file. If its content is at fault, it is read again when the content changes, otherwise next time."""
+        """Skip a file. It is read again when its content or the readers change; if it cannot be opened, next time."""
         try:
             digest = digest_of(document)
         except DataError:
@@ -296,9 +298,8 @@ class IndexUpdate:
         reason = str(error)
         if self._records.is_held(file.file):
             reason += f"; its passages of before stay ({self._records.count_of_file(file.file)})"
-        again = not digest or "not installed" in str(error)
-        mtime = 0 if again else _mtime_after(document, file)
-        self._records.leave_out(file.file, "" if again else digest, mtime, reason)
+        self._records.leave_out(file.file, digest, _mtime_after(document, file) if digest else 0, reason)
+        self._records.note_retry(file.file, readers_version())
 
     def _index(self, file: File, passages: Sequence[Placed]) -> None:
         batch = self._claims.sorted(file, passages)

@@ -66,7 +66,7 @@ class DocumentFolder:
         try:
             _write(contents)
             with _own_parts(self._index) as parts:
-                return update_sent_documents(self._index, parts)
+                return update_sent_documents(self._index, [path.name for path in contents], parts)
         except BaseException:
             _write(before)
             raise

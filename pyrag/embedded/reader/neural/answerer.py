@@ -1,10 +1,10 @@
 """Neural answerer, which combines the lexical reader with a network that marks answers in passages.
 
 The lexical reader decides yes/no and either-or questions, and questions about facts in the query. For other questions,
-tables are read first. Then patterns for the question's relation are tried, since they are right more often than the
-network. The network answers the remaining questions: a candidate's score is its margin over "no answer", and is higher
-if the page is about the question's subject or if a pattern agrees. The calibrated score of the best candidate is the
-confidence. Below a threshold, the answer is unknown.
+fields of records and tables are read first. Then patterns for the question's relation are tried, since they are right
+more often than the network. The network answers the remaining questions: a candidate's score is its margin over "no
+answer", and is higher if the page is about the question's subject or if a pattern agrees. The calibrated score of the
+best candidate is the confidence. Below a threshold, the answer is unknown.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from pyrag.embedded.reader.reader import read as read_lexically
 from pyrag.embedded.reader.rows import narrowed
 from pyrag.embedded.reader.tables import by_table, other_label, other_row
 from pyrag.embedded.reader.view import View, views
+from pyrag.embedded.record_fields import by_record
 from pyrag.embedded.words import fold
 from pyrag.trace.model import UNKNOWN, Passage
 
@@ -112,6 +113,8 @@ class NeuralAnswerer:
         return self._believed(analyse(plain_question(query)), passages)[0]
 
     def _believed(self, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> tuple[Reading, Source]:
+        if (field := by_record(analysis, passages)) is not None:
+            return field, "table"
         passages = narrowed(analysis, passages)
         reading, source = self._read(analysis, passages)
         return believable(reading, analysis, passages), source

@@ -42,6 +42,7 @@ def notebook_markdown(file: Opened) -> tuple[str, Properties]:
         text = "\n\n".join(filter(None, (part for cell in cells for part in notebook.parts(cell))))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{name} cannot be read as a notebook ({error}): open it and save it again") from error
+    file.lacks_reader |= notebook.lacks_reader
     omissions = [f"{words} ({count})" for words, count in sorted(notebook.omissions.items()) if count]
     if omissions:
         file.remarks.append(f"left out: {', '.join(omissions)}")
@@ -53,6 +54,7 @@ class _Notebook:
 
     def __init__(self, book: Mapping[str, Any], name: str) -> None:
         self.omissions: Counter[str] = Counter()
+        self.lacks_reader = False
         self._name = name
         about = book.get("metadata", {})
         kernel = about.get("language_info", {}).get("name") or about.get("kernelspec", {}).get("language") or ""
@@ -105,6 +107,7 @@ class _Notebook:
         try:
             return html_markdown(b'<meta charset="utf-8">' + page.encode("utf-8", "replace"), self._name).text.strip()
         except DataError:
+            self.lacks_reader = True
             return ""
 
 

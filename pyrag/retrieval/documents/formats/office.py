@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+import struct
 import zipfile
 import zlib
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,9 @@ _DROPPED = {
 }
 _OLE = b"\xd0\xcf\x11\xe0"  # of an Excel file before 2007; a newer one has it if it needs a password
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_NEW_KINDS = {".xls": ".xlsx", ".doc": ".docx", ".ppt": ".pptx", ".pps": ".pptx"}  # of renamed files
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_OLD_SLIDES = (".ppt", ".pps")
 _SHEETS = (".xlsx", ".xlsm", ".xltx", ".xls", ".ods")
 _FORMULA = re.compile(rb"<c\b[^<>]*>\s*+<f\b[^<>]*(?:/>|>[^<]*</f>)\s*+(?:(?:<v\s*+/>|<v>\s*+</v>)\s*+)?</c>")
 _OPEN_PARTS = (  # of OpenDocument files
@@ -45,6 +49,17 @@ _RTF_REMARKS = {
 }
 _NOTE = re.compile(r"\[\^([^\]\s]+)\](:)?")
 _ESCAPED = re.compile(r"\\([!.()\[\]{}&%$@\"'])")
+_WORD_HEADER = 0x70  # bytes of a Word document up to the lengths of its parts
+_WORD, _OLD_WORD = 0xA5EC, 193  # first number of a Word document, and the version of Word 97
+_LOCKED = 0x100
+_LOCKED_SLIDES = b"\xdf\xc4\xd1\xf3"
+_OLD_PARTS = {0x54: "page headers and footers", 0x60: "endnotes"}  # lengths of parts that the converter leaves out
+_SLIDE = re.compile(r"^-----$", re.MULTILINE)
+_JOINED = re.compile(r"^#{1,6} (.*\S)  +(\S.*)$", re.MULTILINE)
+_WORD_TABLES = (
+    "tables were read as lines, in which an empty cell leaves no gap: to keep their cells apart, save it as .docx"
+)
+_SLIDE_TABLES = "tables, if any, were read as one cell a line, and charts are left out: save it as .pptx"
 _MAX_CELLS = 5_000_000  # of all sheets; the converter's own limit of 100,000 refuses workbooks that people have
 
 
@@ -64,8 +79,13 @@ def office_markdown(file: Opened) -> tuple[str, Properties]:
         raise DataError(missing)
     check_password(data, document.name)
     omissions = left_out(file, data)
+    kind = _true_kind(data, document.kind)
+    if kind in (".doc", *_OLD_SLIDES):
+        old, remarks = _old_omissions(data, kind, document.name)
+        omissions |= old
+        file.remarks += remarks
     try:
-        text, properties = xls_markdown(data) if data.startswith(_OLE) else _converted(data, document.kind)
+        text, properties = xls_markdown(data) if _is_old_sheet(data, kind) else _converted(data, kind)
     except Exception as error:  # the library raises classes of its own
         raise DataError(f"{document.name} cannot be read ({error}): open it and save it again") from error
     if not text.strip():
@@ -75,7 +95,23 @@ def office_markdown(file: Opened) -> tuple[str, Properties]:
         omissions.add("footnotes")
     if omissions:
         file.remarks.append(f"left out: {', '.join(sorted(omissions))}")
-    return with_headings(text) if document.kind in _SHEETS else _unescaped(text), properties
+    if kind in _SHEETS:
+        return with_headings(text), properties
+    text = _unescaped(text)
+    if kind == ".doc":
+        return _with_rows(text), properties
+    return with_slides(text) if kind in _OLD_SLIDES else text, properties
+
+
+def _true_kind(data: bytes, kind: str) -> str:
+    """Return the suffix that fits a document whose name has the suffix of another format."""
+    if data.startswith(b"{\\rtf"):
+        return ".rtf"
+    return _NEW_KINDS.get(kind, kind) if data.startswith(b"PK") else kind
+
+
+def _is_old_sheet(data: bytes, kind: str) -> bool:
+    return data.startswith(_OLE) and kind in _SHEETS
 
 
 def check_password(data: bytes, name: str) -> None:
@@ -92,10 +128,8 @@ def check_password(data: bytes, name: str) -> None:
 def _converted(data: bytes, kind: str) -> tuple[str, Properties]:
     """Return the text of a document, and its properties, as the converter and its own parts report them."""
     is_packed = data.startswith(b"PK")
-    if kind == ".xls" and is_packed:  # renamed
-        kind = ".xlsx"
     content = with_shown_cells(data) if kind in _SHEETS else data
-    (result,) = converted(content, kind, OFFICE[kind]).results
+    (result,) = converted(content, kind, OFFICE.get(kind, _DOCX)).results
     return result.content, packed_properties(data) if is_packed else converted_properties(result.metadata)
 
 
@@ -169,3 +203,61 @@ def _inner_omissions(archive: zipfile.ZipFile, names: set[str]) -> set[str]:
     if formulas := sum(len(_FORMULA.findall(archive.read(sheet))) for sheet in sheets):
         omissions.add(f"{formulas} formulas without a stored result (open and save it in a spreadsheet program)")
     return omissions
+
+
+def _old_omissions(data: bytes, kind: str, name: str) -> tuple[set[str], list[str]]:
+    """Return the parts that the converter leaves out of a document, and remarks on it.
+
+    Args:
+        data: Content of the file.
+        kind: Suffix of its name.
+        name: Name of the file in messages.
+
+    Raises:
+        DataError: The document needs a password, or is older than Word 97.
+    """
+    if kind != ".doc":
+        if _LOCKED_SLIDES in _stream(data, "Current User", name)[:64]:
+            raise _locked(name)
+        return set(), [_SLIDE_TABLES]
+    word = _stream(data, "WordDocument", name)
+    if len(word) < _WORD_HEADER:
+        raise DataError(f"{name} is broken (it is cut off): copy or save it again")
+    first, version, flags = (*struct.unpack_from("<HH", word, 0), struct.unpack_from("<H", word, 10)[0])
+    if first != _WORD or version < _OLD_WORD:
+        raise DataError(f"{name} is older than Word 97: open it in a word processor and save it as .docx")
+    if flags & _LOCKED:
+        raise _locked(name)
+    omissions = {words for place, words in _OLD_PARTS.items() if struct.unpack_from("<I", word, place)[0] > 1}
+    return omissions, [_WORD_TABLES] if b"\x07" in word or b"\x07\0" in word else []
+
+
+def _locked(name: str) -> DataError:
+    return DataError(f"{name} needs a password: save it without one")
+
+
+def _stream(data: bytes, stream: str, name: str) -> bytes:
+    """Return a stream of a compound file; empty if it is missing."""
+    try:
+        import olefile
+    except ImportError:
+        raise DataError(f"{name} needs a converter that is not installed: {install_extra('office')}") from None
+    try:
+        with olefile.OleFileIO(io.BytesIO(data)) as file:
+            return bytes(file.openstream(stream).read()) if file.exists(stream) else b""
+    except Exception as error:  # of hostile files
+        raise DataError(f"{name} is broken ({error}): copy or save it again") from error
+
+
+def _with_rows(text: str) -> str:
+    """Return a converted Word document, in which the rows of a table before a heading are not part of the heading."""
+    return _JOINED.sub(lambda match: f"{re.sub('  +', chr(10), match[1])}\n\n## {match[2]}", text)
+
+
+def with_slides(text: str) -> str:
+    """Return a converted presentation, in which each slide has a heading in place of the line before it."""
+    slides = [slide.strip() for slide in _SLIDE.split(text)]
+    numbered = enumerate(slides[1:] if not slides[0] else slides, 1)
+    return "\n\n".join(
+        slide if slide.startswith("#") else f"## Slide {number}\n\n{slide}" for number, slide in numbered
+    )

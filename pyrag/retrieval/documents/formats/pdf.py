@@ -80,6 +80,7 @@ class PdfText:
         if tables is None:
             cure = f"to keep their cells apart, {install_extra('office')}" if find_spec("xberg") is None else "split it"
             self._file.remarks.append(f"tables of the PDF, if any, were read as lines: {cure}")
+            self._file.lacks_reader = True
         return tables or {}
 
     def _content(self) -> bytes:
