@@ -13,7 +13,7 @@ _COMPARING = re.compile(
     r"|higher|lower|taller|more|less|fewer|before|after|closer|difference|common|share|older|newer)\b",
     re.IGNORECASE,
 )
-_REFERENCE = re.compile(r"#\d")
+_REFERENCE = re.compile(r"#([1-9]\d?)(?!\d)")
 
 
 def decomposition_faults(
@@ -51,11 +51,21 @@ def decomposition_faults(
             f"{_counted(distinct, queries)}: "
             + ("look up the inner description first, then search with its answer" if hops.chained else _EACH)
         )
-    elif not varying and (hops.chained or any(map(_REFERENCE.search, sub_queries))):
+    elif not varying and (hops.chained or _builds_on_answers(sub_queries, question)):
         yield (
             "no search uses the answer of an earlier step, though the question asks about something that has to be "
             'looked up first: put that answer into the next query, as in retrieve(f"Where was {a1} born?")'
         )
+
+
+def _builds_on_answers(sub_queries: Sequence[str], question: str) -> bool:
+    """Return whether a sub-query refers to the answer of another one, as in "Where was #1 born?".
+
+    A number without such a sub-query, and a number in the question itself, are part of a name.
+    """
+    numbers = {int(number) for query in sub_queries for number in _REFERENCE.findall(query)}
+    names = {int(number) for number in _REFERENCE.findall(question)}
+    return len(sub_queries) > 1 and any(number <= len(sub_queries) for number in numbers - names)
 
 
 _EACH = "look each of the compared things up with a retrieve() and an answer() of its own"

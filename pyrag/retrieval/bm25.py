@@ -245,10 +245,11 @@ class Bm25Index:
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, part) for part in parts]) if parts else None
 
     def _sequence(self, terms: Sequence[str]) -> tantivy.Query:
+        """Return the query for another spelling of a word. A phrase scores like one word, not like all its words."""
         import tantivy
 
         if len(terms) > 1:
-            return self._phrase(terms, 1.0)
+            return self._phrase(terms, 1.0 / len(terms))
         return tantivy.Query.term_query(self._schema, "body", terms[0], "freq")
 
     def _phrase(self, terms: Sequence[str], weight: float) -> tantivy.Query:

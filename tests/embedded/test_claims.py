@@ -11,6 +11,7 @@ from pyrag.embedded.reader.claims.claim import read_claim
 from pyrag.embedded.reader.claims.clauses import clauses
 from pyrag.embedded.reader.claims.verdict import verdict_on
 from pyrag.embedded.reader.view import views
+from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import UNKNOWN, Passage
 from tests.embedded.answering import ask_all, is_sure, lines, tally
 
@@ -151,3 +152,10 @@ def test_work_on_long_texts_and_questions_is_bounded() -> None:
     reading = verdict_on(question, views(analyse(question), [page]))
     assert reading is not None
     assert reading.text == "yes"
+
+
+@pytest.mark.parametrize(("question", "known"), [("Does Ibis need toner?", False), ("Does Crane need toner?", True)])
+async def test_what_one_thing_needs_another_may_need_too(question: str, known: bool) -> None:
+    text = "The printer Ibis stands in room 3. The printer Crane stands in room 1. Crane needs toner."
+    async with PyRAG(retriever=InMemoryRetriever([Passage("1", "Printers", text)])) as rag:
+        assert is_sure(await rag.aask(question)) is known

@@ -7,6 +7,7 @@ import pytest
 from pyrag import PyRAG
 from pyrag.embedded.planner.planner import read_question
 from pyrag.embedded.planner.program_text import write_program
+from pyrag.embedded.reader.reader import read
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage
 
@@ -96,3 +97,27 @@ MEASURED = (
 async def test_measures_in_different_units_are_never_mixed_up(question: str, answer: str) -> None:
     async with PyRAG(retriever=InMemoryRetriever(MEASURED)) as rag:
         assert answer in (await rag.aask(question)).answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "winner"),
+    [
+        ("Which boat draws less water, Kestrel or Petrel?", "Petrel"),
+        ("Which firm raised more money, Kiln or Loomly?", "Kiln"),
+        ("Which firm has more people, Kiln or Loomly?", "Kiln"),
+        ("Which firm has more tables, Kiln or Loomly?", ""),  # neither text says it
+        ("Which hall seats more people, Bay or Aspen?", "Bay"),
+    ],
+)
+def test_only_the_quantity_of_the_question_is_compared(question: str, winner: str) -> None:
+    texts = {
+        "Bay": "The hall Bay seats 513 people, is 5 m high and cost 80 euros.",
+        "Aspen": "The hall Aspen seats 96 people, is 9 m high and cost 120 euros.",
+        "Kestrel": "Kestrel is 9.2 metres long. She draws 1.6 metres.",
+        "Petrel": "Petrel is 31 feet long. She draws 1.4 metres.",
+        "Kiln": "Kiln was founded in 2017. Kiln raised 2.4 million dollars in 2019. It has 18 people.",
+        "Loomly": "Loomly was founded in 2020. Loomly raised 900,000 dollars in 2021. It has 7 people.",
+    }
+    passages = [Passage(name, name, text) for name, text in texts.items()]
+    reading = read(question, passages)
+    assert reading.text == winner if winner else (reading.confidence or 0) < 0.5

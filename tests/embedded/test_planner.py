@@ -22,7 +22,7 @@ CHAINS = {
         "When was the director of the film Copper Moon born?",
     ),
     "Where was the place of death of Ada Quill's husband?": (
-        "Who is the spouse of Ada Quill?",
+        "Who is the husband of Ada Quill?",
         "Where did the husband of Ada Quill die?",
     ),
     "Which country the performer of song Copper Moon (Kell Song) is from?": (

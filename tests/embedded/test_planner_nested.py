@@ -202,9 +202,14 @@ def test_forms_of_verbs_are_told_by_list_and_ending() -> None:
             (
                 "Which abbot did Quillan Ford flee from?",
                 "Where was the abbot Quillan Ford fled from born?",
-                "Who is the head of government of the birthplace of the abbot Quillan Ford fled from?",
+                "Who is the mayor of the birthplace of the abbot Quillan Ford fled from?",
             ),
         ),
+        ("When did the organiser of the offsite join?", ("Who is the organiser of the offsite?",)),
+        ("Where does the chair of our choir live?", ("Who is the chair of our choir?",)),
+        ("How much does the caretaker of the hall earn?", ("Who is the caretaker of the hall?",)),
+        ("What is the phone extension of the organiser of the trip?", ("Who is the organiser of the trip?",)),
+        ("When did the manager of our warehouse retire?", ("Who is the manager of our warehouse?",)),
         (
             "When did the parish in which the guild Quillan Ford led takes root vote?",
             ("Which guild did Quillan Ford lead?", "In which parish does the guild Quillan Ford led take root?"),

@@ -34,7 +34,7 @@ SHAPES = (
 # fmt: off
 NASTY = st.sampled_from(
     ['"', "'", "\\", "{x}", "{0}", "{{", "}}", "\n", "\r\n", "\u2028", "\ud800", "\x00", "'''", '"; import os #', "⟦0⟧",
-     "’s", "eval", "of"]
+     "’s", "eval", "of", "#0", "#1", "#12"]
 )
 WORDS = ["the", "of", "who", "that", "director", "Alpha", "Beta", "and", "or", "same", "is", "was", "in", "born,",
          "film", "'s", "where", "which", ";", "both", "a", "whose", "with", "starring", "named", "by", "did", "There",
@@ -60,7 +60,9 @@ def assert_harmless(question: str) -> None:
         if isinstance(node, ast.FormattedValue):
             assert isinstance(node.value, ast.Name)
     assert all(sub_queries(question, meaning))
-    assert not check_plan(source, sub_queries(question, meaning), ("retrieve", "answer"), tuple(HELPERS))
+    numbers = " ".join(re.findall(r"#\d+", question))  # without the words, from which needed look-ups are estimated
+    queries = sub_queries(question, meaning)
+    assert not check_plan(source, queries, ("retrieve", "answer"), tuple(HELPERS), question=numbers)
 
 
 @given(TEXT)
@@ -71,6 +73,13 @@ def test_any_text_makes_a_harmless_program(question: str) -> None:
 @given(st.sampled_from(SHAPES), st.lists(TEXT, min_size=4, max_size=4))
 def test_any_text_inside_a_known_question_makes_a_harmless_program(shape: str, fillings: list[str]) -> None:
     assert_harmless(shape.format(*fillings))
+
+
+@pytest.mark.parametrize(
+    "question", ["Who  the  that  #0?", "Who is older, #0 or #1?", "Are Ada #1 and Ada #2 from the same country?"]
+)
+def test_numbers_of_a_question_are_not_references(question: str) -> None:
+    assert_harmless(question)
 
 
 @given(st.lists(st.sampled_from(WORDS), max_size=25))

@@ -8,8 +8,8 @@ from pyrag import PyRAG
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import analyse
 from pyrag.embedded.reader.belief import FALLS_SHORT, believable
+from pyrag.embedded.reader.checks.shortfall import shortfall
 from pyrag.embedded.reader.rows import narrowed
-from pyrag.embedded.reader.shortfall import shortfall
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.model import Passage
 
@@ -101,6 +101,26 @@ def test_results_that_a_passage_states_are_kept(question: str, text: str, answer
 def test_the_number_of_one_thing_is_doubted_for_all(asked: str) -> None:
     text = "The mill Orra has 64 sacks, and belongs to Ann."
     assert "may be the number of one" in shortfall(analyse(f"How many sacks {asked} have?"), text, "64")
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "whole"),
+    [
+        ("What is the e-mail address of the agent?", "The agent is Jan: jan@b.example", "Jan", "jan@b.example"),
+        ("What is the phone number of the owner?", "The owner is Ada Lind, phone 0113 496.", "Ada Lind", "0113 496"),
+        ("Until when does the guarantee run?", "It runs for 10 years, until May 2031.", "10 years", "May 2031"),
+        ("How old was Ada Lind when she died?", "Ada Lind, born in 1840, died at 72.", "1840", "72"),
+        ("How much do three nights cost?", "A night costs 118 euros.", "118 euros", ""),
+        ("How much do three nights cost?", "Three nights cost 330 euros.", "", "330 euros"),
+        ("How many eggs does the rye bread need?", "The rye bread needs 500 g of flour and 4 eggs.", "500 g", "4"),
+        ("Where does the person the recipe comes from live?", "The recipe comes from Ada Lind.", "Ada Lind", ""),
+        ("When did the manager sell the house?", "The manager sold the house in 1990.", "", "1990"),
+        ("What is the price of the lamp of the shop?", "The price of the lamp is 3 euros.", "", "3 euros"),
+    ],
+)  # fmt: skip
+def test_answers_of_another_form_are_doubted(question: str, text: str, answer: str, whole: str) -> None:
+    assert not answer or shortfall(analyse(question), text, answer)
+    assert not whole or not shortfall(analyse(question), text, whole)
 
 
 def test_passages_without_the_questions_names_are_doubted() -> None:

@@ -182,6 +182,11 @@ def test_too_few_or_unconnected_look_ups(question: str, sub_queries: list[str], 
         (CHAIN, ["Who directed Alpha?", "Where was #1 born?"],
          'd = retrieve("Who directed Alpha?")\na = answer("Who directed Alpha?", d)\n'
          'q = f"Where was {a} born?"\nfinal_answer = answer(q, retrieve(q))'),
+        # Numbers that name things.
+        ("Who opened #0?", ["Who opened #0?"], 'final_answer = answer("Who opened #0?", retrieve("Who opened #0?"))'),
+        ("Do dock #1 and dock #2 open?", ["When does dock #1 open?", "When does dock #2 open?"],
+         'a = answer("When does dock #1 open?", retrieve("dock #1"))\n'
+         'b = answer("When does dock #2 open?", retrieve("dock #2"))\nfinal_answer = a + ", " + b'),
         (PAIR, ["When did Alpha come out?", "When did Beta come out?"],
          'a = answer("When did Alpha come out?", retrieve("Alpha"))\n'
          'b = answer("When did Beta come out?", retrieve("Beta"))\n'

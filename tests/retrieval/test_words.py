@@ -134,6 +134,15 @@ def test_either_form_finds_the_other(query: str, text: str) -> None:
     assert first(query, "Another text of no use here, with words.", text) == text
 
 
+def test_every_spelling_of_a_word_scores_like_one_word() -> None:
+    texts = [f"The daughter likes {name} in the morning." for name in ("TikTok", "tiktok", "Tik Tok")]
+    others = [f"The neighbour walks to mill {number} in the evening." for number in range(30)]
+    index = index_of([Passage(str(number), "", text) for number, text in enumerate([*texts, *others])])
+    scores = [passage.score for passage in index.search("TikTok", 5)]
+    assert len(scores) == 3
+    assert max(scores) < 1.2 * min(scores)
+
+
 def test_a_long_word_is_not_another_one() -> None:
     assert first(SHA[:-1] + "0", f"The mark {SHA} is old.") == ""
 

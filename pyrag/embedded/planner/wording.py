@@ -13,6 +13,7 @@ from pyrag.embedded.lexicon.things import WORK_KINDS
 from pyrag.embedded.lexicon.word_classes import ARTICLES, BE, DO, QUESTION_WORDS
 from pyrag.embedded.planner.meaning import Entity, Node, RelationStep
 from pyrag.embedded.relations.relation import Relation
+from pyrag.embedded.words import singular
 from pyrag_helpers import HELPERS
 
 SLOT = re.compile(r"\{(\d)\}")
@@ -73,6 +74,9 @@ def relation_step(relation: Relation, of: Node, noun: str = "") -> RelationStep:
     )
 
 
+_ROLE_OF = re.compile(r"Who is the (?P<noun>[a-z ]+) of \{x\}\?")
+
+
 def _as_country(node: Node) -> Node:
     """Return a node that asks for the country instead of the nationality: "the capital of China", not "of Chinese"."""
     if isinstance(node, RelationStep) and node.relation is not None and node.relation.name == "country of citizenship":
@@ -81,7 +85,10 @@ def _as_country(node: Node) -> Node:
 
 
 def _asked_by(relation: Relation, noun: str) -> str:
-    """Return a relation's question, worded with the verb that a noun comes from: "Who invented …" for "inventor"."""
+    """Return a relation's question with the given noun: "Who invented …" for "inventor", "Who is the mayor of …"."""
+    asked = _ROLE_OF.fullmatch(relation.question)
+    if asked and singular(noun) == noun and noun != asked["noun"]:
+        return f"Who is the {noun} of {{x}}?"
     verb = next((verb for verb in relation.verbs if len(noun) > 5 and verb[:5] == noun[:5]), "")
     return (
         f"Who {verb} {{x}}?"

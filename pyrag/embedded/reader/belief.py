@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.checks.shortfall import shortfall
 from pyrag.embedded.reader.neural.objections import names_of_question
-from pyrag.embedded.reader.shortfall import shortfall
 from pyrag.embedded.words import content_stems, fold
 from pyrag.trace.model import Passage
 

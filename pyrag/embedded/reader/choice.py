@@ -15,6 +15,7 @@ from pyrag.embedded.lexicon import any_of, words
 from pyrag.embedded.lexicon.measures import GREATER, SMALLER, superlatives
 from pyrag.embedded.lexicon.verbs import FOUNDED
 from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.compared_measure import measure_of
 from pyrag.embedded.reader.facts import FACTS
 from pyrag.embedded.reader.patterns import NAME
 from pyrag.embedded.reader.people import PageFact, by_cue
@@ -23,7 +24,7 @@ from pyrag.embedded.words import content_stem, content_stems, fold, sentence
 from pyrag.trace.model import Passage
 from pyrag_helpers.dates import parse_date
 from pyrag_helpers.names import same_name
-from pyrag_helpers.numbers import parse_quantity, quantities_in
+from pyrag_helpers.numbers import parse_quantity
 
 _EARLY = r"\b(?:older|oldest|elder|eldest|first|earlier|earliest|before|prior)\b"
 _LATE = r"\b(?:younger|youngest|later|latest|last|newer|newest|recent|recently|after)\b"
@@ -35,14 +36,6 @@ _MEASURES = (
     ("publication date", r"\b(?:release[ds]?|come out|came out|published|premiered?|aired|debuted)\b"),
     ("inception", rf"\b{any_of(FOUNDED)}\b"),
     ("population", r"\b(?:population|populous|people|inhabitants)\b"),
-)
-_KINDS = (  # kinds of quantities by the word that compares them
-    (r"\b(?:heav|light|weigh)", {"mass"}),
-    (r"\b(?:long|short|last)", {"length", "time"}),
-    (r"\b(?:tall|deep|wide|high|low)", {"length"}),
-    (r"\b(?:fast|slow)", {"speed"}),
-    (r"\b(?:hotter|warmer|colder|cooler)", {"temperature"}),
-    (r"\b(?:cheaper|costs?|expensive)\b", {"money"}),
 )
 OF_BOTH = re.compile(r"\b(?:same|share|both|common|also)\b", re.I)
 _BY_WORDS = 0.4  # confidence of a verdict that only counts shared words
@@ -199,19 +192,10 @@ def _value(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] 
     whole = " ".join(sentence.text for sentence in statement.page.sentences)
     if len(whole) >= _MAX_FACT:
         return None
-    without_name = whole.replace(statement.name, " ")
-    value = _parsed(without_name, parse_date) if by_date else _measure(text, without_name)
-    return None if value is None else (value, whole[:60])
-
-
-def _measure(question: str, text: str) -> Any:
-    """Return the first quantity of the kind that a question compares, else the first bare number."""
-    kinds = next((kinds for pattern, kinds in _KINDS if re.search(pattern, question)), None)
-    quantities = quantities_in(text)
-    if kinds is None:
-        return next(iter(quantities), None)
-    matching = [quantity for quantity in quantities if quantity.unit.kind.split(" ")[0] in kinds]
-    return next(iter(matching or [quantity for quantity in quantities if not quantity.unit.kind]), None)
+    if by_date:
+        value = _parsed(whole.replace(statement.name, " "), parse_date)
+        return None if value is None else (value, whole[:60])
+    return measure_of(analysis.question, statement.name, statement.page.sentences)
 
 
 def _lifespan(analysis: QuestionAnalysis, statement: Statement) -> tuple[Any, str] | None:

@@ -47,6 +47,7 @@ a an and are as at be but by did do does for how if in into is it no not of on o
 these they this to was were what when where which who whom whose why will with
 """
 COMMON = frozenset(_COMMON.split())
+_FIGURE = re.compile("[0-9]")
 _QUOTED = re.compile('"([^"]+)"|“([^”]+)”|„([^“”]+)[“”]|«([^»]+)»|»([^«]+)«|「([^」]+)」|『([^』]+)』|《([^》]+)》')
 
 
@@ -147,10 +148,11 @@ class Analysis:
             common: Its common words.
         """
         yield from ((word, " ".join(pieces(word))) for word in humps(text))
-        yield from ((word, " ".join(parts)) for word, parts in mixed_words(text))
         yield from ((max(compound, key=len), "".join(compound)) for compound in compounds(text))
-        yield from ((code, tight_code(code)) for code in figures)
-        yield from ((f"{first} {second}", first + second) for first, second in measures(text, common))
+        if _FIGURE.search(text):
+            yield from ((word, " ".join(parts)) for word, parts in mixed_words(text))
+            yield from ((code, tight_code(code)) for code in figures)
+            yield from ((f"{first} {second}", first + second) for first, second in measures(text, common))
         if self.transcribes and not query.isascii():
             yield from ((folded(word), other) for word, other in transcriptions(query))
 

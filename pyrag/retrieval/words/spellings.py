@@ -19,7 +19,7 @@ JOINER = "\u02d1"  # a letter for the analyzer, which does not occur between fig
 _MIN_DIGITS = 7  # of a code that is also written without its hyphens, unless it has letters
 _MAX_PIECES = 3  # of a word of letters and digits; a hash has more
 
-_MARKS = (re.compile(r"-(?<=[^\W\d_]-)(?=[^\W\d_])"), re.compile("'(?<=[A-Z]')(?=[A-Z])"))
+_MARKS = {"-": re.compile(r"-(?<=[^\W\d_]-)(?=[^\W\d_])"), "'": re.compile("'(?<=[A-Z]')(?=[A-Z])")}
 _COMPOUND = re.compile(r"(?:[^\W\d_]{1,2}-[^\W\d_]{2,}|[^\W\d_]{2,}-[^\W\d_]{1,2}|[A-Z]'[A-Z][a-z]+)(?![\w'-])")
 _BREAK = re.compile(r"-(?<=[^\W\d_]-)[ \n](?=[a-z]{2})(?!(?:and|or|und|oder|bis|et|ou|och|og|en|of|to)\b)")
 _INITIALS = re.compile(r"(?<!\w)(?:[A-Z]\.){2,}[A-Z](?!\w)")
@@ -44,8 +44,8 @@ def spellings(text: str, kinds: bytes) -> list[str]:
         text: Folded text.
         kinds: Kinds of its characters; see `forms`.
     """
-    words = ["".join(compound) for compound in compounds(text)] if "-" in text or "'" in text else []
-    if "- " in text or "-\n" in text:
+    words = ["".join(compound) for compound in compounds(text)]
+    if "-" in text:
         gaps = _BREAK.finditer(text)
         words += [text[_start(text, gap.start()) : gap.start()] + _letters(text, gap.end()) for gap in gaps]
     return words + signed_words(text, kinds)
@@ -57,8 +57,8 @@ def compounds(text: str) -> Iterator[tuple[str, str]]:
     Args:
         text: Folded text.
     """
-    for marks in _MARKS:
-        for mark in marks.finditer(text):
+    for sign, marks in _MARKS.items():
+        for mark in marks.finditer(text) if sign in text else ():
             at = mark.start()
             if not (text[at - 3 : at].isalpha() and text[at + 1 : at + 4].isalpha()) or at < 3:
                 start = _start(text, at)

@@ -34,7 +34,13 @@ _NO_RANKING = words(
     "west east northwest northeast southwest southeast forest interest request conquest harvest rest test"
 )
 _TRADE = re.compile(r"[a-z]{3,}(?:ist|ian)$")
-_ROLES = words("head voice star host subject namesake patron actress")
+_ROLES = words("""
+    head voice star host subject namesake patron actress chair chairwoman treasurer secretary deputy clerk agent guide
+    captain coach warden caretaker janitor landlord landlady tenant sponsor contact lead boss chef cook nurse doctor
+    accountant lawyer solicitor architect engineer plumber electrician principal referee umpire lodger guardian
+    organiser organizer planter planner keeper holder helper cleaner beekeeper bookkeeper shopkeeper caregiver carer
+    steward vet dentist conductor president director manager
+""")
 
 
 def question_of(kind: str, clause: list[str], *, nested: bool) -> str:
@@ -119,8 +125,8 @@ def _asked_phrase(which: str, kind: str, clause: list[str], nested: bool) -> str
         return f"{which} has {rest}" if owner else ""
     if " of " in kind or any(plain(word) in RELATIVE_PRONOUNS for word in clause):
         return whole
-    if not nested and not any(re.match(r"[\"“(]*[A-Z]", word) for word in clause):
-        return ""
+    if not nested and not any(re.match(r"[\"“(]*(?:[A-Z]|\d+[A-Z]?$)", word) for word in clause):
+        return f"who is the {kind} {' '.join(clause)}" if is_role_of(kind, clause) else ""
     if last in PERSON_NOUNS and (prep == "behind" or rest.startswith("charge of ")):
         return f"who is {' '.join(clause)}"
     if is_role(kind) and (prep != "in" or any(map(is_ranking, kind.split()))):
@@ -145,6 +151,19 @@ def is_role(kind: str) -> bool:
         return True
     from_verb = is_base(noun[:-1]) or (is_base(noun[:-2]) and noun[-3:-2] != "e") or is_base(f"{noun[:-2]}e")
     return noun.endswith(("er", "or")) and from_verb
+
+
+def is_role_of(kind: str, clause: list[str]) -> bool:
+    """Return whether a description names somebody by a role in an unnamed thing: "the organiser of the offsite".
+
+    Args:
+        kind: Noun of the description, with its adjectives.
+        clause: Words after the noun.
+    """
+    return len(clause) > 2 and clause[0] == "of" and plain(clause[1]) in _ITS and is_role(kind)
+
+
+_ITS = words("the this our my your his her their its")
 
 
 def _known(kind: str) -> str:

@@ -27,7 +27,13 @@ from pyrag.embedded.lexicon.word_classes import (
     SUBJECT_PRONOUNS,
 )
 from pyrag.embedded.planner.grammar.bounds import Bounds, Waiting, is_noun, plain
-from pyrag.embedded.planner.grammar.description_questions import has_pronoun, is_ranking, question_of, tells_relation
+from pyrag.embedded.planner.grammar.description_questions import (
+    has_pronoun,
+    is_ranking,
+    is_role_of,
+    question_of,
+    tells_relation,
+)
 from pyrag.embedded.planner.grammar.head import NO_HEADS, head_end
 from pyrag.embedded.planner.grammar.names import read_name, starts_name
 from pyrag.embedded.planner.grammar.phrase import parse_phrase, possession
@@ -353,11 +359,12 @@ def hops(node: Node) -> int:
 
 
 def _own_words(tokens: list[str], head: int, depth: int) -> RelationStep | None:
-    """Return the step of a description in its own words; None if it contains neither a name nor another description."""
+    """Return the step of a description in its own words; None without a name, a role or another description."""
     kind = " ".join(tokens[1:head]).strip(",").removeprefix("same ")
     rest, args = unnest(" ".join(tokens[head - 1 :]), depth + 1)
     clause = rest.split()[1:]
-    if not clause or not (args or any(starts_name(word.strip('"“”(')) for word in clause)):
+    named = args or any(starts_name(word.strip('"“”(')) for word in clause)
+    if not clause or not (named or is_role_of(kind, clause)):
         return None
     asked = question_of(kind, clause, nested=bool(args))
     return free_step(asked, f"the {kind} {' '.join(clause)}", kind, args) if asked else None

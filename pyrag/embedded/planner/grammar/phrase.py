@@ -46,10 +46,7 @@ _COMPOUNDED = "|".join(  # nouns that may follow a name: "the Alpha director", "
     or (relation.answer_type == "place" and (relation.domain == "person" or noun.startswith("headquarters")))
     or (relation.answer_type == "organisation" and noun.endswith(("er", "or")))
 )
-_COMPOUND = re.compile(
-    rf"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>{_COMPOUNDED})",
-    re.DOTALL,
-)
+_COMPOUND = re.compile(rf"the (?P<name>[^a-z\s](?:.* [^a-z\s]\S*|\S*)) (?P<noun>{_COMPOUNDED})", re.DOTALL)
 _PLACES = r"(?P<type>(?:home |birth )?(?:state|city|town|village|province|district|region|municipality|territory))"
 _PLACE_OF = re.compile(rf"(?:the )?{_PLACES} of (?P<rest>.+)", re.DOTALL)
 _PLACE_AFTER = re.compile(rf"(?P<rest>.+?(?:['’]s|s['’])) {_PLACES}", re.DOTALL)
@@ -146,8 +143,10 @@ def fits(relation: Relation | None, node: Node) -> bool:
         relation: Relation to ask for. None fits everything.
         node: Node to ask about. A name fits everything.
     """
-    if relation is None or not isinstance(node, RelationStep) or relation.domain == "any":
+    if relation is None or not isinstance(node, RelationStep):
         return True
+    if relation.domain == "any":  # but a person is not founded: "when did the manager of Alpha start"
+        return relation.name != "inception" or not (node.relation and node.relation.answer_type == "person")
     if node.relation is None:
         others = {"person": _NOT_PERSONS, "work": PLACE_KINDS, "place": frozenset[str]()}[relation.domain]
         return node.variable.rpartition("_")[2] not in others
@@ -219,10 +218,9 @@ def possession(noun: str, of: Node) -> RelationStep | None:
         has_name = is_kind(noun) or is_role(noun)
         return free_step(f"What is the {noun} of {{0}}?", f"the {noun} of {{0}}", noun, (of,)) if has_name else None
     owned = compose(noun, of) if fits(_first_relation(noun), of) else None
-    has_own_name = (
-        isinstance(owned, RelationStep) and owned.relation and owned.relation.answer_type not in ("number", "date")
-    )
-    return owned if isinstance(owned, RelationStep) and has_own_name else None
+    if not isinstance(owned, RelationStep) or not owned.relation:
+        return None
+    return None if owned.relation.answer_type in ("number", "date") else owned
 
 
 def _by_clause(text: str, strict: bool, depth: int) -> Node | None:

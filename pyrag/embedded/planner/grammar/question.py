@@ -188,7 +188,7 @@ def _located(template: str, description: RelationStep) -> RelationStep | None:
 _CLAUSE = re.compile(r"\b(?:that|which|who|where|whose)\b")
 _ASKS = re.compile(rf"\b{any_of(QUESTION_WORDS)}\b|^{any_of(BE | DO)}\b", re.IGNORECASE)
 _ASKS_WHO = re.compile(
-    r"(?:[^,{}]+, )?(?:what|which|who) (?:is|was|are|were|can be)(?: considered)?"
+    r"(?:[^,{}]+, )?(?:what|which|who)(?: person)? (?:is|was|are|were|can be)(?: considered)?"
     r" (?:the (?:names?|title|term) (?:of|for) |an example of |one of )?\{0\}(?: called| named)?",
     re.IGNORECASE,
 )

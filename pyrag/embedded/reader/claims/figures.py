@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from pyrag.embedded.lexicon import words
+from pyrag.embedded.reader.checks.quantity_asked import unit_of
 from pyrag.embedded.reader.claims.opposites import are_alike
-from pyrag.embedded.reader.quantity_asked import unit_of
 from pyrag.embedded.words import STOPWORDS, fold
 from pyrag.trace.sentences import split_sentences
 from pyrag_helpers.measures.amounts import read_amounts

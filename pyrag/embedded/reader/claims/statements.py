@@ -148,9 +148,11 @@ def _words(claim: Claim) -> list[str]:
 
 def _is_exclusive(claim: Claim) -> bool:
     """Return whether a claim can hold of only one thing: an office, a superlative or a single deed."""
-    return bool(re.match(r"the |.*\b(?:first|last|only|elected|appointed|named)\b|by ", claim.predicate)) or (
-        claim.auxiliary in ("did", "will", "does") and bool(claim.values.names or claim.predicate.count(" "))
-    )
+    if re.match(r"the |.*\b(?:first|last|only|elected|appointed|named)\b|by ", claim.predicate):
+        return True
+    if claim.auxiliary == "does":  # "does Alpha need ink": Beta may need it too
+        return bool(claim.values.names)
+    return claim.auxiliary in ("did", "will") and bool(claim.values.names or claim.predicate.count(" "))
 
 
 def _is_value(claim: Claim) -> bool:

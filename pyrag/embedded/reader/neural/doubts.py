@@ -22,7 +22,7 @@ from pyrag.embedded.reader.view import View
 from pyrag.embedded.words import STOPWORDS, Sentence, content_stem, holds, without_quotations
 
 WEAK = 0.45  # maximum confidence of a doubtful answer
-_ASKING = re.compile(
+ASKING = re.compile(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|many|much|long|name|title|kind|type|year|date|place|person|people"
     r"|country|city|called|named|exactly|still|there|take|took|get|got|make|made|go|went|come|came|like|know|known|happen"
     r"|happened|used|use|term|number|amount|total|currently|now)\b",
@@ -117,6 +117,6 @@ _MEASURED = re.compile(
 
 def _asked_words(analysis: QuestionAnalysis) -> list[str]:
     """Return the words of the question that are neither names nor question words."""
-    words = [word.strip("'’\",?.") for word in _ASKING.sub(" ", without_quotations(analysis.question)).split()]
+    words = [word.strip("'’\",?.") for word in ASKING.sub(" ", without_quotations(analysis.question)).split()]
     lower_case = [word for word in words if word and word.islower() and word.isalpha() and word not in STOPWORDS]
     return [word for word in lower_case if content_stem(word)]

@@ -14,14 +14,17 @@ from typing import Literal
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.question_analysis import QuestionAnalysis
-from pyrag.embedded.reader.neural.doubts import WEAK
+from pyrag.embedded.reader.neural.doubts import ASKING, WEAK
 from pyrag.embedded.relations.people import CAREER, KIN, LIFE, MEMBERSHIPS, PUPILS
 from pyrag.embedded.relations.works import MAKERS
-from pyrag.embedded.words import fold
+from pyrag.embedded.words import content_stems, fold, sentences
 from pyrag.trace.model import Passage
 from pyrag.trace.sentences import split_sentences
 
 Source = Literal["comparison", "table", "pattern", "network"]
+
+RESTATED = 0.9
+"""Confidence of an answer from a short sentence that says all that the question says, if there is no doubt about it."""
 
 _SURE_PATTERN = 0.8
 _OF_PEOPLE = frozenset(relation.name for relation in (*LIFE, *KIN, *CAREER, *MEMBERSHIPS, *MAKERS, *PUPILS))
@@ -41,7 +44,11 @@ def recalibrated(reading: Reading, analysis: QuestionAnalysis, source: Source, p
         passages: Passages that the reading cites by their positions.
     """
     confidence = reading.confidence or 0.0
-    if not reading.known or confidence <= WEAK or not _is_doubtful(confidence, analysis, source):
+    if not reading.known or confidence <= WEAK:
+        return reading
+    if source != "comparison" and not _is_long(analysis.question) and _is_restated(reading, analysis, passages):
+        return replace(reading, confidence=max(confidence, RESTATED))
+    if not _is_doubtful(confidence, analysis, source):
         return reading
     if not _is_long(analysis.question) and _is_stated(reading, analysis.subject, passages):
         return reading
@@ -63,6 +70,15 @@ def _is_stated(reading: Reading, subject: str, passages: Sequence[Passage]) -> b
     if not answer or len(name.split()) < 2:  # "Peter" may be anybody
         return False
     return any(name in text and answer in text and len(text.split()) <= _SHORT for text in sentences)
+
+
+def _is_restated(reading: Reading, analysis: QuestionAnalysis, passages: Sequence[Passage]) -> bool:
+    """Return whether a short sentence of a cited passage has the answer and all telling words of the question."""
+    asked, answer = content_stems(ASKING.sub(" ", analysis.question)), f" {fold(reading.text)} "
+    texts = [passages[place].text for place in reading.citations if place < len(passages)]
+    lines = [line for text in texts for line in sentences(text)] if asked and answer.strip() else []
+    short = [line for line in lines if len(fold(line.text).split()) <= _SHORT and asked.issubset(line.stems)]
+    return any(answer in f" {fold(line.text)} " for line in short)
 
 
 def _is_long(question: str) -> bool:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.reader.claims.opposites import are_alike
 from pyrag.embedded.words import STOPWORDS, fold
+from pyrag_helpers.measures.amounts import read_amounts
 from pyrag_helpers.measures.units import Unit, read_unit
 
 _UNIT_ASKED = re.compile(
@@ -81,6 +82,8 @@ def uncounted(question: str, text: str, evidence: Sequence[str], answer: str) ->
     nouns, asks_of_thing = _nouns(match["nouns"])
     if not nouns:
         return ""
+    if _is_measured(nouns, answer):
+        return f"{nouns[-1]} are counted, and this is measured"
     others = [word for word in _words(question) if word not in STOPWORDS] if asks_of_thing else []
     for label in labels_of(text, evidence, answer):
         there = _words(label)
@@ -98,6 +101,16 @@ def _nouns(text: str) -> tuple[list[str], bool]:
     follows = parts[end] if end < len(parts) else ""
     is_of_thing = follows in _AUXILIARY or (follows in ("are", "is", "were", "was") and "there" in parts[end : end + 2])
     return [word.strip("'") for word in parts[:end]], is_of_thing
+
+
+def _is_measured(nouns: Sequence[str], answer: str) -> bool:
+    """Return whether a number has a unit although a question counts things: "500 g" for "how many eggs"."""
+    units = [amount.unit.name for amount, _ in read_amounts(answer) if amount.unit.kind]
+    is_measure = any(unit not in _SCALES for unit in units)
+    return is_measure and not any(unit_of(noun) or unit_of(noun.removesuffix("s")) for noun in nouns)
+
+
+_SCALES = words("m k b t")  # letters that also stand for millions, thousands and so on
 
 
 def _counts(noun: str, word: str) -> bool:

@@ -14,8 +14,9 @@ from collections.abc import Sequence
 
 from pyrag.embedded.lexicon import words
 from pyrag.embedded.question_analysis import QuestionAnalysis
+from pyrag.embedded.reader.checks.asked_form import other_form
+from pyrag.embedded.reader.checks.quantity_asked import other_unit, uncounted
 from pyrag.embedded.reader.claims.figures import other_subject
-from pyrag.embedded.reader.quantity_asked import other_unit, uncounted
 from pyrag.embedded.words import fold
 from pyrag.trace.sentences import split_sentences
 from pyrag_helpers.measures.amounts import read_amounts
@@ -150,6 +151,7 @@ def shortfall(analysis: QuestionAnalysis, text: str, answer: str, title: str = "
         or other_unit(question, text, evidence, answer)
         or uncounted(question, text, evidence, answer)
         or _several_amounts(question, answer)
+        or other_form(analysis.question, evidence, answer)
         or other_subject(analysis.question, title, text, evidence, answer)
     )
 

@@ -1,0 +1,1 @@
+"""Checks whether an answer has the form, the unit and the extent that its question asks for."""
