@@ -2,7 +2,7 @@
 
 `1.750` is more than a thousand next to `4,75` or `640`, and less than two next to `12.5` or `2300`. Without evidence, a
 cell is kept as text, which is always right. A file with commas between its cells is treated as English unless its
-numbers show otherwise.
+numbers show otherwise, and so is a column of which each cell is like `5,741`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ _CELL = re.compile(
     r"(?P<sign>[-+−]?)(?P<numeral>(?:0|[1-9]\d*)(?:[.,'’_\u00a0\u202f\u2009]\d+)*|\.\d+)(?P<power>[eE][-+]?\d{1,2})?"
 )
 _OPEN = re.compile(r"[-+−]?[1-9]\d{0,2}([.,])\d{3}")  # numerals with two readings
+_THOUSANDS = re.compile(r"[-+−]?[1-9]\d{0,2},\d{3}")
+_COMMA = re.compile(r"\d,\d{1,2}(?!\d)")
+_WHOLE_THOUSANDS = re.compile(r"[-+−]?[$€£]?\d{1,3}(?:,\d{3})*(?:\.\d+)?[%$€£]?")
 _WHOLE = re.compile(r"[-+−]?(?:0|[1-9]\d*)")
 _BRACKETED = re.compile(r"\s*\(\s*(\d[\d.,'’\u00a0\u202f ]*)\)\s*")  # negative numbers of accounts
 Cell = str | int | float | bool | None
@@ -43,7 +46,26 @@ def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimi
     if not common and not marks:
         words = [cell for cells in columns for cell in cells[:_TEXT_COLUMNS] if not any(map(str.isdigit, cell))]
         common = decimal_mark([*header, *words]) or ("." if delimiter == "," else "")
-    return ["" if mark == _MIXED else mark or common for mark in own]
+    marked = zip(own, columns, strict=True)
+    return ["" if mark == _MIXED else mark or common or _mark_of_thousands(cells, columns) for mark, cells in marked]
+
+
+def _mark_of_thousands(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
+    """Return the English decimal mark for different cells that are all like `5,741`, next to no cell like `12,5 kg`."""
+    filled = {cell.strip() for cell in cells if cell.lower() not in _NOTHING}
+    if len(filled) < 2 or not all(map(_THOUSANDS.fullmatch, filled)):
+        return ""
+    return "" if any(_COMMA.search(cell) for other in columns for cell in other) else "."
+
+
+def is_single_column(lines: Sequence[str]) -> bool:
+    """Return whether the commas in the lines of a CSV file are inside numbers such as `5,741`, below one name.
+
+    Args:
+        lines: First lines of the file, with their ends.
+    """
+    first, *others = [line.strip() for line in lines if line.strip()] or [""]
+    return not set(",;\t|").intersection(first) and bool(others) and all(map(_WHOLE_THOUSANDS.fullmatch, others))
 
 
 def read_cell(cell: str, mark: str) -> int | float | None:

@@ -178,10 +178,13 @@ class CoverageReply(BaseModel):
     answered: int
     unknown: int = Field(description="Items whose answer is unknown.")
     missing: int = Field(description="Items that a limit left out.")
+    weak: int = Field(description="Answers that should be checked: their confidence is below 0.5.")
+    confidence: float | None = Field(description="Lowest confidence of the answers.")
     what: str = Field(description="Word for the items.", examples=["documents"])
     reason: str = Field(description="Reason why items are missing.")
     unknown_items: list[str] = Field(description="Names of the first 50 of them.")
     missing_items: list[str] = Field(description="Names of the first 50 of them.")
+    weak_items: list[str] = Field(description="Names of the first 50 items with a weak answer.")
 
 
 class AskReply(BaseModel):
@@ -218,9 +221,7 @@ class ProgramReply(AskReply):
     """The value of a program. A program that failed has `error` with `line` and `source_line`."""
 
     value: Any = Field(description="Value of final_answer as JSON; null if the program failed.")
-    item_citations: dict[str, list[int]] = Field(
-        description="Numbers of the citations of each item: by position for a list, by key for an object."
-    )
+    item_citations: dict[str, list[int]] = Field(description="Numbers of each item's citations, by position or key.")
     coverage: list[CoverageReply] = Field(description="Coverage of each call of each(), in order.")
     complete: bool = Field(description="False if a limit kept a call of each() from some of its items.")
     output: str = Field(description="What the program printed, at most 64 KiB.")

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,13 @@ from pyrag._io.specs import expanded
 from pyrag.errors import DataError
 from pyrag.tools.tool import Sourced, Tool, ToolError
 from pyrag.trace.model import Passage
-from pyrag_helpers.columns import Cell, column_marks, column_values
+from pyrag_helpers.columns import Cell, column_marks, column_values, is_single_column
 
 MAX_FILE_MB = 64
 MAX_ROWS = 100_000  # rows of a file
 MAX_TABLES = 200
 _MAX_CELL = 1_000_000  # characters
+_SAMPLE_LINES = 60
 _SHOWN_ROWS = 3  # rows in a citation
 _SHOWN_TABLES = 40
 _SHOWN_COLUMNS = 30
@@ -128,8 +130,10 @@ def _read(path: Path, changed: int, size: int) -> tuple[tuple[str, ...], tuple[d
     with path.open(encoding="utf-8-sig", newline="") as file:
         first = file.readline()
         marks = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in _DELIMITERS[path.suffix.lower()]}
-        file.seek(0)
         delimiter = max(marks, key=lambda mark: marks[mark])
+        if max(marks.values()) == 1 and is_single_column([first, *islice(file, _SAMPLE_LINES)]):
+            delimiter = "\t"
+        file.seek(0)
         reader = csv.reader(file, delimiter=delimiter)
         header = _unique([cell.strip() for cell in next(reader, [])])
         cells = [row for row in reader if any(cell.strip() for cell in row)]

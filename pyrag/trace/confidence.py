@@ -1,7 +1,9 @@
 """Confidence of an answer, derived from the steps that it depends on.
 
 An answer of several steps is right only if each of them is, so its confidence is the product of theirs
-(docs/notes/own-documents.md).
+(docs/notes/own-documents.md). A call of `each` counts as one step. A total over its rows cannot be surer than its
+weakest row, and it lacks the rows without an answer, so the call's confidence is the lowest of its rows, times the
+share of items that were answered.
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ def confidence(trace: Trace) -> float | None:
 def steps_behind(trace: Trace) -> list[Step]:
     """Return the steps whose confidences make up the confidence of an answer.
 
-    These are the known answers with a confidence that the trace's answer depends on; in traces without `depends_on`,
-    the cited ones. Of a list or dict whose items have citations of their own, they are the steps behind the item with
-    the lowest confidence.
+    These are the known answers, and the calls of `each`, with a confidence that the trace's answer depends on; in
+    traces without `depends_on`, the cited ones. Of a list or dict whose items have citations of their own, they are the
+    steps behind the item with the lowest confidence.
 
     Args:
         trace: Trace of a finished question.
@@ -40,15 +42,20 @@ def steps_behind(trace: Trace) -> list[Step]:
 
 
 def _has_confidence(step: Step) -> bool:
+    if step.coverage is not None:
+        return step.coverage.confidence is not None
     return step.answer is not None and step.answer.known and step.answer.confidence is not None
 
 
 def confidence_of(step: Step) -> float:
-    """Return the confidence of a step's answer, in [0, 1]; 1 without a confidence.
+    """Return the confidence of a step's answer or of its rows, in [0, 1]; 1 without a confidence.
 
     Args:
         step: Any step.
     """
+    if step.coverage is not None:
+        share = step.coverage.answered / max(step.coverage.total, 1)
+        return share * max(0.0, min(1.0, 1.0 if step.coverage.confidence is None else step.coverage.confidence))
     value = 1.0 if step.answer is None or step.answer.confidence is None else step.answer.confidence
     return max(0.0, min(1.0, value))
 

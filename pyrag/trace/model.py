@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from pyrag._io.lines import lines_of
+from pyrag.trace.coverage import Coverage
 
 TRACE_VERSION = 1
 UNKNOWN = "unknown"
@@ -23,7 +24,6 @@ NOT_BELIEVED = "not believed"  # beginning of the rationale of an answer without
 MIN_CONFIDENCE = 0.5
 _ASSIGNED = re.compile(r"\s*(\w+) = ")
 _MAX_TEXT = 80  # characters of a text on one line of a REPL
-_SHOWN_ITEMS = 5  # names of missing items in a sentence
 _MAX_CARD = 600  # characters of a passage in a notebook
 
 
@@ -163,42 +163,6 @@ class Attempt:
     missing: str = ""  # information that the passages lack, if the answerer reports it
     strategy: str = ""  # for a rewrite: description of the change
     keywords: tuple[str, ...] = ()  # for a rewrite: terms that it added
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """Coverage of a call of `each`: how many of its items have an answer.
-
-    Attributes:
-        unknown: Number of items whose answer is unknown.
-        missing: Number of items that were skipped because of a limit.
-        what: Word for the items: "documents" or "items".
-        reason: Reason why items are missing.
-        unknown_items: Names of the first items with an unknown answer.
-        missing_items: Names of the first missing items.
-    """
-
-    total: int
-    answered: int
-    unknown: int = 0
-    missing: int = 0
-    what: str = "items"
-    reason: str = ""
-    unknown_items: tuple[str, ...] = ()
-    missing_items: tuple[str, ...] = ()
-
-    @property
-    def complete(self) -> bool:
-        """True if no item is missing."""
-        return not self.missing
-
-    def __str__(self) -> str:
-        text = f"{self.answered:,} of {self.total:,} {self.what} answered, {self.unknown:,} unknown"
-        if not self.missing:
-            return text
-        names = ", ".join(self.missing_items[:_SHOWN_ITEMS])
-        more = f" and {self.missing - _SHOWN_ITEMS:,} more" if self.missing > _SHOWN_ITEMS else ""
-        return f"{text}, {self.missing:,} not reached ({self.reason}): {names}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,11 +130,15 @@ def _about_weak(trace: Trace, surface: Surface) -> str:
 
 
 def _weakest(trace: Trace) -> str:
-    """Return the reason for a low confidence of several steps: the weakest of them."""
+    """Return the reason for a low confidence of several steps or rows: the weakest step, or the number of weak rows."""
     steps = steps_behind(trace)
-    if len(steps) < 2:
+    step = min(steps, key=confidence_of, default=None)
+    if step is not None and (rows := step.coverage):
+        counts = [f"{rows.weak_answers} ({shorten(step.query, 80)!r})"]
+        counts += [f"{rows.total - rows.answered:,} of {rows.total:,} {rows.what} have no answer"]
+        return ", since " + " and ".join(counts[not rows.weak : 1 + (rows.answered < rows.total)])
+    if step is None or len(steps) < 2:
         return ""
-    step = min(steps, key=confidence_of)
     query, text = shorten(step.query, 80), shorten(step.answer.text if step.answer else "", 40)
     if confidence_of(step) < MIN_CONFIDENCE:
         return f", since {query!r} was answered {text!r}"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pyrag_helpers.tables.numbers import conversion, has_numbers, is_label, is_missing, is_unit, unit_of
-from pyrag_helpers.tables.words import Row, TableError, alike_any, column_by_word, column_of, folded
+from pyrag_helpers.tables.numbers import conversion, has_numbers, is_label, is_unit, price_column, unit_of
+from pyrag_helpers.tables.words import Row, TableError, alike_any, column_by_word, column_of, folded, is_missing
 
 _IN_UNIT = re.compile(r"(?:^|(?:^| )in )(?P<unit>[^\s\d]{1,12})$")
 _OPEN_COLUMNS = frozenset(("value", "values", "amount", "number", "figure", "entry", "result"))
@@ -101,7 +101,14 @@ def numbers_column(rows: Sequence[Row], text: str) -> str:
         TableError: Several columns fit.
         ValueError: No column of numbers fits; for a column of words, other numbers are meant.
     """
-    name = column_of(rows, text)
+    try:
+        name = column_of(rows, text)
+    except TableError:
+        raise
+    except ValueError:
+        name = price_column(rows) if text == "price" else ""
+        if not name:
+            raise
     if is_label(rows, name, text):
         raise ValueError(f"the column {name!r} numbers {text}, and does not count them")
     if any(not is_missing(row.get(name)) for row in rows) and not has_numbers(rows, name):

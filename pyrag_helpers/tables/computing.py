@@ -9,19 +9,12 @@ from statistics import median
 from typing import Any
 
 from pyrag_helpers.tables.asked import Computation, completed, named_numbers, numbers_column
+from pyrag_helpers.tables.clocks import clock_column, clock_minutes, duration_form
 from pyrag_helpers.tables.conditions import is_foreign, matching
 from pyrag_helpers.tables.counting import counter, noun_of, quantity_of, refuse_parts_of_rows
-from pyrag_helpers.tables.dates import date_column, dates_of
-from pyrag_helpers.tables.numbers import (
-    is_missing,
-    is_unit,
-    is_years,
-    mark_of,
-    measured,
-    numbers_of,
-    plain_number,
-)
-from pyrag_helpers.tables.vocabulary import MONTHS, PLAIN
+from pyrag_helpers.tables.dates import date_column, dates_of, origin_column
+from pyrag_helpers.tables.numbers import is_unit, is_years, mark_of, measured, numbers_of, plain_number, unit_of
+from pyrag_helpers.tables.vocabulary import MONTHS, ORIGINS, PLAIN
 from pyrag_helpers.tables.words import (
     Row,
     TableError,
@@ -31,6 +24,9 @@ from pyrag_helpers.tables.words import (
     entity_column,
     folded,
     is_about,
+    is_missing,
+    is_number,
+    related,
     shown_column,
 )
 
@@ -40,6 +36,7 @@ HOW = (
 )  # fmt: skip
 _TAIL = re.compile(r" (?:in|for|on|during|of|from) .+")
 _DATED = frozenset(("issued", "published", "released", "founded", "built", "ordered", "scheduled", "paid"))
+_DATES = frozenset(("date", "day", "time"))
 _PERIODS = ("month", "quarter", "year")
 
 
@@ -141,24 +138,40 @@ def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if asked.how == "sum" and len(numbers) > 1 and is_years(rows, name):
         raise TableError(f"the column {name!r} has years, which have no sum")
     value = _statistic(asked.how, [number for _, number in numbers])
-    return measured([row for row, _ in numbers], name, value, asked.unit)
+    return measured(_same_form(rows, [row for row, _ in numbers], name), name, value, asked.unit)
+
+
+def _same_form(rows: Sequence[Row], chosen: Sequence[Row], name: str) -> Sequence[Row]:
+    """Return the rows that show the unit of a result: all for durations, otherwise the chosen ones."""
+    return rows if duration_form(rows, name) else chosen
 
 
 def _extreme(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if not asked.show:
         return _summary(title, rows, asked)
     name, numbers = _numbers(title, rows, asked)
+    own = folded(name).split()
+    if related(rows, asked.show) == name or all(alike_any(word, own) for word in folded(asked.show).split()):
+        return _summary(title, rows, asked)  # "the height of the tallest tower"
     label = shown_column(title, rows, asked.show, name)
-    chosen = [(str(row[label]), number) for row, number in numbers if not is_missing(row.get(label))]
+    chosen = [(_name(rows, row, label), number) for row, number in numbers if not is_missing(row.get(label))]
     highest = asked.how == "highest"
     best = _ranked(chosen, highest=highest, top=asked.top)
-    if len({key for key, _ in chosen}) < len(chosen):
+    first = next(iter(folded(asked.condition).split()), "a")  # "the director of the longest film" has other films, too
+    adds = unit_of(rows, name) != "%" and len({key for key, _ in chosen}) < len(chosen)
+    if adds and (first in PLAIN or not is_about(title, rows, first)):
         sums: dict[str, Decimal] = {}
         for key, number in chosen:
             sums[key] = sums.get(key, Decimal(0)) + number
         if _ranked(list(sums.items()), highest=highest, top=asked.top) != best:
             raise TableError(f"{label!r} has several rows each, and their single numbers and totals rank differently")
     return best
+
+
+def _name(rows: Sequence[Row], row: Row, label: str) -> str:
+    """Return a cell as the name of its row, with the unit of its column."""
+    cell = row[label]
+    return str(measured(rows, label, Decimal(str(cell))) if is_number(cell) else cell)
 
 
 def _ranked(pairs: Sequence[tuple[str, Decimal]], *, highest: bool, top: int) -> str:
@@ -185,26 +198,41 @@ def _ranked(pairs: Sequence[tuple[str, Decimal]], *, highest: bool, top: int) ->
 
 
 def _dated(title: str, rows: Sequence[Row], asked: Computation) -> Any:
+    label = shown_column(title, rows, asked.show, "") if asked.show else ""
+    name, when = _time_column(rows, asked)
+    if label == name:
+        label = shown_column(title, rows, asked.show, name)
+    chosen = [
+        row for row in matching(title, rows, asked.condition, (name, asked.column)) if when(row) not in ("", None)
+    ]
+    if not chosen:
+        raise TableError(f"no row with {asked.condition!r} has a date or time in the column {name!r}")
+    times = sorted(set(map(when, chosen)))
+    best = times[0 if asked.how == "earliest" else -1]
+    if not label:
+        return next(str(row[name]) for row in chosen if when(row) == best) if isinstance(best, int) else best
+    pairs = [(_name(rows, row, label), Decimal(times.index(when(row)))) for row in chosen]
+    return _ranked(pairs, highest=asked.how == "latest", top=asked.top)
+
+
+def _time_column(rows: Sequence[Row], asked: Computation) -> tuple[str, Callable[[Row], Any]]:
+    """Return the column of dates, years or times of the day that is asked about, and the key that orders its rows."""
     words = folded(asked.column).split()
     hints = words or [word for word in folded(asked.condition).split() if word not in PLAIN or word in _DATED]
-    name = date_column(rows, hints)
+    if asked.column in ORIGINS:
+        name = origin_column(rows, ORIGINS[asked.column])
+    elif words and (name := clock_column(rows, words, is_named=True)):
+        return name, lambda row: clock_minutes(str(row.get(name)))
+    else:
+        name = date_column(rows, hints)
+        own = folded(name).split()
+        if words and name and not any(alike_any(word, own) for word in words) and not set(words) <= _DATES:
+            raise ValueError(f"{asked.column!r} names no column of dates")
+    if not name and not words and (name := clock_column(rows, hints)):
+        return name, lambda row: clock_minutes(str(row.get(name)))
     if not name:
         raise ValueError("the table has no column of dates")
-    if (
-        words
-        and not any(alike_any(word, folded(name).split()) for word in words)
-        and not (set(words) <= {"date", "day", "time"})
-    ):
-        raise ValueError(f"{asked.column!r} names no column of dates")
-    date = (lambda row: str(row.get(name) or "")) if is_years(rows, name) else dates_of(rows, name)
-    chosen = [row for row in matching(title, rows, asked.condition, (name,)) if date(row)]
-    if not chosen:
-        raise TableError(f"no row with {asked.condition!r} has a date in the column {name!r}")
-    best = (min if asked.how == "earliest" else max)(map(date, chosen))
-    if not asked.show:
-        return best
-    label = shown_column(title, rows, asked.show, name)
-    return ", ".join(dict.fromkeys(str(row[label]) for row in chosen if date(row) == best))
+    return name, (lambda row: str(row.get(name) or "")) if is_years(rows, name) else dates_of(rows, name)
 
 
 def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
@@ -268,7 +296,7 @@ def _values(
     if asked.how == "count":
         count = counter(title, rows, asked.condition)
         counts = {name: count(members) for name, members in groups.items()}
-        return {name: (Decimal(str(count).split()[0]), count) for name, count in counts.items()}
+        return {name: (Decimal(re.sub(r"[^\d.-]", "", str(count))), count) for name, count in counts.items()}
     name = numbers_column(rows, asked.column)
     mark = mark_of(name, rows)
     if asked.rank:  # which compares the groups
@@ -277,7 +305,7 @@ def _values(
     for group, members in groups.items():
         if numbers := [number for _, number in numbers_of(members, name, rows, mark)]:
             value = _statistic(asked.how, numbers)
-            values[group] = value, measured(members, name, value)
+            values[group] = value, measured(_same_form(rows, members, name), name, value)
     if not values:
         raise TableError(f"no row has a number in the column {name!r}")
     return values

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pyrag_helpers.tables.dates import date_columns
 from pyrag_helpers.tables.limits import limits
-from pyrag_helpers.tables.numbers import is_missing, is_unit
+from pyrag_helpers.tables.numbers import is_unit
 from pyrag_helpers.tables.presence import gaps, is_truth, presence, truths
 from pyrag_helpers.tables.times import plain_times, sided_times
 from pyrag_helpers.tables.vocabulary import (
@@ -27,6 +27,7 @@ from pyrag_helpers.tables.words import (
     column_by_word,
     folded,
     is_kind,
+    is_missing,
     is_number,
     known_words,
 )
@@ -160,7 +161,7 @@ def _check(title: str, rows: Sequence[Row], words: str, read: Sequence[str]) -> 
     negative = next((word for word in words.split() if word in NEGATIVE), "")
     others = [word for word in words.split() if word not in PLAIN | NEGATIVE]
     for place, word in enumerate(others):
-        if not alike_any(word, known) and not (place == 0 and is_kind(word, known)) and not _is_of_agent(word, known):
+        if not _is_known(word, place, known):
             raise ValueError(f"{word!r} is neither a cell nor a column of the table: take its words from the rows")
     used = {word for text in (title, *read) for word in folded(text).split()}
     unread = next((word for word in _PREDICATES.findall(words) if not alike_any(word, used)), "")
@@ -195,11 +196,14 @@ def is_foreign(title: str, rows: Sequence[Row], condition: str) -> bool:
     return any(
         not any(map(str.isdigit, word))
         and not is_unit(word)
-        and not alike_any(word, known | cells)
-        and not (place == 0 and is_kind(word, known))
-        and not _is_of_agent(word, known)
+        and not alike_any(word, cells)
+        and not _is_known(word, place, known)
         for place, word in enumerate(words)
     )
+
+
+def _is_known(word: str, place: int, known: set[str]) -> bool:
+    return alike_any(word, known) or (place == 0 and is_kind(word, known)) or _is_of_agent(word, known)
 
 
 def _is_of_agent(word: str, known: set[str]) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
+from pyrag_helpers.tables.clocks import duration_form
 from pyrag_helpers.tables.dates import date_of
-from pyrag_helpers.tables.numbers import has_numbers, is_missing, measured, numbers_of
+from pyrag_helpers.tables.numbers import has_numbers, measured, numbers_of
 from pyrag_helpers.tables.vocabulary import IDS, PLAIN, QUANTITIES, SMALL
 from pyrag_helpers.tables.words import (
     Row,
@@ -18,6 +19,7 @@ from pyrag_helpers.tables.words import (
     folded,
     is_key,
     is_kind,
+    is_missing,
     subject_of,
 )
 
@@ -76,12 +78,7 @@ def _refuse_unnamed(rows: Sequence[Row], noun: str, condition: str) -> None:
     thing = noun or (words[0] if words and words[0] not in PLAIN else "")
     if words == [thing] and not thing.endswith("s"):  # a bare cell, as programs write it
         return
-    forms = {
-        thing,
-        thing.removesuffix("s"),
-        thing.removesuffix("es"),
-        f"{thing[:-3]}y" if thing.endswith("ies") else thing,
-    }
+    forms = _singulars(thing)
     names = [name for name in rows[0] if any(folded(row.get(name)) in forms for row in rows)]
     if not thing or not names or len(rows) < 2:
         return
@@ -91,6 +88,10 @@ def _refuse_unnamed(rows: Sequence[Row], noun: str, condition: str) -> None:
     unique = [name for place, name in enumerate(rows[0]) if name in unique and _may_name(rows, name, place)]
     if not unique or set(names) & set(unique):
         raise TableError(f"a row is not always one of the {thing}, so they are not counted")
+
+
+def _singulars(noun: str) -> set[str]:
+    return {noun, noun.removesuffix("s"), noun.removesuffix("es"), f"{noun[:-3]}y" if noun.endswith("ies") else noun}
 
 
 def _may_name(rows: Sequence[Row], name: str, place: int) -> bool:
@@ -146,10 +147,13 @@ def quantity_of(title: str, rows: Sequence[Row], noun: str, condition: str) -> s
     Raises:
         TableError: Several columns fit.
     """
+    if not noun and (first := next(iter(folded(condition).split()), "")):  # "kettles were sold", a cell
+        names = folded(_counted_cells(rows, first)).split() if first.endswith("s") else []
+        return _counted_cells(rows, first) if set(names).intersection(folded(condition).split()) else ""
     if not noun.endswith("s") and noun not in _PLURALS:
         return ""
     names = [name for name in rows[0] if noun in folded(name).split() and has_numbers(rows, name)]
-    names = [name for name in names if not is_key(name)]
+    names = [name for name in names if not is_key(name) and not duration_form(rows, name)]
     if not names:
         return _counted_cells(rows, noun) or _total_of(title, rows, noun)
     words = f" {folded(condition)} "
@@ -173,7 +177,7 @@ def _is_state(name: str) -> bool:
 def _counted_cells(rows: Sequence[Row], noun: str) -> str:
     """Return the column of counts if a noun is a cell, as "kettles" are, of which each row has several."""
     cells = {folded(value) for row in rows for value in row.values() if isinstance(value, str)}
-    if not cells.intersection((noun, noun.removesuffix("s"), f"{noun[:-3]}y" if noun.endswith("ies") else noun)):
+    if not cells.intersection(_singulars(noun)):
         return ""
     names = [name for name in rows[0] if QUANTITIES.intersection(folded(name).split()) and not is_key(name)]
     names = [name for name in names if has_numbers(rows, name) and _PRICES.isdisjoint(folded(name).split())]

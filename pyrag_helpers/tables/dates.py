@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 
 from pyrag_helpers.date_forms import find_dates
 from pyrag_helpers.dates import parse_date
-from pyrag_helpers.tables.numbers import is_missing, is_years
-from pyrag_helpers.tables.words import Row, TableError, alike, folded
+from pyrag_helpers.tables.numbers import is_years
+from pyrag_helpers.tables.words import Row, TableError, alike, folded, is_missing
 
 _ISO = re.compile(r"(\d{4})-(\d{2})(?:-(\d{2}))?(?:[T ].*)?")
 _EITHER_WAY = re.compile(r"(\d{1,2})([/-])(\d{1,2})\2(\d{4})")
@@ -140,6 +140,23 @@ def date_column(rows: Sequence[Row], hints: Sequence[str], *, years: bool = True
         if names:
             return names[0]
     return ""
+
+
+def origin_column(rows: Sequence[Row], origins: Collection[str]) -> str:
+    """Return the column of dates or years that shows how old things are, such as "Built".
+
+    Args:
+        rows: Rows of the table.
+        origins: Words that such names have, apart from "year" and "date".
+
+    Raises:
+        TableError: There is not exactly one such column.
+    """
+    dates = [*date_columns(rows), *unread_dates(rows), *(name for name in rows[0] if is_years(rows, name))]
+    names = [name for name in dates if set(_own(name)) - {"year", "in"} <= set(origins)]
+    if len(names) != 1:
+        raise TableError(f"{len(names)} columns tell how old a row is, and one is needed")
+    return date_column(rows, folded(names[0]).split())
 
 
 def _own(name: str) -> list[str]:

@@ -7,8 +7,18 @@ from collections.abc import Callable, Sequence
 from decimal import Decimal
 
 from pyrag_helpers.numbers import parse_number
-from pyrag_helpers.tables.numbers import conversion, has_numbers, is_label, is_unit, numbers_of, unit_of
-from pyrag_helpers.tables.vocabulary import COMPARATIVES, CURRENCIES, MONEY
+from pyrag_helpers.tables.clocks import EITHER, duration_form, minutes_in, read_duration
+from pyrag_helpers.tables.numbers import (
+    conversion,
+    has_numbers,
+    is_label,
+    is_unit,
+    numbers_of,
+    plain_number,
+    price_column,
+    unit_of,
+)
+from pyrag_helpers.tables.vocabulary import COMPARATIVES, COMPARED, CURRENCIES, MONEY
 from pyrag_helpers.tables.words import (
     Row,
     TableError,
@@ -27,7 +37,10 @@ _ABOVE = (
 _BELOW = r"fewer than|less than|under|below|lower than|at most|no more than|not more than|up to|maximum of"
 _COMPARED = "|".join(COMPARATIVES)
 _MONEY_BEFORE = r"(?:[$€£]\s?|(?:EUR|USD|GBP|CHF)\s)?"
-_NUMBER = rf"{_MONEY_BEFORE}(?P<number>[-−]?\d[\d.,]*\d|[-−]?\d|zero)(?P<scale> ?(?:million|thousand|k|m)\b)?"
+_DURATION = r"\d+:\d\d(?::\d\d)?|\d+ ?h(?:ours?|rs?)?(?: and)? ?\d+(?: ?min(?:ute)?s?\b)?"
+_NUMBER = (
+    rf"{_MONEY_BEFORE}(?P<number>{_DURATION}|[-−]?\d[\d.,]*\d|[-−]?\d|zero)(?P<scale> ?(?:million|thousand|k|m)\b)?"
+)
 _LIMIT = re.compile(
     rf"\b(?P<sign>{_ABOVE}|{_BELOW}|(?:{_COMPARED}) than|exactly|equal to)\s+{_NUMBER}(?P<sign_after>\s?[%€$£])?",
     re.IGNORECASE,
@@ -42,6 +55,16 @@ _SIDE = re.compile(
     r"|\b(?:is|are|was|were) (?P<side_2>negative|positive)(?: in (?P<word_2>\S+))",
     re.IGNORECASE,
 )
+_DIGITS = {
+    "half an": "0.5", "half a": "0.5", "an": "1", "a": "1", "one": "1", "two": "2", "three": "3", "four": "4",
+    "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
+}  # fmt: skip
+_WORDED = re.compile(
+    rf"\b(?P<sign>{_ABOVE}|{_BELOW}|(?:{_COMPARED}) than|exactly) (?P<word>half an?(?= hour\b)"
+    r"|an?(?= (?:hour|minute|day)\b)|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
+    re.IGNORECASE,
+)
+_GOVERNED = re.compile(r"\b(?:with|has|have|had) an? (\w+)(?: of)? $|(\w+) of $")
 _GOVERNING = frozenset(
     """win wins won score scored scores take takes took taken use uses used need needs needed seat seats employ employs
     carry carries contain contains get gets got receive receives received produce produces produced grow grew reach
@@ -60,7 +83,7 @@ def limits(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
     Raises:
         TableError: The limit is in a unit that its column does not have.
     """
-    tests, condition = _sides(rows, condition)
+    tests, condition = _sides(rows, _WORDED.sub(_in_digits, condition))
     while match := _BETWEEN.search(condition):
         if _years(match["low"], match["high"]):
             break
@@ -78,6 +101,10 @@ def limits(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
     return tests, condition
 
 
+def _in_digits(match: re.Match[str]) -> str:
+    return f"{match['sign']} {_DIGITS[match['word'].lower()]}"
+
+
 def _sides(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
     """Return tests for "a negative balance" and "are negative in 2024"."""
     tests: list[Test] = []
@@ -92,8 +119,19 @@ def _sides(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
 
 def _number(rows: Sequence[Row], name: str, condition: str, match: re.Match[str], text: str) -> Decimal:
     """Return a limit as a number of its column, converted from the unit in the condition."""
-    number = Decimal(str(parse_number(text)))
-    unit, own = _unit_after(condition, match), unit_of(rows, name)
+    unit, own, form = _unit_after(condition, match), unit_of(rows, name), duration_form(rows, name)
+    if ":" in text:
+        if not form:
+            raise TableError(f"the limit {text} is a time, and the column {name!r} has no durations")
+        return read_duration(text, form)
+    if own == EITHER:
+        raise TableError(f"the column {name!r} has hours and minutes, or minutes and seconds, and does not tell which")
+    minutes = minutes_in(text) if "h" in text.lower() else None
+    number, unit = (Decimal(str(parse_number(text))), unit) if minutes is None else (minutes, "min")
+    if form and not unit:
+        raise TableError(f"the limit {text} has no unit, and the column {name!r} has durations: add hours or minutes")
+    if own == "%" and not unit and 0 < abs(number) < 1:
+        raise TableError(f"{text} may be {text}% or {plain_number(100 * number)}%: write it with %")
     if not unit or own in CURRENCIES.get(unit.lower(), ()):
         return number
     factor = conversion(unit, own)
@@ -119,17 +157,24 @@ def _years(*texts: str) -> bool:
 
 def _nearby(rows: Sequence[Row], condition: str, match: re.Match[str], kind: str = "") -> str:
     """Return the column that the words around a limit mean; the only column of numbers if they mean none."""
+    unit = _unit_after(condition, match)
     if kind:
-        name = column_by_word(rows, kind) or related(rows, kind)
+        is_time = kind in ("long", "short") and unit and conversion(unit, "min") is not None
+        names = [column_by_word(rows, word) or related(rows, word) for word in (["duration"] * bool(is_time) + [kind])]
+        name = next(filter(None, names), price_column(rows) if kind == "price" else "")
         if not name:
             raise ValueError(f"no column of the table matches the limit of {kind}")
+        return name
+    text = _GOVERNED.search(condition[: match.start()])
+    if text and (name := column_by_word(rows, text[1] or text[2])):
+        if not has_numbers(rows, name):
+            raise TableError(f"the column {name!r} has no numbers that can be compared")
         return name
     after, before = condition[match.end() :].split()[:2], condition[: match.start()].split()[-4:]
     for word in (*after, *reversed(before)):
         name = column_by_word(rows, word) or related(rows, folded(word))
         if name and not is_label(rows, name, word) and has_numbers(rows, name):
             return name
-    unit = _unit_after(condition, match)
     own = [name for name in rows[0] if unit and unit_of(rows, name) and conversion(unit, unit_of(rows, name))]
     return own[0] if len(own) == 1 else only_numbers(rows)
 
@@ -158,18 +203,4 @@ def _names(rows: Sequence[Row], word: str, name: str) -> bool:
 
 def _compared(rows: Sequence[Row], name: str, sign: str, limit: Decimal) -> Test:
     numbers = {id(row): number for row, number in numbers_of(rows, name)}
-
-    def test(row: Row) -> bool:
-        number = numbers.get(id(row))
-        if number is None:
-            return False
-        if sign in ("at least", "no less than", "not less than", "minimum of"):
-            return number >= limit
-        if sign in ("at most", "no more than", "not more than", "up to", "maximum of"):
-            return number <= limit
-        if sign in ("exactly", "equal to"):
-            return number == limit
-        is_below = sign == "<" or sign.split()[0] in ("fewer", "less", "under", "below", "lower")
-        return number < limit if is_below else number > limit
-
-    return test
+    return lambda row: (number := numbers.get(id(row))) is not None and COMPARED[sign](number, limit)

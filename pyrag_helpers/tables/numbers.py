@@ -10,8 +10,9 @@ from typing import Any
 from pyrag_helpers.columns import column_marks, read_cell
 from pyrag_helpers.measures.units import Unit, read_unit
 from pyrag_helpers.numerals import plain_digits
-from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, KEYS, QUANTITIES, UNIT_COLUMNS
-from pyrag_helpers.tables.words import Row, TableError, alike, filled, folded, is_key, is_number
+from pyrag_helpers.tables.clocks import EITHER, duration_form, read_duration, shown_duration
+from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, INCOMES, KEYS, QUANTITIES, UNIT_COLUMNS
+from pyrag_helpers.tables.words import Row, TableError, alike, filled, folded, is_key, is_missing, is_number
 
 _BRACKETS = re.compile(r"[(\[]([^()\[\]\d]{1,16})[)\]]\s*$|\bin ([^\W\d_/²³°%]{1,6}|[$€£¥])\s*$")
 _MONEY_SIGNS = frozenset("$€£¥%")
@@ -22,13 +23,7 @@ _FIGURE = re.compile(
 _ENGLISH_MONEY = re.compile(
     r"[-+−(]?\s?[$£]\s?[-−]?[1-9]\d{0,2},\d{3}\)?"
 )  # a decimal comma has no three decimals here
-_UNSURE = frozenset(("tbd", "tba", "na", "n a", "n/a", "nan", "null", "none", "unknown"))
 _OTHER_ROWS = 500  # rows of other columns that show the decimal mark
-
-
-def is_missing(value: object) -> bool:
-    """Return whether a cell is empty, or has a mark for a missing value, such as "n/a"."""
-    return not filled(value) or (isinstance(value, str) and value.strip().casefold() in _UNSURE)
 
 
 def numbers_of(
@@ -51,6 +46,8 @@ def numbers_of(
         raise TableError(f"the column {name!r} has other values than numbers")
     if present and not has_numbers(present, name):
         raise ValueError(f"the column {name!r} has no numbers")
+    if form := duration_form(table or rows, name):
+        return [(row, read_duration(row[name], form)) for row in present]
     if mark is None:
         mark = mark_of(name, table or rows) if any(isinstance(row[name], str) for row in present) else "."
     read = [(row, *_figure(row[name], name, mark)) for row in present]
@@ -65,14 +62,15 @@ def numbers_of(
 
 
 def has_numbers(rows: Sequence[Row], name: str) -> bool:
-    """Return whether any cell of a column is a number, with or without a unit.
+    """Return whether any cell of a column is a number, with or without a unit, or all are durations.
 
     Args:
         rows: Rows to look at.
         name: Column.
     """
     cells = (row.get(name) for row in rows)
-    return any(is_number(cell) or (isinstance(cell, str) and _FIGURE.fullmatch(cell.strip())) for cell in cells)
+    is_figure = any(is_number(cell) or (isinstance(cell, str) and _FIGURE.fullmatch(cell.strip())) for cell in cells)
+    return is_figure or bool(duration_form(rows, name))
 
 
 def _unit_column(rows: Sequence[Row], name: str) -> str:
@@ -100,7 +98,8 @@ def _numeral(value: Any) -> str:
     if not isinstance(value, str):
         return ""
     match = _FIGURE.fullmatch(plain_digits(value.strip()))
-    return match["number"] if match else value
+    is_open_euro = match and "€" in value and re.fullmatch(r"\d{1,3},\d{3}", match["number"])
+    return match["number"] if match and not is_open_euro else value
 
 
 def _figure(cell: Any, name: str, mark: str) -> tuple[Decimal, str]:
@@ -122,6 +121,8 @@ def unit_of(rows: Sequence[Row], name: str) -> str:
         rows: Rows of the table.
         name: Column.
     """
+    if form := duration_form(rows, name):
+        return EITHER if form == EITHER else "min"
     heading = _BRACKETS.search(name)
     texts = {str(row.get(name)).strip() for row in rows if not is_missing(row.get(name))}
     cells = {match["unit"] or match["before"] or "" for text in texts if (match := _FIGURE.fullmatch(text))}
@@ -164,7 +165,9 @@ def measured(rows: Sequence[Row], name: str, number: Decimal, wanted: str = "") 
     Raises:
         TableError: The column's unit cannot be converted.
     """
-    unit = unit_of(rows, name)
+    unit, form = unit_of(rows, name), duration_form(rows, name)
+    if form and not wanted:
+        return shown_duration(number, form)
     if wanted:
         factor = conversion(wanted, unit)
         if not unit or not factor:
@@ -176,6 +179,16 @@ def measured(rows: Sequence[Row], name: str, number: Decimal, wanted: str = "") 
     if unit in "$£¥€" and not _stands_behind(rows, name, unit):
         return f"{'-' if shown < 0 else ''}{unit}{abs(shown)}"
     return f"{shown}{unit}" if unit == "%" else f"{shown} {unit}"
+
+
+def price_column(rows: Sequence[Row]) -> str:
+    """Return the only column of money if it may be a price, as "Rent (EUR)" is; empty if there is none."""
+    names = [name for name in rows[0] if _is_money(unit_of(rows, name)) and has_numbers(rows, name)]
+    return names[0] if len(names) == 1 and INCOMES.isdisjoint(folded(names[0]).split()) else ""
+
+
+def _is_money(text: str) -> bool:
+    return text in _MONEY_SIGNS - {"%"} or ((unit := _whole_unit(text)) is not None and unit.kind.startswith("money"))
 
 
 def _stands_behind(rows: Sequence[Row], name: str, sign: str) -> bool:
@@ -201,6 +214,8 @@ def conversion(text: str, own: str) -> Decimal | None:
         1 if the column has no unit that is known, or None if the units cannot be converted exactly.
     """
     asked, unit = _whole_unit(text), _whole_unit(own) if own else None
+    if own == EITHER:
+        return None
     if asked is None or unit is None:
         return None if asked and asked.kind == "share" and own != "%" else Decimal(1)
     if asked.kind != unit.kind or ((asked.offset or unit.offset or asked.spread or unit.spread) and asked != unit):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from pyrag_helpers.tables.numbers import is_missing
 from pyrag_helpers.tables.vocabulary import FALSE, MARKS, SMALL, TRUE
-from pyrag_helpers.tables.words import Row, TableError, column_by_word, folded, is_number
+from pyrag_helpers.tables.words import Row, TableError, column_by_word, folded, is_missing, is_number
 
 Test = Callable[[Row], bool]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from operator import ge, lt
 
+from pyrag_helpers.tables.clocks import clock_times
 from pyrag_helpers.tables.dates import date_column, date_columns, date_of, dates_of, exists, last_day, unread_dates
-from pyrag_helpers.tables.numbers import is_missing, is_years
-from pyrag_helpers.tables.vocabulary import MONTHS
-from pyrag_helpers.tables.words import Row, TableError, alike, folded
+from pyrag_helpers.tables.numbers import is_years
+from pyrag_helpers.tables.vocabulary import COMPARED, MONTHS
+from pyrag_helpers.tables.words import Row, TableError, folded
 
 Test = Callable[[Row], bool]
 
@@ -36,12 +38,6 @@ _DAY = re.compile(
     rf"\d{{4}}-\d\d-\d\d|\d{{1,2}}[./]|\d{{1,2}}(?:st|nd|rd|th)? (?:of )?{_MONTH}|{_MONTH}\.? \d{{1,2}}(?!\d)",
     re.IGNORECASE,
 )
-_CLOCK = r"(?P<{0}>\d{{1,2}}[:.]\d{{2}}|\d{{1,2}}(?= ?[ap]\.?m\b))(?: ?(?P<{0}_half>[ap])\.?m\b\.?)?"
-_CLOCK_SIDED = re.compile(
-    rf"\b(?P<side>before|after|until|till|by|since|at|from|later than|earlier than) {_CLOCK.format('time')}(?![\d.:])",
-    re.IGNORECASE,
-)
-_CLOCK_CELL = re.compile(r"([01]?\d|2[0-4])[:.]([0-5]\d)(?::[0-5]\d)?(?: ?([ap])\.?m\.?)?", re.IGNORECASE)
 _WEEK = re.compile(r"\b(?:in |during |of )?(?:calendar )?week \d{1,2}\b", re.IGNORECASE)
 _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "last": 4, "fifth": 5, "sixth": 6}
 
@@ -53,7 +49,7 @@ def sided_times(rows: Sequence[Row], condition: str) -> tuple[list[Test], str, l
         rows: Rows of the table.
         condition: Condition in words.
     """
-    tests, condition, columns = _clock_times(rows, condition)
+    tests, condition, columns = clock_times(rows, condition)
     for pattern in (_SPAN, _SIDED):
         while match := pattern.search(condition):
             side = match["side"].lower() if pattern is _SIDED else "from"
@@ -72,65 +68,6 @@ def sided_times(rows: Sequence[Row], condition: str) -> tuple[list[Test], str, l
         tests.append(_any_time(rows, column, [_parts(days[0]["time"])]))
         condition = f"{condition[: days[0].start()]} {condition[days[0].end() :]}"
     return tests, condition, columns
-
-
-def _clock_times(rows: Sequence[Row], condition: str) -> tuple[list[Test], str, list[str]]:
-    """Return tests for times of the day, such as "before 07:00"."""
-    tests: list[Test] = []
-    columns: list[str] = []
-    clocks = [name for name in rows[0] if _has_clocks(rows, name)]
-    while clocks and (match := _CLOCK_SIDED.search(condition)):
-        words = folded(condition).split()
-        named = [name for name in clocks if any(alike(word, part) for word in words for part in folded(name).split())]
-        if len(named or clocks) > 1:
-            raise TableError(
-                f"the condition names a time, and several columns have times: {', '.join(named or clocks)}"
-            )
-        column = (named or clocks)[0]
-        limit = _minutes(
-            f"{match['time']}{'' if ':' in match['time'] or '.' in match['time'] else ':00'}{_half(match)}"
-        )
-        if limit is None:
-            raise TableError(f"{match['time']!r} is not a time of the day")
-        tests.append(_by_clock(column, match["side"].lower(), limit))
-        columns.append(column)
-        condition = f"{condition[: match.start()]} {condition[match.end() :]}"
-    return tests, condition, columns
-
-
-def _half(match: re.Match[str]) -> str:
-    return f" {match['time_half']}m" if match["time_half"] else ""
-
-
-def _has_clocks(rows: Sequence[Row], name: str) -> bool:
-    """Return whether a column has times of the day, and otherwise only words such as "closed"."""
-    texts = [str(row[name]) for row in rows if not is_missing(row.get(name))]
-    times = [text for text in texts if _minutes(text) is not None]
-    return bool(times) and not any(any(map(str.isdigit, text)) for text in texts if _minutes(text) is None)
-
-
-def _minutes(text: str) -> int | None:
-    match = _CLOCK_CELL.fullmatch(text.strip())
-    if match is None or (match[3] and not 0 < int(match[1]) <= 12):
-        return None
-    hour = int(match[1]) % 12 + (12 if match[3].lower() == "p" else 0) if match[3] else int(match[1])
-    return 60 * hour + int(match[2]) if 60 * hour + int(match[2]) <= 1440 else None
-
-
-def _by_clock(column: str, side: str, limit: int) -> Test:
-    def test(row: Row) -> bool:
-        value = _minutes(str(row.get(column)))
-        if value is None:
-            return False
-        if side in ("before", "earlier than"):
-            return value < limit
-        if side in ("until", "till", "by"):
-            return value <= limit
-        if side in ("since", "from"):
-            return value >= limit
-        return value == limit if side == "at" else value > limit
-
-    return test
 
 
 def plain_times(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
@@ -221,13 +158,12 @@ def _in_time(rows: Sequence[Row], column: str, side: str, start: str, end: str) 
         earliest, latest = (first, first) if numeric else (f"{first}-01-01"[:10], last_day(first))
         if last:
             return earliest <= value <= (last if numeric else last_day(last))
-        if side in ("before", "prior to", "earlier than"):
-            return value < earliest
-        if side in ("until", "till", "by"):
-            return value <= latest
-        if side in ("since", "starting", "from"):
-            return value >= earliest
-        return value > latest if side in ("after", "later than") else earliest <= value <= latest
+        compared = COMPARED[side]
+        return (
+            earliest <= value <= latest
+            if side == "in"
+            else compared(value, earliest if compared in (lt, ge) else latest)
+        )
 
     return test
 

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import operator
+
 SMALL = frozenset(
     """a an the of in on at by for from to with and or that which who is are was were be been do does did has have had there
     all any each every our we us i my you your their its it he she they during within among as per how what when whose them
@@ -34,27 +36,80 @@ KINDS = (
 COLUMN_KINDS = tuple(
     frozenset(kind.split())
     for kind in (
-        "price cost costs fee amount charge expensive rate cheap",
+        "price cost costs fee amount charge expensive rate cheap rent fare toll tariff premium tuition admission",
+        "temperature hot warm cold",
         "amount sum total value spend spent paid pay price cost money billed invoiced",
         "gift donation donated amount",
         "raised amount",
         "revenue sales turnover",
         "salary pay wage wages earnings income earn earns paid",
         "weight mass heavy weigh weighs",
-        "length long distance",
-        "height high tall elevation altitude",
+        "length long short distance",
+        "height high tall elevation altitude short",
         "depth deep",
         "width wide breadth",
         "age old",
         "population inhabitants people residents",
         "area size large big surface",
         "quantity stock units unit pieces count number qty",
-        "duration time minutes hours days long take takes",
+        "duration time minutes hours days long short take takes",
         "speed fast",
         "score points rating grade mark",
         "sold units quantity qty",
     )
 )
+TIME_KINDS = tuple(
+    frozenset(kind.split())
+    for kind in (
+        "departure departures dep depart departs departed departing leave leaves leaving left",
+        "arrival arrivals arr arrive arrives arrived arriving reach reaches",
+        "start starts started starting begin begins began beginning from",
+        "end ends ended ending finish finishes finished until to",
+        "open opens opened opening",
+        "close closes closed closing shut shuts",
+    )
+)
+"""Words about columns of times of the day: names of the columns, and verbs."""
+
+HOURS = frozenset(
+    [
+        "hours",
+        "hour",
+        "h",
+        "hh",
+        "worked",
+        "working",
+        "overtime",
+        "downtime",
+        "uptime",
+        "flight",
+        "journey",
+        "trip",
+        "travel",
+        "driving",
+        "walking",
+    ]
+)
+DURATIONS = HOURS | frozenset(
+    """duration durations length took taken elapsed runtime running playing lap cooking waiting wait delay idle rest break
+    sleep""".split()  # noqa: SIM905
+)
+"""Words in the names of columns of durations such as "2:45"."""
+
+MINUTES = frozenset("minutes minute min mins m mm seconds sec s ss lap song track".split())  # noqa: SIM905
+"""Words in the names of columns that say what comes before the colon of a duration."""
+
+_MADE = frozenset(
+    """built founded established opened completed constructed made manufactured created introduced planted laid launched
+    released published issued produced vintage born birth birthday""".split()  # noqa: SIM905
+)
+ORIGINS = {
+    "origin": _MADE,
+    "addition": _MADE
+    | frozenset(["joined", "hired", "started", "start", "since", "added", "acquired", "bought", "purchased"]),
+}
+"""Words in the names of columns of dates that show what is the oldest, and what is the newest."""
+
 PERSONS = frozenset("name employee person who staff member colleague student rep representative".split())  # noqa: SIM905
 """Names of columns that answer "who"."""
 
@@ -79,6 +134,12 @@ CURRENCIES = {
 }  # fmt: skip
 """Words for money that several countries use, with the codes and signs that they may mean."""
 
+INCOMES = frozenset(
+    """revenue gross turnover sales profit income salary pay wage balance debt donation donated budget raised spent total
+    value loan discount deposit savings earnings""".split()  # noqa: SIM905
+)
+"""Words in the names of columns of money that are no prices."""
+
 UNIT_COLUMNS = frozenset("currency ccy unit uom währung devise einheit".split())  # noqa: SIM905
 """Names of columns that hold the unit of a row's numbers."""
 
@@ -97,9 +158,19 @@ IRREGULAR = {
 QUANTITIES = frozenset("quantity quantities qty units unit pieces count counts copies stock sold number".split())  # noqa: SIM905
 """Names of columns that count things of one kind."""
 
+COMPARED = {
+    **dict.fromkeys(("<", "before", "prior to", "earlier than", "fewer than", "less than", "under", "below", "lower than"), operator.lt),
+    **dict.fromkeys(("until", "till", "by", "at most", "no more than", "not more than", "up to", "maximum of"), operator.le),
+    **dict.fromkeys(("since", "from", "between", "starting", "at least", "no less than", "not less than", "minimum of"), operator.ge),
+    **dict.fromkeys(("at", "in", "exactly", "equal to"), operator.eq),
+    **dict.fromkeys((">", "after", "later than", "more than", "over", "above", "greater than", "higher than"), operator.gt),
+    **dict.fromkeys(("exceeding", "exceeds", "exceed"), operator.gt),
+}  # fmt: skip
+"""Words before a limit or a time, with the comparison that they mean."""
+
 COMPARATIVES = {
-    "older": ("age", ">"), "younger": ("age", "<"), "heavier": ("weight", ">"), "lighter": ("weight", "<"), "longer": ("length", ">"),
-    "shorter": ("length", "<"), "taller": ("height", ">"), "higher": ("height", ">"), "lower": ("height", "<"), "deeper": ("depth", ">"),
+    "older": ("age", ">"), "younger": ("age", "<"), "heavier": ("weight", ">"), "lighter": ("weight", "<"), "longer": ("long", ">"),
+    "shorter": ("short", "<"), "taller": ("height", ">"), "higher": ("height", ">"), "lower": ("height", "<"), "deeper": ("depth", ">"),
     "wider": ("width", ">"), "faster": ("speed", ">"), "slower": ("speed", "<"), "cheaper": ("price", "<"), "dearer": ("price", ">"),
     "larger": ("area", ">"), "bigger": ("area", ">"), "smaller": ("area", "<"),
 }  # fmt: skip

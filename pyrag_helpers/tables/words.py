@@ -15,6 +15,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-.'’/&+][^\W_]+)*(?:[+#]+)?|\d+(?:[.,]\d+)*")
 _NUMERIC = re.compile(
     r"(?:[$€£¥]\s?|[A-Z]{3}\s)?[-+−]?\d[\d.,'’ \u00a0\u202f]*(?:\s?[%$€£¥°]|\s[^\W\d]{1,12}\.?|[kmc]?[gml])?"
 )
+_UNSURE = frozenset(("tbd", "tba", "na", "n a", "n/a", "nan", "null", "none", "unknown"))
 _ARTICLES = ("the", "of", "a", "an", "in")
 
 
@@ -35,6 +36,21 @@ def _folded(text: str) -> str:
 def filled(value: object) -> bool:
     """Return whether a cell has content."""
     return value is not None and bool(str(value).strip(" -–—?"))
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell is empty, or has a mark for a missing value, such as "n/a"."""
+    return not filled(value) or (isinstance(value, str) and value.strip().casefold() in _UNSURE)
+
+
+def filled_cells(rows: Sequence[Row], name: str) -> list[Any]:
+    """Return the cells of a column that are not missing.
+
+    Args:
+        rows: Rows to look at.
+        name: Column.
+    """
+    return [row[name] for row in rows if not is_missing(row.get(name))]
 
 
 def is_number(value: object) -> bool:
@@ -296,6 +312,8 @@ def shown_column(title: str, rows: Sequence[Row], noun: str, numbers: str) -> st
         ValueError: The noun is not about the table.
     """
     words = folded(noun).split()
+    if not is_about(title, rows, " ".join(words[:-1])):  # "outdoor" of "outdoor products"
+        raise ValueError(f"{noun!r} is not what the rows of the table are")
     names = [name for name in rows[0] if name != numbers and words and alike_any(words[-1], folded(name).split())]
     exact = [name for name in names if len(_bare(name)) == 1]
     for fitting in (names, exact):

@@ -124,7 +124,6 @@ def test_tables_are_read_from_documents_and_ids(rag: PyRAG) -> None:
         ("old/staff.csv", [2]),
         ("prices.md", [60]),
         ("docs/prices.md", [60]),
-        ("aff.csv", []),
         ("visit.md", []),
     ],
 )
@@ -139,6 +138,21 @@ def test_tables_of_a_relative_folder_are_read_by_name(
     with PyRAG(index="index") as opened:
         trace = opened.run(f'final_answer = [len(table["rows"]) for table in read_tables("{name}")]')
     assert sorted(value_of(trace)) == lengths
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("staf.csv", "there is no document or file 'staf.csv': did you mean 'staff.csv'?"),
+        ("aff.csv", "did you mean 'staff.csv'?"),
+        ("prises.md", "did you mean 'prices.md'?"),
+        ("zoo.xlsx", "there is no document or file 'zoo.xlsx': take one that documents() returned"),
+    ],
+)
+def test_unknown_names_of_files_are_refused_with_advice(rag: PyRAG, name: str, advice: str) -> None:
+    trace = rag.run(f'final_answer = table_value(read_tables("{name}"), "count")')
+    assert trace.error is not None
+    assert advice in trace.error.message
 
 
 def test_no_table_is_an_empty_list(rag: PyRAG) -> None:

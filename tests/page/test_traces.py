@@ -216,10 +216,12 @@ def test_coverage_stands_beside_the_answer_and_its_step(open_page: Open, site: S
     open_files(page, written(tmp_path, enumerated()))
     page.wait_for_selector(".run[data-phase=done] .coverage")
     sentence = "412 of 415 documents answered, 2 unknown, 1 not reached (the budget of 414 model calls is spent)"
-    assert page.locator(".coverage").all_text_contents() == [f"{sentence}: When was it founded?"]
+    weak = "; 1 of 412 answers is weak"
+    assert page.locator(".coverage").all_text_contents() == [f"{sentence}{weak}: When was it founded?"]
     assert page.locator(".items dd").all_inner_texts() == ["Mill 1: 1788 1", "Mill 2"]
     page.get_by_role("button", name="each").first.click()
     sheet = page.locator(".sheet").inner_text()
     assert sentence in sheet
     assert "Mill 7, Mill 9" in sheet
     assert "Mill 12" in sheet
+    assert "Mill 3" in sheet

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyrag.trace.model import Answer, Attempt, Citation, Coverage, Passage, Program, Step, Trace, Usage
+from pyrag.trace.coverage import Coverage
+from pyrag.trace.model import Answer, Attempt, Citation, Passage, Program, Step, Trace, Usage
 
 QUESTION = "Which of the two mills on the Ouse was founded first, and who founded it?"
 SOUTH = "When was the South Mill founded?"
@@ -97,7 +98,7 @@ def enumerated() -> Trace:
     """Return the trace of a question over all documents, of which some have no answer."""
     coverage = Coverage(
         415, 412, unknown=2, missing=1, what="documents", reason="the budget of 414 model calls is spent",
-        unknown_items=("Mill 7", "Mill 9"), missing_items=("Mill 12",),
+        unknown_items=("Mill 7", "Mill 9"), missing_items=("Mill 12",), weak=1, weak_items=("Mill 3",), confidence=0.4,
     )  # fmt: skip
     rows = ({"item": "Mill 1", "document": "north", "value": "1788", "known": True}, {"item": "Mill 2", "value": True})
     steps = (

@@ -408,6 +408,11 @@ async def test_no_query_shows_where_a_database_lies(tmp_path: Path, query: str) 
         ("f.csv", "Ort;Zahl\nA;1.750\nB;640\n", "Zahl", [1750, 640]),
         ("g.csv", "place;count\nA;1’750\nB;2’300\n", "count", [1750, 2300]),
         ("h.csv", "code\n007\n008\n", "code", ["007", "008"]),
+        ("i.tsv", "visitors\n5,741\n6,102\n", "visitors", [5741, 6102]),
+        ("j.csv", "visitors\n5,741\n980\n1,206,000\n", "visitors", [5741, 980, 1206000]),
+        ("k.csv", "town;visitors\nUlm;5,741\nRom;6,102\n", "visitors", [5741, 6102]),
+        ("l.tsv", "ort\tmasse\nUlm\t5,741\nRom\t6,102\n", "masse", [5.741, 6.102]),
+        ("m.tsv", "town\tvisitors\nUlm\t5,741\n", "visitors", ["5,741"]),
     ],
 )
 async def test_columns_are_read_by_their_own_evidence(

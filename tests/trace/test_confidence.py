@@ -1,4 +1,4 @@
-"""Confidence of answers of several steps, and the sentence about the weakest of them."""
+"""Confidence of answers of several steps or rows, and the sentence about the weakest of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pyrag.agents.protocol import Reading
 from pyrag.retrieval.memory import InMemoryRetriever
 from pyrag.trace.codec import from_json, to_json
 from pyrag.trace.confidence import confidence
+from pyrag.trace.coverage import Coverage
 from pyrag.trace.model import Answer, Citation, Passage, Step, Trace
 from pyrag.trace.verdict import judged, with_confidence
 
@@ -51,6 +52,48 @@ def trace_of(*steps: Step, depends_on: tuple[int, ...] | None = None, answer: An
 def test_confidence_is_the_product_of_distinct_steps(steps: list[Step], expected: float | None) -> None:
     assert confidence(trace_of(*steps)) == expected
     assert confidence(trace_of(*reversed(steps))) == expected
+
+
+def rows(number: int, answered: int, weak: int, sure: float | None, total: int = 30) -> Step:
+    names = tuple(f"meter {place}" for place in range(weak))
+    coverage = Coverage(
+        total, answered, unknown=total - answered, what="documents", weak=weak, weak_items=names, confidence=sure
+    )
+    return Step(number, "each", "What does it show?", mode="each", coverage=coverage)
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        ([rows(1, 30, 0, 0.8)], 0.8),
+        ([rows(1, 27, 0, 0.8)], 0.72),  # three rows are missing from a total
+        ([rows(1, 30, 2, 0.3)], 0.3),
+        ([rows(1, 30, 0, None)], None),
+        ([rows(1, 15, 0, 0.8), step(2, 0.5)], 0.2),
+        ([rows(1, 0, 0, None)], None),
+    ],
+)
+def test_total_over_rows_has_their_lowest_confidence(steps: list[Step], expected: float | None) -> None:
+    trace = replace(judged(trace_of(*steps, answer=Answer("3435"))), citations=())
+    assert trace.answer.confidence == expected
+    assert trace.weak is (expected is not None and expected < 0.5)
+    assert from_json(to_json(trace)).coverage == trace.coverage
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (rows(1, 30, 2, 0.3), "since 2 of 30 answers are weak ('What does it show?'): check"),
+        (rows(1, 12, 0, 0.9), "since 18 of 30 documents have no answer: check"),
+        (
+            rows(1, 20, 3, 0.3),
+            "since 3 of 20 answers are weak ('What does it show?') and 10 of 30 documents have no answer: check",
+        ),
+    ],
+)
+def test_remark_counts_weak_and_unknown_rows(step: Step, reason: str) -> None:
+    assert reason in judged(trace_of(step, answer=Answer("3435"))).remark
+    assert ("weak" in str(step.coverage)) is bool(step.coverage and step.coverage.weak)
 
 
 def test_only_steps_that_the_answer_depends_on_count() -> None:

@@ -9,20 +9,25 @@ from dataclasses import dataclass
 
 SUPERLATIVES = {
     "most expensive": ("highest", "price"), "dearest": ("highest", "price"), "cheapest": ("lowest", "price"), "least expensive": ("lowest", "price"),
-    "heaviest": ("highest", "weight"), "lightest": ("lowest", "weight"), "longest": ("highest", "length"), "shortest": ("lowest", "length"),
+    "heaviest": ("highest", "weight"), "lightest": ("lowest", "weight"), "longest": ("highest", "long"), "shortest": ("lowest", "short"),
     "tallest": ("highest", "height"), "highest": ("highest", "height"), "deepest": ("highest", "depth"), "widest": ("highest", "width"),
     "oldest": ("highest", "age"), "youngest": ("lowest", "age"), "fastest": ("highest", "speed"), "slowest": ("lowest", "speed"),
     "largest": ("highest", "area"), "biggest": ("highest", "area"), "smallest": ("lowest", "area"), "best paid": ("highest", "salary"),
-    "most populous": ("highest", "population"),
+    "most populous": ("highest", "population"), "least populous": ("lowest", "population"), "narrowest": ("lowest", "width"),
+    "shallowest": ("lowest", "depth"), "lowest": ("lowest", "height"), "priciest": ("highest", "price"), "costliest": ("highest", "price"),
+    "warmest": ("highest", "temperature"), "hottest": ("highest", "temperature"), "coldest": ("lowest", "temperature"),
+    "worst paid": ("lowest", "salary"), "newest": ("latest", "addition"), "latest": ("latest", ""), "most recent": ("latest", ""), "earliest": ("earliest", ""),
 }  # fmt: skip
-HIGH = r"(?P<high>highest|largest|biggest|greatest|most|maximum|max|top|best)"
-LOW = r"(?P<low>lowest|smallest|least|fewest|minimum|min)"
+ORIGINS = {"oldest": ("earliest", "origin"), "youngest": ("latest", "origin")}
+"""Computations of ages by the dates of columns such as "Built", for tables without ages."""
+HIGH = r"(?P<high>highest|largest|biggest|greatest|longest|most|maximum|max|top|best)"
+LOW = r"(?P<low>lowest|smallest|shortest|least|fewest|minimum|min)"
 RANK = rf"(?:{HIGH}|{LOW})"
 ADJECTIVES = "|".join(sorted(SUPERLATIVES, key=len, reverse=True))
-PLACE = r"(?P<where>(?: (?:in|of|at|for|from|on|with|without|during|among|by|since|after|before|between|that|which|who|whose)\b.*)?)"
+PLACE = r"(?P<where>(?: (?:in|of|at|for|from|to|on|over|under|with|without|during|among|by|since|after|before|between|that|which|who|whose)\b.*)?)"
 NOUN = r"(?P<noun>[A-Za-z][\w'-]*(?: (?!(?:in|at|on|from|for|with|the|that|who|whose)\b)[a-z][\w'-]*){0,2}?)"
 COMPARATIVES = {
-    "expensive": "price", "heavier": "weight", "lighter": "weight", "longer": "length", "shorter": "length", "taller": "height",
+    "expensive": "price", "heavier": "weight", "lighter": "weight", "longer": "long", "shorter": "short", "taller": "height",
     "higher": "height", "lower": "height", "deeper": "depth", "wider": "width", "older": "age", "younger": "age", "faster": "speed",
     "larger": "area", "bigger": "area", "smaller": "area", "cheaper": "price", "dearer": "price",
 }  # fmt: skip

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pyrag.embedded.planner.table_patterns import (
     ADJECTIVES,
     ASK,
     NOUN,
+    ORIGINS,
     PLACE,
     RANK,
     SPENDING,
@@ -43,15 +45,15 @@ def readings(text: str) -> Iterator[TableQuestion]:
 
 _PER = r"(?P<per>per|by|for each|for every|in each|at each|from each|of each|in every|each)"
 _PER_COUNT = re.compile(
-    rf"(?:how many|{ASK}(?:the )?(?:total )?(?:number|count) of|(?:number|count) of) (?P<what>[a-z].*?)(?: (?:are|were|is) there| do we have| did we have| does| do| did)? {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?)(?: (?:have|has|had|get|got|place|placed|make|made))?{PLACE}",
+    rf"(?:how many|{ASK}(?:the )?(?:total )?(?:number|count) of|(?:number|count) of) (?P<what>[a-z].*?)(?: (?:are|were|is) there| do we have| did we have| does| do| did)? {_PER} (?P<by>(?!the\b)[a-z][\w-]*(?: [a-z][\w-]*)?)(?: (?:have|has|had|get|got|place|placed|make|made))?{PLACE}",
     re.I,
 )
 _PER_VALUE = re.compile(
-    rf"(?:{ASK})?(?:the )?(?P<how>average|mean|median|total|sum of|highest|lowest|maximum|minimum|total amount of|sum)(?: (?:number|amount))?(?: of)?(?: the)? (?P<column>[a-z][\w-]*(?: [a-z][\w-]*)?) {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:{ASK})?(?:the )?(?P<how>average|mean|median|total|sum of|highest|lowest|maximum|minimum|total amount of|sum)(?: (?:number|amount))?(?: of)?(?: the)? (?P<column>[a-z][\w-]*(?: [a-z][\w-]*)?) {_PER} (?P<by>(?!the\b)[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _PER_AMOUNT = re.compile(
-    rf"(?:{ASK})(?:the )?(?P<column>revenue|sales|turnover|amount|units|spending|costs|expenses|income|profit|hours|yield|quantity) {_PER} (?P<by>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:{ASK})(?:the )?(?P<column>revenue|sales|turnover|amount|units|spending|costs|expenses|income|profit|hours|yield|quantity) {_PER} (?P<by>(?!the\b)[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _HOWS = {"average": "average", "mean": "average", "median": "median", "highest": "highest", "maximum": "highest",
@@ -120,7 +122,7 @@ _TOP_BY = re.compile(
     re.I,
 )
 _TOP_ADJECTIVE = re.compile(
-    rf"(?:{ASK}|which )?(?:are |were )?(?:the |our )*(?:{_NUMBER} (?P<adjective>{ADJECTIVES}|latest|newest|earliest|most recent)|(?P<adjective_2>{ADJECTIVES}|latest|newest|earliest|most recent) (?P<number_2>{'|'.join(_COUNTS)}|[1-9]\d?)) (?P<noun>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
+    rf"(?:{ASK}|which )?(?:are |were )?(?:the |our )*(?:{_NUMBER} (?P<adjective>{ADJECTIVES})|(?P<adjective_2>{ADJECTIVES}) (?P<number_2>{'|'.join(_COUNTS)}|[1-9]\d?)) (?P<noun>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}",
     re.I,
 )
 _TOP_WITH = re.compile(
@@ -148,14 +150,11 @@ def _tops(text: str) -> Iterator[TableQuestion]:
         yield TableQuestion("sum", match["column"], where, by=match["noun"], rank=rank, top=top)
     if match := _TOP_ADJECTIVE.fullmatch(text):
         adjective = (match["adjective"] or match["adjective_2"]).lower()
-        if adjective in SUPERLATIVES:
-            how, column = SUPERLATIVES[adjective]
-            top = _count(match["number"] or match["number_2"])
-            yield TableQuestion(how, column, condition_of(match["where"]), match["noun"], top=top)
+        top = _count(match["number"] or match["number_2"])
+        yield from _best(adjective, condition_of(match["where"]), match["noun"], top)
     if match := _NTH_ADJECTIVE.fullmatch(text):
-        how, column = SUPERLATIVES[match["adjective"].lower()]
         noun, nth = match["noun"] or match["kind"] or "name", _NTH[match["nth"].lower()]
-        yield TableQuestion(how, column, condition_of(match["where"]), noun, top=nth)
+        yield from _best(match["adjective"], condition_of(match["where"]), noun, nth)
     if match := _NTH_RANK.fullmatch(text):
         how, nth = "highest" if match["high"] else "lowest", _NTH[match["nth"].lower()]
         yield TableQuestion(how, match["column"], condition_of(match["where"]), match["noun"] or "name", top=nth)
@@ -165,34 +164,52 @@ def _count(text: str) -> int:
     return _COUNTS.get(text.lower()) or int(text)
 
 
-_FIRST = r"(?:(?P<early>first|earliest|oldest)|(?P<late>last|latest|newest|most recent|most recently))"
+_FIRST = r"(?:(?P<early>first|earliest)|(?P<late>last|latest|most recent|most recently))"
 _WHEN_FIRST = re.compile(
-    rf"(?:when (?:is|was)|what (?:is|was) the date of) (?:the |our ){_FIRST} (?P<what>[a-z].*)", re.I
+    rf"(?:when (?:is|was)|what (?:is|was) the date of) (?:the |our )(?:(?P<old>oldest)|(?P<new>newest)|{_FIRST}) (?P<what>[a-z].*)",
+    re.I,
+)
+_MOVE = r"leave|depart|arrive|start|begin|open|close|end|finish"
+_WHEN_DOES = re.compile(
+    rf"(?:when|(?:at )?what time) (?:does|do|did|will) (?:the |our ){_FIRST} (?P<what>[a-z].*?) (?P<verb>{_MOVE})(?P<where>(?: .*)?)",
+    re.I,
+)
+_HAS_FIRST = re.compile(
+    rf"(?:which|what|who)(?: (?:of the |of our )?{NOUN})?(?P<before> (?:in|from|of|for|to) (?-i:[A-Z])[\w-]*)? (?:has|have|had|with) the {_FIRST} (?P<column>[a-z][\w-]*(?: (?:date|day|time))?){PLACE}",
+    re.I,
 )
 _FIRST_DATE = re.compile(
-    rf"(?:what|which) (?:is|was) the {_FIRST} (?P<column>[a-z][\w-]*(?: (?:date|day))?){PLACE}", re.I
+    rf"(?:what|which) (?:is|was) the {_FIRST} (?P<column>[a-z][\w-]*(?: (?!(?:in|of|at|for|from|to|on|by|with)\b)[a-z][\w-]*)?){PLACE}",
+    re.I,
 )
 _WHICH_FIRST = re.compile(
     rf"(?:which|what)(?: (?:of the |of our )?{NOUN})(?P<before> (?:in|from|of|for) (?-i:[A-Z])[\w-]*)? (?:is|was|are) the {_FIRST}(?: one)?{PLACE}",
     re.I,
 )
 _DONE_FIRST = re.compile(
-    rf"(?:which|what|who)(?: (?:of the |of our )?{NOUN})? (?:(?:was|were|is|has been) )?(?P<verb>[a-z]+(?:ed|t|n)|began|came|left) (?:the )?{_FIRST}{PLACE}",
+    rf"(?:which|what|who)(?: (?:of the |of our )?{NOUN})? (?:(?:was|were|is|has been) )?(?P<verb>[a-z]+(?:ed|t|n)|began|came|left|(?:{_MOVE})s?)(?P<object> (?-i:[A-Z])[\w-]*)? (?:the )?{_FIRST}{PLACE}",
     re.I,
 )
+_DATE = re.compile(r" (?:date|day|time)$")
 _NOT_DATES = frozenset("come came win won".split())  # noqa: SIM905
 
 
 def _dates(text: str) -> Iterator[TableQuestion]:
     if match := _WHEN_FIRST.fullmatch(text):
-        yield TableQuestion(_side(match), where=name_of(match["what"]))
+        yield TableQuestion("earliest" if match["old"] else _side(match), where=name_of(match["what"]))
+    if match := _WHEN_DOES.fullmatch(text):
+        yield TableQuestion(_side(match), match["verb"], name_of(f"{match['what']}{match['where']}"))
+    if match := _HAS_FIRST.fullmatch(text):
+        where, column = condition_of(f"{match['before'] or ''}{match['where']}"), _DATE.sub("", match["column"])
+        yield TableQuestion(_side(match), column, where, match["noun"] or "name")
     if match := _WHICH_FIRST.fullmatch(text):
         where = condition_of(f"{match['before'] or ''}{match['where']}")
         yield TableQuestion(_side(match), "", where, match["noun"])
     if (match := _DONE_FIRST.fullmatch(text)) and match["verb"].lower() not in _NOT_DATES:
-        yield TableQuestion(_side(match), match["verb"], condition_of(match["where"]), match["noun"] or "name")
+        where = f"{match['object'] or ''} {condition_of(match['where'])}".strip()
+        yield TableQuestion(_side(match), match["verb"], where, match["noun"] or "name")
     if match := _FIRST_DATE.fullmatch(text):
-        column = match["column"].lower().removesuffix(" date").removesuffix(" day")
+        column = _DATE.sub("", match["column"].lower())
         yield TableQuestion(_side(match), column, condition_of(match["where"]))
         yield TableQuestion(_side(match), "", f"{column} {condition_of(match['where'])}".strip(), column)
 
@@ -210,7 +227,21 @@ _WITH_RANK = re.compile(
     re.I,
 )
 _IS_RANK = re.compile(
-    rf"(?:which|what|who)(?: (?:of the |of our )?{NOUN})?(?P<before> (?:in|of|at|from|on) .+?)? (?:is|are|was|were) the (?P<adjective>{ADJECTIVES})(?: (?P<kind>[a-z][\w-]*))?{PLACE}",
+    rf"(?:which|what|who)(?: (?:of the |of our )?{NOUN})?(?P<before> (?:in|of|at|from|on) .+?)? (?:is|are|was|were) the (?P<adjective>{ADJECTIVES})(?: (?P<kind>[a-z][\w-]*(?: [a-z][\w-]*)?))?{PLACE}",
+    re.I,
+)
+_NAME_RANK = re.compile(
+    rf"(?:name|give(?: me)?|tell me|find|show(?: me)?) (?:the |our )(?P<adjective>{ADJECTIVES}) (?P<noun>[a-z][\w-]*){PLACE}",
+    re.I,
+)
+_OF_RANK = re.compile(
+    rf"(?:what|which|who) (?:is|are|was|were) the (?P<show>[a-z][\w-]*(?: [a-z][\w-]*)?) of (?:the |our )(?P<adjective>{ADJECTIVES}) (?P<noun>[a-z][\w-]*){PLACE}"
+    rf"|how (?P<how>old|tall|high|heavy|long|wide|deep|fast|large|big|expensive|hot|warm|cold) (?:is|are|was|were) (?:the |our )(?P<adjective_2>{ADJECTIVES}) (?P<noun_2>[a-z][\w-]*)(?P<where_2>(?: .*)?)"
+    rf"|how much (?:does|do|did) (?:the |our )(?P<adjective_3>cheapest|dearest|priciest|(?:most|least) expensive) (?P<noun_3>[a-z][\w-]*) cost(?P<where_3>(?: .*)?)",
+    re.I,
+)
+_TOOK = re.compile(
+    rf"(?:which|what)(?: (?:of the |of our )?{NOUN}) (?:takes?|took|lasts?|lasted|runs?|ran) (?:the )?(?P<rank>longest|shortest){PLACE}",
     re.I,
 )
 _RANK_VALUE = re.compile(rf"(?:what|which) (?:is|was) the {RANK} (?P<column>[a-z][\w-]*(?: [a-z][\w-]*)?){PLACE}", re.I)
@@ -229,16 +260,47 @@ def _extremes(text: str) -> Iterator[TableQuestion]:
         parts = match.groupdict()
         if parts["column"]:
             where = condition_of(f"{parts.get('before') or ''}{parts['where']}")
-            yield TableQuestion(
-                "highest" if match["high"] else "lowest", parts["column"], where, parts["noun"] or "name"
-            )
+            how = "highest" if match["high"] else "lowest"
+            yield from _of_kind(TableQuestion(how, parts["column"], where, parts["noun"] or "name"))
     if match := _RANK_VALUE.fullmatch(text):
         yield TableQuestion("highest" if match["high"] else "lowest", match["column"], condition_of(match["where"]))
-    if match := _IS_RANK.fullmatch(text):
-        how, column = SUPERLATIVES[match["adjective"].lower()]
-        if match["noun"] or match["kind"]:
-            where = condition_of(f"{match['before'] or ''}{match['where']}")
-            yield TableQuestion(how, column, where, match["noun"] or match["kind"])
+    if match := _TOOK.fullmatch(text):
+        how = "highest" if match["rank"].lower() == "longest" else "lowest"
+        yield from _of_kind(TableQuestion(how, "duration", condition_of(match["where"]), match["noun"]))
+    if match := _NAME_RANK.fullmatch(text):
+        yield from _best(match["adjective"], condition_of(match["where"]), match["noun"])
+    if match := _OF_RANK.fullmatch(text):
+        adjective, noun, where = (next(filter(None, match.group(*_THREE[name])), "") for name in _THREE)
+        where = f"{noun} {condition_of(where)}".strip()
+        show = match["show"] or _MEASURES.get((match["how"] or "").lower(), "")
+        meaning = ORIGINS.get(adjective.lower()) or SUPERLATIVES[adjective.lower()]
+        yield TableQuestion(*SUPERLATIVES[adjective.lower()], where, show)
+        yield TableQuestion(*meaning, where, show)
+    if (match := _IS_RANK.fullmatch(text)) and (match["noun"] or match["kind"]):
+        where = condition_of(f"{match['before'] or ''}{match['where']}")
+        yield from _best(match["adjective"], where, match["noun"] or match["kind"])
+
+
+_MEASURES = {
+    "old": "age", "tall": "height", "high": "height", "heavy": "weight", "long": "long", "wide": "width", "deep": "depth",
+    "fast": "speed", "large": "area", "big": "area", "expensive": "price", "hot": "temperature", "warm": "temperature",
+    "cold": "temperature",
+}  # fmt: skip
+_THREE = {name: (name, f"{name}_2", f"{name}_3") for name in ("adjective", "noun", "where")}
+
+
+def _best(adjective: str, where: str, show: str, top: int = 0) -> Iterator[TableQuestion]:
+    """Yield what an adjective such as "oldest" may ask for: the row with the highest age, or the earliest built."""
+    for meanings in (SUPERLATIVES, ORIGINS):
+        if meaning := meanings.get(adjective.lower()):
+            yield from _of_kind(TableQuestion(*meaning, where, show, top=top))
+
+
+def _of_kind(question: TableQuestion) -> Iterator[TableQuestion]:
+    """Yield a question for the best row, also with its noun as a cell: "starter", "outdoor product"."""
+    yield question
+    if question.show not in ("", "name"):
+        yield replace(question, where=f"{question.show} {question.where}".strip(), show="name")
 
 
 _COUNT = re.compile(
@@ -289,14 +351,23 @@ def _counts(text: str) -> Iterator[TableQuestion]:
         yield TableQuestion("count", where=name_of(where))
 
 
+_VERBS = (
+    r"are|is|were|was|have|has|had|do|did|does|costs?|earns?|works?|weighs?|lives?|belongs?|started|joined|comes?|came|with|without|in|from"
+    r"|won|wins?|lost|loses?|scored|scores?|gets?|got|received|receives?|sold|sells?|uses?|used|needs?|needed|takes?|took|opens?|opened"
+    r"|closes?|closed|makes?|made|grew|spent|paid|pays?|arrived|arrives?|left|leaves?|departs?|departed|starts?|begins?|began|ends?"
+    r"|finish(?:es)?|runs?|lasts?|lasted|went|goes|go|ended|contains?|worked|lived|moved|seats?|holds?"
+)
+_LIMITING = r"more|less|fewer|over|under|above|below|at least|at most|exactly|before|after|since|until|between|of (?=[$€£]?\d)|[a-z]+er than"
 _LIST = re.compile(
-    r"(?:(?:which|what) (?P<noun>(?!of\b)[a-z]+(?: [a-z]+)?s|people|staff) (?P<where>(?:are|is|were|was|have|has|had|do|did|cost|costs|earn|work|weigh|live|belong|started|joined|come|came|with|without|in|from|won|win|lost|lose|scored|score|got|get|received|receive|sold|sell|use|used|need|needed|take|took|open|opened|close|closed|made|make|grew|spent|paid|pay|arrived|left|went|go|ended|contain|worked|lived|moved)\b.+)"
-    r"|(?:list|show|name|give)(?: me)? (?:all |the |every |all the |all our )?(?P<noun_2>[a-z]+s)(?P<where_2> (?:in|of|at|for|from|on|with|without|that|which|who|whose|under|over|not|cheaper|older|before|after|since)\b.+))",
+    rf"(?:which|what) (?P<noun>(?!of\b)[a-z]+(?: [a-z]+)?s|people|staff) (?P<where>(?:{_VERBS})\b.+)"
+    r"|(?:list|show|name|give)(?: me)? (?:all |the |every |all the |all our )?(?P<noun_2>[a-z]+s)(?P<where_2> (?:in|of|at|for|from|on|with|without|that|which|who|whose|under|over|not|cheaper|older|before|after|since)\b.+)"
+    rf"|(?:which|what) (?P<noun_3>(?!of\b)[a-z]+) (?P<where_3>(?:{_VERBS})\b.*\b(?:{_LIMITING})\b.+)",
     re.I,
 )
 
 
 def _lists(text: str) -> Iterator[TableQuestion]:
     if match := _LIST.fullmatch(text):
-        noun = match["noun"] or match["noun_2"]
-        yield TableQuestion("list", where=f"{noun} {name_of(match['where'] or match['where_2'])}", show=noun)
+        noun = match["noun"] or match["noun_2"] or match["noun_3"]
+        where = match["where"] or match["where_2"] or match["where_3"]
+        yield TableQuestion("list", where=f"{noun} {name_of(where)}", show=noun)

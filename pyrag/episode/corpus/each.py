@@ -22,7 +22,8 @@ from pyrag.episode.program_values import absent_answer, plain
 from pyrag.episode.recovery import ProgramSearch, RecoveryRunner, attempt
 from pyrag.episode.requests import OpenStep
 from pyrag.errors import BadOutputError, BudgetExceededError, ContextLengthError
-from pyrag.trace.model import UNKNOWN, Attempt, Coverage, Passage, Usage, shorten
+from pyrag.trace.coverage import Coverage
+from pyrag.trace.model import UNKNOWN, Answer, Attempt, Passage, Usage, shorten
 from pyrag_sandbox import Call, PrimitiveError, Record, Text, bind
 
 NOT_REACHED = "not reached"
@@ -44,6 +45,11 @@ class Row:
     note: str = ""
     reached: bool = True
     usage: Usage = Usage()
+
+    @property
+    def weak(self) -> bool:
+        """True for a known answer with a confidence below `MIN_CONFIDENCE`."""
+        return Answer(self.text, self.known, confidence=self.confidence).weak
 
 
 async def each(slots: asyncio.Semaphore, width: int, program_run: ProgramRun, call: Call) -> list[Record]:
@@ -111,6 +117,7 @@ def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -
     """
     unknown = [item.name for item, row in zip(items, rows, strict=True) if row.reached and not row.known]
     missing = [item.name for item, row in zip(items, rows, strict=True) if not row.reached]
+    weak = [item.name for item, row in zip(items, rows, strict=True) if row.weak]
     documents = all(item.document for item in items)
     return Coverage(
         total=len(items),
@@ -121,6 +128,9 @@ def coverage_of(items: Sequence[CorpusItem], rows: Sequence[Row], reason: str) -
         reason=reason if missing else "",
         unknown_items=tuple(unknown[:_MAX_NAMED]),
         missing_items=tuple(missing[:_MAX_NAMED]),
+        weak=len(weak),
+        weak_items=tuple(weak[:_MAX_NAMED]),
+        confidence=min((row.confidence for row in rows if row.known and row.confidence is not None), default=None),
     )
 
 

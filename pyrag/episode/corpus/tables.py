@@ -17,6 +17,7 @@ from pyrag.episode.program_run import ProgramRun
 from pyrag.episode.program_values import is_passage, kind_of, plain
 from pyrag.episode.recovery import ids_of
 from pyrag.episode.requests import CATALOGUE
+from pyrag.errors import nearest
 from pyrag.retrieval.catalogue.grouping import file_of, shown_source
 from pyrag.retrieval.catalogue.protocol import (
     PAGE,
@@ -25,7 +26,7 @@ from pyrag.retrieval.catalogue.protocol import (
     document_passages,
     list_documents,
 )
-from pyrag.trace.model import Passage
+from pyrag.trace.model import Passage, shorten
 from pyrag_sandbox import Call, PrimitiveError, Record, bind
 
 NAME = "read_tables"
@@ -61,7 +62,7 @@ async def read_tables(program_run: ProgramRun, call: Call) -> list[dict[str, Any
         call: The program's call.
 
     Raises:
-        PrimitiveError: The retriever cannot list its documents, or the tables are too large.
+        PrimitiveError: The retriever cannot list its documents, a name is unknown, or the tables are too large.
     """
     arguments = bind(call, ("docs", "partial"), {"partial": False})
     docs = arguments["docs"]
@@ -163,7 +164,7 @@ async def _tables(episode: Episode, near: list[Passage], documents: list[str]) -
                 more = await _of_source(episode, passage, near)
                 done.update((passage.source, *(table.source for table in more)))
                 tables += more
-    except NoCatalogueError as error:
+    except (NoCatalogueError, LookupError) as error:
         return TableReply(problem=str(error))
     return TableReply(tables)
 
@@ -193,12 +194,15 @@ async def _of_source(episode: Episode, passage: Passage, near: Sequence[Passage]
 
 
 async def _of_name(episode: Episode, source: str, near: Sequence[Passage] = ()) -> list[TableData]:
-    """Return the tables of the files that a path or the end of a path names; empty if no file has one.
+    """Return the tables of the files that a path or the end of a path names; empty if these files have none.
 
     Args:
         episode: Episode of the question.
         source: Path of a file, or the end of a path, such as its name.
         near: Passages of a search. If given, other files of records with the same columns follow.
+
+    Raises:
+        LookupError: No file has this name.
     """
     files: dict[str, list[CatalogueDocument]] = {}
     for offset in range(0, _MAX_SCANNED, PAGE):
@@ -210,7 +214,10 @@ async def _of_name(episode: Episode, source: str, near: Sequence[Passage] = ()) 
     else:
         return [TableData(source, source, [{}] * (MAX_ROWS + 1))]  # more rows than can be read
     tables: list[TableData] = []
-    for name in _matches(source, files):
+    names = _matches(source, files)
+    if not names:
+        raise LookupError(_no_file(source, map(shown_source, files)))
+    for name in names:
         if is_record(name):
             tables += _of_records(source if name == shown_source(source) else name, name, files, near)
         elif file_of(name):
@@ -223,6 +230,14 @@ def _matches(source: str, names: Iterable[str]) -> list[str]:
     ending = f"/{posixpath.normpath(source)}"
     exact = [name for name in names if name in (source, shown_source(source))]
     return exact or [name for name in names if f"/{name}".endswith(ending)]
+
+
+def _no_file(name: str, known: Iterable[str]) -> str:
+    """Return the sentence about an unknown file, with the most similar name if there is one."""
+    names = {path if "/" in name else posixpath.basename(path) for path in known if path}
+    advice = nearest(shorten(name), names)
+    advice = advice if advice.startswith(": did") else ": take one that documents() returned, or its source"
+    return f"there is no document or file {shorten(name)!r}{advice}"
 
 
 def _of_records(

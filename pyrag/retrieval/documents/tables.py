@@ -20,6 +20,7 @@ from pyrag.retrieval.documents.json_records import RecordFields, lines_of, not_u
 from pyrag.retrieval.documents.model import MAX_LINE, ZERO_BYTE, Columns, Placed, at
 from pyrag.retrieval.documents.opened_document import Opened
 from pyrag.retrieval.filters.metadata import metadata_of, value_of_text
+from pyrag_helpers.columns import is_single_column
 
 WHOLE = "*"  # name of the text column that means all columns
 _DELIMITERS = {".csv": ",;\t|", ".tsv": "\t"}
@@ -217,6 +218,8 @@ def _delimiter(sample: str, delimiters: str) -> str:
     """Detect the delimiter of a table from its first lines."""
     if len(delimiters) == 1:
         return delimiters
+    if is_single_column(sample.splitlines()):
+        return "\t"
     from clevercsv import Sniffer
     from clevercsv.exceptions import Error
 

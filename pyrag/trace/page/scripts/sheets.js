@@ -100,13 +100,14 @@ export function stepSheet(step, trace) {
   return { title: `${step.primitive}`, lead: `Step ${step.id + 1}`, body };
 }
 
-// The items of each() without an answer: heading, names, number.
+// The items of each() without an answer, or with a weak one: heading, names, number.
 function leftOut(coverage) {
   if (!coverage) return [];
   const named = (names, count) => names.join(", ") + (count > names.length ? ", …" : "");
   return [
     ["Unknown", named(coverage.unknownItems, coverage.unknown), coverage.unknown],
     ["Not reached", named(coverage.missingItems, coverage.missing), coverage.missing],
+    ["Weak", named(coverage.weakItems, coverage.weak), coverage.weak],
   ].filter(([, , count]) => count);
 }
 

@@ -67,16 +67,18 @@ export function readStep(value) {
 // How many items a call of each() answered, or null.
 function readCoverage(value) {
   if (typeof value !== "object" || value === null) return null;
-  const { total, answered, unknown, missing } = value;
+  const { total, answered, unknown, missing, weak } = value;
   return {
     total: number(total),
     answered: number(answered),
     unknown: number(unknown),
     missing: number(missing),
+    weak: number(weak),
     what: plain(value.what) || "items",
     reason: plain(value.reason),
     unknownItems: texts(value.unknown_items),
     missingItems: texts(value.missing_items),
+    weakItems: texts(value.weak_items),
   };
 }
 

@@ -47,10 +47,11 @@ export const triesOf = (step) => Math.max(step.attempts.length, step.recoveries 
 
 // "412 of 415 documents answered, 3 unknown", as pyrag/trace/model.py words it.
 export function covered(coverage) {
-  const { total, answered, unknown, missing, what, reason } = coverage;
+  const { total, answered, unknown, missing, weak, what, reason } = coverage;
   const figure = (count) => count.toLocaleString("en");
-  const text = `${figure(answered)} of ${figure(total)} ${what} answered, ${figure(unknown)} unknown`;
-  return missing ? `${text}, ${figure(missing)} not reached${reason ? ` (${reason})` : ""}` : text;
+  let text = `${figure(answered)} of ${figure(total)} ${what} answered, ${figure(unknown)} unknown`;
+  if (missing) text += `, ${figure(missing)} not reached${reason ? ` (${reason})` : ""}`;
+  return weak ? `${text}; ${figure(weak)} of ${figure(answered)} answers ${weak === 1 ? "is" : "are"} weak` : text;
 }
 
 export function result(step) {
