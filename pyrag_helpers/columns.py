@@ -46,16 +46,18 @@ def column_marks(header: Sequence[str], columns: Sequence[Sequence[str]], delimi
     if not common and not marks:
         words = [cell for cells in columns for cell in cells[:_TEXT_COLUMNS] if not any(map(str.isdigit, cell))]
         common = decimal_mark([*header, *words]) or ("." if delimiter == "," else "")
+    english = "" if common or any(_COMMA.search(cell) for cells in columns for cell in cells) else "."
     marked = zip(own, columns, strict=True)
-    return ["" if mark == _MIXED else mark or common or _mark_of_thousands(cells, columns) for mark, cells in marked]
+    return [
+        "" if mark == _MIXED else mark or common or (english if english and _has_thousands(cells) else "")
+        for mark, cells in marked
+    ]
 
 
-def _mark_of_thousands(cells: Sequence[str], columns: Sequence[Sequence[str]]) -> str:
-    """Return the English decimal mark for different cells that are all like `5,741`, next to no cell like `12,5 kg`."""
+def _has_thousands(cells: Sequence[str]) -> bool:
+    """Return whether a column has different cells that are all like `5,741`."""
     filled = {cell.strip() for cell in cells if cell.lower() not in _NOTHING}
-    if len(filled) < 2 or not all(map(_THOUSANDS.fullmatch, filled)):
-        return ""
-    return "" if any(_COMMA.search(cell) for other in columns for cell in other) else "."
+    return len(filled) > 1 and all(map(_THOUSANDS.fullmatch, filled))
 
 
 def is_single_column(lines: Sequence[str]) -> bool:
@@ -115,11 +117,7 @@ def _signed(cells: Sequence[str]) -> Sequence[str]:
 
 
 def with_dates(cells: Sequence[Any]) -> Sequence[Any]:
-    """Return the cells of a column with dates as YYYY-MM-DD, if all of its cells are dates of one form.
-
-    Args:
-        cells: Values of the column.
-    """
+    """Return the cells of a column with dates as YYYY-MM-DD, if all of its cells are dates of one form."""
     texts = ["" if cell is None else cell for cell in cells]
     if not all(isinstance(text, str) for text in texts):
         return cells

@@ -91,11 +91,7 @@ def is_remote(spec: str) -> bool:
 
 
 def source_folders(specs: Sequence[str]) -> list[Path]:
-    """Return the index folders among several sources.
-
-    Args:
-        specs: Specs of the sources.
-    """
+    """Return the index folders among several sources."""
     from pyrag.retrieval.fusion.specs import read_sources
 
     places = [source.place for source in read_sources(specs)]

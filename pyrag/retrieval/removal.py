@@ -69,9 +69,6 @@ def remove_from_index(
 def indexed_files(path: str | Path) -> list[tuple[str, int]]:
     """Return the files of an index by name, with their numbers of passages.
 
-    Args:
-        path: Folder of the index.
-
     Raises:
         DataError: The folder is not an index that this version of pyrag can read.
     """

@@ -15,11 +15,7 @@ from pyrag.trace.model import Step, Trace
 
 
 def confidence(trace: Trace) -> float | None:
-    """Return the confidence of an answer, in [0, 1]; None if neither the answer nor a step behind it has one.
-
-    Args:
-        trace: Trace of a finished question.
-    """
+    """Return the confidence of an answer, in [0, 1]; None if neither the answer nor a step behind it has one."""
     steps = steps_behind(trace)
     values = [_product(steps)] if steps else []
     return min((value for value in (*values, trace.answer.confidence) if value is not None), default=None)
@@ -31,9 +27,6 @@ def steps_behind(trace: Trace) -> list[Step]:
     These are the known answers, and the calls of `each`, with a confidence that the trace's answer depends on; in
     traces without `depends_on`, the cited ones. Of a list or dict whose items have citations of their own, they are the
     steps behind the item with the lowest confidence.
-
-    Args:
-        trace: Trace of a finished question.
     """
     ids = set(trace.depends_on) or {citation.step for citation in trace.citations}
     steps = [step for step in trace.steps if step.id in ids and _has_confidence(step)]
@@ -48,11 +41,7 @@ def _has_confidence(step: Step) -> bool:
 
 
 def confidence_of(step: Step) -> float:
-    """Return the confidence of a step's answer or of its rows, in [0, 1]; 1 without a confidence.
-
-    Args:
-        step: Any step.
-    """
+    """Return the confidence of a step's answer or of its rows, in [0, 1]; 1 without a confidence."""
     if step.coverage is not None:
         share = step.coverage.answered / max(step.coverage.total, 1)
         return share * max(0.0, min(1.0, 1.0 if step.coverage.confidence is None else step.coverage.confidence))

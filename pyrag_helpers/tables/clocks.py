@@ -164,12 +164,10 @@ def _limit(match: re.Match[str], group: str) -> int:
 
 def _has_clocks(rows: Sequence[Row], name: str) -> bool:
     """Return whether a column has times of the day, and otherwise only words such as "closed"."""
-    texts = filled_cells(rows, name)
-    times = [text for text in texts if isinstance(text, str) and clock_minutes(text) is not None]
-    others = [text for text in texts if text not in times]
-    return (
-        bool(times) and not any(any(map(str.isdigit, str(text))) for text in others) and not duration_form(rows, name)
-    )
+    cells = filled_cells(rows, name)
+    others = [str(cell) for cell in cells if not isinstance(cell, str) or clock_minutes(cell) is None]
+    has_figures = any(any(map(str.isdigit, text)) for text in others)
+    return len(others) < len(cells) and not has_figures and not duration_form(rows, name)
 
 
 def clock_minutes(text: str) -> int | None:

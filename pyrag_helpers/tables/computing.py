@@ -9,11 +9,11 @@ from statistics import median
 from typing import Any
 
 from pyrag_helpers.tables.asked import Computation, completed, named_numbers, numbers_column
-from pyrag_helpers.tables.clocks import clock_column, clock_minutes, duration_form
+from pyrag_helpers.tables.clocks import clock_column, clock_minutes
 from pyrag_helpers.tables.conditions import is_foreign, matching
 from pyrag_helpers.tables.counting import counter, noun_of, quantity_of, refuse_parts_of_rows
 from pyrag_helpers.tables.dates import date_column, dates_of, origin_column
-from pyrag_helpers.tables.numbers import is_unit, is_years, mark_of, measured, numbers_of, plain_number, unit_of
+from pyrag_helpers.tables.numbers import Column, is_unit, is_years, plain_number
 from pyrag_helpers.tables.vocabulary import MONTHS, ORIGINS, PLAIN
 from pyrag_helpers.tables.words import (
     Row,
@@ -73,19 +73,19 @@ def _computed(title: str, rows: Sequence[Row], asked: Computation) -> Any:
 def _difference(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if isinstance(asked.where, str) or len(asked.where) != 2:
         raise ValueError("a difference needs the names of two rows: where=(first, second)")
-    name = numbers_column(rows, asked.column or named_numbers(rows, asked.condition))
+    column = Column(rows, numbers_column(rows, asked.column or named_numbers(rows, asked.condition)))
     pair: list[Row] = []
     tail = _TAIL.search(asked.where[1])
     for part in asked.where:
-        numbers = numbers_of(_row_named(rows, part) or matching(title, rows, part), name, rows)
+        numbers = column.numbers(_row_named(rows, part) or matching(title, rows, part))
         if len(numbers) > 1 and tail:  # "Ada and Ben in 2024"
-            numbers = numbers_of(matching(title, rows, f"{part}{tail[0]}"), name, rows)
+            numbers = column.numbers(matching(title, rows, f"{part}{tail[0]}"))
         if len(numbers) != 1:
             kind = TableError if numbers else ValueError
             raise kind(f"{len(numbers)} rows fit {part!r}, and a difference needs one")
         pair.append(numbers[0][0])
-    (_, first), (_, second) = numbers_of(pair, name, rows)  # both must have the same unit
-    return measured(rows, name, abs(first - second))
+    (_, first), (_, second) = column.numbers(pair)  # both must have the same unit
+    return column.shown(abs(first - second))
 
 
 def _row_named(rows: Sequence[Row], text: str) -> list[Row]:
@@ -98,13 +98,12 @@ def _row_named(rows: Sequence[Row], text: str) -> list[Row]:
     return []
 
 
-def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[str, list[tuple[Row, Decimal]]]:
-    name = numbers_column(rows, asked.column)
-    chosen = matching(title, rows, asked.condition)
-    numbers = numbers_of(chosen, name, rows)
+def _numbers(title: str, rows: Sequence[Row], asked: Computation) -> tuple[Column, list[tuple[Row, Decimal]]]:
+    column = Column(rows, numbers_column(rows, asked.column))
+    numbers = column.numbers(matching(title, rows, asked.condition))
     if not numbers:
-        raise TableError(f"no row with {asked.condition!r} has a number in the column {name!r}")
-    return name, numbers
+        raise TableError(f"no row with {asked.condition!r} has a number in the column {column.name!r}")
+    return column, numbers
 
 
 def _count(title: str, rows: Sequence[Row], asked: Computation) -> Any:
@@ -134,44 +133,39 @@ def _statistic(how: str, values: Sequence[Decimal]) -> Decimal:
 
 
 def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
-    name, numbers = _numbers(title, rows, asked)
-    if asked.how == "sum" and len(numbers) > 1 and is_years(rows, name):
-        raise TableError(f"the column {name!r} has years, which have no sum")
+    column, numbers = _numbers(title, rows, asked)
+    if asked.how == "sum" and len(numbers) > 1 and is_years(rows, column.name):
+        raise TableError(f"the column {column.name!r} has years, which have no sum")
     value = _statistic(asked.how, [number for _, number in numbers])
-    return measured(_same_form(rows, [row for row, _ in numbers], name), name, value, asked.unit)
-
-
-def _same_form(rows: Sequence[Row], chosen: Sequence[Row], name: str) -> Sequence[Row]:
-    """Return the rows that show the unit of a result: all for durations, otherwise the chosen ones."""
-    return rows if duration_form(rows, name) else chosen
+    return column.shown(value, [row for row, _ in numbers], asked.unit)
 
 
 def _extreme(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     if not asked.show:
         return _summary(title, rows, asked)
-    name, numbers = _numbers(title, rows, asked)
-    own = folded(name).split()
-    if related(rows, asked.show) == name or all(alike_any(word, own) for word in folded(asked.show).split()):
+    column, numbers = _numbers(title, rows, asked)
+    own = folded(column.name).split()
+    if related(rows, asked.show) == column.name or all(alike_any(word, own) for word in folded(asked.show).split()):
         return _summary(title, rows, asked)  # "the height of the tallest tower"
-    label = shown_column(title, rows, asked.show, name)
-    chosen = [(_name(rows, row, label), number) for row, number in numbers if not is_missing(row.get(label))]
+    label = Column(rows, shown_column(title, rows, asked.show, column.name))
+    chosen = [(_name(row, label), number) for row, number in numbers if not is_missing(row.get(label.name))]
     highest = asked.how == "highest"
     best = _ranked(chosen, highest=highest, top=asked.top)
     first = next(iter(folded(asked.condition).split()), "a")  # "the director of the longest film" has other films, too
-    adds = unit_of(rows, name) != "%" and len({key for key, _ in chosen}) < len(chosen)
+    adds = column.unit != "%" and len({key for key, _ in chosen}) < len(chosen)
     if adds and (first in PLAIN or not is_about(title, rows, first)):
         sums: dict[str, Decimal] = {}
         for key, number in chosen:
             sums[key] = sums.get(key, Decimal(0)) + number
         if _ranked(list(sums.items()), highest=highest, top=asked.top) != best:
-            raise TableError(f"{label!r} has several rows each, and their single numbers and totals rank differently")
+            raise TableError(f"{label.name!r} has several rows each, and their numbers and totals rank differently")
     return best
 
 
-def _name(rows: Sequence[Row], row: Row, label: str) -> str:
+def _name(row: Row, label: Column) -> str:
     """Return a cell as the name of its row, with the unit of its column."""
-    cell = row[label]
-    return str(measured(rows, label, Decimal(str(cell))) if is_number(cell) else cell)
+    cell = row[label.name]
+    return str(label.shown(Decimal(str(cell))) if is_number(cell) else cell)
 
 
 def _ranked(pairs: Sequence[tuple[str, Decimal]], *, highest: bool, top: int) -> str:
@@ -202,16 +196,16 @@ def _dated(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     name, when = _time_column(rows, asked)
     if label == name:
         label = shown_column(title, rows, asked.show, name)
-    chosen = [
-        row for row in matching(title, rows, asked.condition, (name, asked.column)) if when(row) not in ("", None)
-    ]
+    chosen = [(row, when(row)) for row in matching(title, rows, asked.condition, (name, asked.column))]
+    chosen = [(row, time) for row, time in chosen if time not in ("", None)]
     if not chosen:
         raise TableError(f"no row with {asked.condition!r} has a date or time in the column {name!r}")
-    times = sorted(set(map(when, chosen)))
+    times = sorted({time for _, time in chosen})
     best = times[0 if asked.how == "earliest" else -1]
     if not label:
-        return next(str(row[name]) for row in chosen if when(row) == best) if isinstance(best, int) else best
-    pairs = [(_name(rows, row, label), Decimal(times.index(when(row)))) for row in chosen]
+        return next(str(row[name]) for row, time in chosen if time == best) if isinstance(best, int) else best
+    places, shown = {time: Decimal(place) for place, time in enumerate(times)}, Column(rows, label)
+    pairs = [(_name(row, shown), places[time]) for row, time in chosen]
     return _ranked(pairs, highest=asked.how == "latest", top=asked.top)
 
 
@@ -247,7 +241,7 @@ def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
         whole, part = Decimal(str(count(whole))), Decimal(str(count(part)))
     else:
         chosen = set(map(id, matching(title, rows, asked.condition)))
-        numbers = numbers_of(rows, name)
+        numbers = Column(rows, name).numbers(rows)
         whole = sum((number for _, number in numbers), Decimal(0))
         part = sum((number for row, number in numbers if id(row) in chosen), Decimal(0))
     if whole <= 0:
@@ -297,17 +291,16 @@ def _values(
         count = counter(title, rows, asked.condition)
         counts = {name: count(members) for name, members in groups.items()}
         return {name: (Decimal(re.sub(r"[^\d.-]", "", str(count))), count) for name, count in counts.items()}
-    name = numbers_column(rows, asked.column)
-    mark = mark_of(name, rows)
+    column = Column(rows, numbers_column(rows, asked.column))
     if asked.rank:  # which compares the groups
-        numbers_of([row for members in groups.values() for row in members], name, rows, mark)
+        column.numbers([row for members in groups.values() for row in members])
     values: dict[str, tuple[Decimal, Any]] = {}
     for group, members in groups.items():
-        if numbers := [number for _, number in numbers_of(members, name, rows, mark)]:
+        if numbers := [number for _, number in column.numbers(members)]:
             value = _statistic(asked.how, numbers)
-            values[group] = value, measured(_same_form(rows, members, name), name, value)
+            values[group] = value, column.shown(value, members)
     if not values:
-        raise TableError(f"no row has a number in the column {name!r}")
+        raise TableError(f"no row has a number in the column {column.name!r}")
     return values
 
 

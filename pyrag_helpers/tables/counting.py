@@ -8,7 +8,7 @@ from typing import Any
 
 from pyrag_helpers.tables.clocks import duration_form
 from pyrag_helpers.tables.dates import date_of
-from pyrag_helpers.tables.numbers import has_numbers, measured, numbers_of
+from pyrag_helpers.tables.numbers import Column, has_numbers
 from pyrag_helpers.tables.vocabulary import IDS, PLAIN, QUANTITIES, SMALL
 from pyrag_helpers.tables.words import (
     Row,
@@ -43,9 +43,8 @@ def counter(title: str, rows: Sequence[Row], condition: str) -> Callable[[Sequen
     noun = noun_of(rows, condition)
     quantity = quantity_of(title, rows, noun, condition)
     if quantity:
-        return lambda chosen: measured(
-            rows, quantity, sum((n for _, n in numbers_of(chosen, quantity, rows)), Decimal(0))
-        )
+        column = Column(rows, quantity)
+        return lambda chosen: column.shown(sum((number for _, number in column.numbers(chosen)), Decimal(0)))
     name = entity_column(rows, noun)
     if not name:
         _refuse_other_noun(title, rows, noun)

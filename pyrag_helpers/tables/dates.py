@@ -98,11 +98,7 @@ def _cells(rows: Sequence[Row], name: str) -> list[Row]:
 
 
 def unread_dates(rows: Sequence[Row]) -> dict[str, str]:
-    """Return the columns of dates with a cell that is not a date or has two readings, with the first such cell.
-
-    Args:
-        rows: Rows of the table.
-    """
+    """Return the columns of dates with a cell that is not a date or has two readings, with the first such cell."""
     unread: dict[str, str] = {}
     for name in rows[0]:
         read, cells = dates_of(rows, name), _cells(rows, name)

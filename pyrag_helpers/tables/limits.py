@@ -9,11 +9,11 @@ from decimal import Decimal
 from pyrag_helpers.numbers import parse_number
 from pyrag_helpers.tables.clocks import EITHER, duration_form, minutes_in, read_duration
 from pyrag_helpers.tables.numbers import (
+    Column,
     conversion,
     has_numbers,
     is_label,
     is_unit,
-    numbers_of,
     plain_number,
     price_column,
     unit_of,
@@ -38,8 +38,13 @@ _BELOW = r"fewer than|less than|under|below|lower than|at most|no more than|not 
 _COMPARED = "|".join(COMPARATIVES)
 _MONEY_BEFORE = r"(?:[$€£]\s?|(?:EUR|USD|GBP|CHF)\s)?"
 _DURATION = r"\d+:\d\d(?::\d\d)?|\d+ ?h(?:ours?|rs?)?(?: and)? ?\d+(?: ?min(?:ute)?s?\b)?"
+_IN_WORDS = (
+    r"half an?(?= hour\b)|an?(?= (?:hour|minute|day)\b)"
+    r"|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
+)
 _NUMBER = (
-    rf"{_MONEY_BEFORE}(?P<number>{_DURATION}|[-−]?\d[\d.,]*\d|[-−]?\d|zero)(?P<scale> ?(?:million|thousand|k|m)\b)?"
+    rf"{_MONEY_BEFORE}(?P<number>{_DURATION}|[-−]?\d[\d.,]*\d|[-−]?\d|{_IN_WORDS})"
+    r"(?P<scale> ?(?:million|thousand|k|m)\b)?"
 )
 _LIMIT = re.compile(
     rf"\b(?P<sign>{_ABOVE}|{_BELOW}|(?:{_COMPARED}) than|exactly|equal to)\s+{_NUMBER}(?P<sign_after>\s?[%€$£])?",
@@ -55,15 +60,7 @@ _SIDE = re.compile(
     r"|\b(?:is|are|was|were) (?P<side_2>negative|positive)(?: in (?P<word_2>\S+))",
     re.IGNORECASE,
 )
-_DIGITS = {
-    "half an": "0.5", "half a": "0.5", "an": "1", "a": "1", "one": "1", "two": "2", "three": "3", "four": "4",
-    "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12",
-}  # fmt: skip
-_WORDED = re.compile(
-    rf"\b(?P<sign>{_ABOVE}|{_BELOW}|(?:{_COMPARED}) than|exactly) (?P<word>half an?(?= hour\b)"
-    r"|an?(?= (?:hour|minute|day)\b)|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b",
-    re.IGNORECASE,
-)
+_ARTICLES = {"half an": "0.5", "half a": "0.5", "an": "1", "a": "1"}
 _GOVERNED = re.compile(r"\b(?:with|has|have|had) an? (\w+)(?: of)? $|(\w+) of $")
 _GOVERNING = frozenset(
     """win wins won score scored scores take takes took taken use uses used need needs needed seat seats employ employs
@@ -83,7 +80,7 @@ def limits(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
     Raises:
         TableError: The limit is in a unit that its column does not have.
     """
-    tests, condition = _sides(rows, _WORDED.sub(_in_digits, condition))
+    tests, condition = _sides(rows, condition)
     while match := _BETWEEN.search(condition):
         if _years(match["low"], match["high"]):
             break
@@ -99,10 +96,6 @@ def limits(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
         tests.append(_compared(rows, name, direction or match["sign"].lower(), limit))
         condition = _without(rows, condition, match, name)
     return tests, condition
-
-
-def _in_digits(match: re.Match[str]) -> str:
-    return f"{match['sign']} {_DIGITS[match['word'].lower()]}"
 
 
 def _sides(rows: Sequence[Row], condition: str) -> tuple[list[Test], str]:
@@ -127,6 +120,7 @@ def _number(rows: Sequence[Row], name: str, condition: str, match: re.Match[str]
     if own == EITHER:
         raise TableError(f"the column {name!r} has hours and minutes, or minutes and seconds, and does not tell which")
     minutes = minutes_in(text) if "h" in text.lower() else None
+    text = _ARTICLES.get(text.lower(), text)
     number, unit = (Decimal(str(parse_number(text))), unit) if minutes is None else (minutes, "min")
     if form and not unit:
         raise TableError(f"the limit {text} has no unit, and the column {name!r} has durations: add hours or minutes")
@@ -202,5 +196,5 @@ def _names(rows: Sequence[Row], word: str, name: str) -> bool:
 
 
 def _compared(rows: Sequence[Row], name: str, sign: str, limit: Decimal) -> Test:
-    numbers = {id(row): number for row, number in numbers_of(rows, name)}
+    numbers = {id(row): number for row, number in Column(rows, name).numbers(rows)}
     return lambda row: (number := numbers.get(id(row))) is not None and COMPARED[sign](number, limit)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from typing import Any
 
 from pyrag_helpers.columns import column_marks, read_cell
@@ -26,39 +28,102 @@ _ENGLISH_MONEY = re.compile(
 _OTHER_ROWS = 500  # rows of other columns that show the decimal mark
 
 
-def numbers_of(
-    rows: Sequence[Row], name: str, table: Sequence[Row] = (), mark: str | None = None
-) -> list[tuple[Row, Decimal]]:
-    """Return the rows that have a number in a column, with the number. Cells without content are left out.
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Column of numbers, for which the evidence of the whole table is read only once.
 
-    Args:
-        rows: Rows to read.
-        name: Column.
-        table: All rows of the table, whose other numbers show the decimal mark; `rows` by default.
-        mark: Decimal mark of the column, if it is known.
-
-    Raises:
-        TableError: A cell is not a number, or numbers have different units.
-        ValueError: No cell is a number.
+    Attributes:
+        rows: All rows of the table.
+        name: Name of the column.
     """
-    present = [row for row in rows if not is_missing(row.get(name))]
-    if not all(is_number(row[name]) or isinstance(row[name], str) for row in present):
-        raise TableError(f"the column {name!r} has other values than numbers")
-    if present and not has_numbers(present, name):
-        raise ValueError(f"the column {name!r} has no numbers")
-    if form := duration_form(table or rows, name):
-        return [(row, read_duration(row[name], form)) for row in present]
-    if mark is None:
-        mark = mark_of(name, table or rows) if any(isinstance(row[name], str) for row in present) else "."
-    read = [(row, *_figure(row[name], name, mark)) for row in present]
-    units = {unit for _, _, unit in read}
-    if other := _unit_column(rows, name):
-        units.update(folded(row.get(other, "")) or "no unit" for row in present)
-        units.discard("")
-    if len(units) > 1:
-        shown = ", ".join(sorted(unit or "no unit" for unit in units))
-        raise TableError(f"the numbers of the column {name!r} have different units: {shown}")
-    return [(row, number) for row, number, _ in read]
+
+    rows: Sequence[Row]
+    name: str
+
+    @cached_property
+    def form(self) -> str:
+        """Form of its durations; empty if it has none."""
+        return duration_form(self.rows, self.name)
+
+    @cached_property
+    def unit(self) -> str:
+        """Unit of its numbers; empty if there is none."""
+        return unit_of(self.rows, self.name)
+
+    @cached_property
+    def _mark(self) -> str:
+        """Decimal mark of its texts, by the evidence of its numerals and of the other cells."""
+        others = [other for other in self.rows[0] if other != self.name]
+        columns = [[_numeral(row.get(self.name)) for row in self.rows]]
+        columns += [[_numeral(row.get(other)) for row in self.rows[:_OTHER_ROWS]] for other in others]
+        mark = column_marks(list(self.rows[0]), columns, "|")[0]
+        cells = (str(cell).strip() for row in self.rows[:_OTHER_ROWS] for cell in row.values())
+        return mark or ("." if any(map(_ENGLISH_MONEY.fullmatch, cells)) else "")
+
+    def numbers(self, rows: Sequence[Row]) -> list[tuple[Row, Decimal]]:
+        """Return some rows with their numbers, without the rows whose cells have no content.
+
+        Raises:
+            TableError: A cell is not a number, or numbers have different units.
+            ValueError: No cell is a number.
+        """
+        name = self.name
+        present = [row for row in rows if not is_missing(row.get(name))]
+        if not all(is_number(row[name]) or isinstance(row[name], str) for row in present):
+            raise TableError(f"the column {name!r} has other values than numbers")
+        if present and not has_numbers(present, name):
+            raise ValueError(f"the column {name!r} has no numbers")
+        if self.form:
+            return [(row, read_duration(row[name], self.form)) for row in present]
+        read = [(row, *self._figure(row[name])) for row in present]
+        units = {unit for _, _, unit in read}
+        if other := _unit_column(rows, name):
+            units.update(folded(row.get(other, "")) or "no unit" for row in present)
+            units.discard("")
+        if len(units) > 1:
+            shown = ", ".join(sorted(unit or "no unit" for unit in units))
+            raise TableError(f"the numbers of the column {name!r} have different units: {shown}")
+        return [(row, number) for row, number, _ in read]
+
+    def _figure(self, cell: Any) -> tuple[Decimal, str]:
+        if is_number(cell):
+            return Decimal(str(cell)), ""
+        match = _FIGURE.fullmatch(plain_digits(cell.strip()))
+        if match is None:
+            raise TableError(f"{cell!r} in the column {self.name!r} is not a number")
+        numeral = re.sub(r"[\s\u00a0\u202f\u2009]", "\u00a0", match["number"].strip()).replace("+", "")
+        number = read_cell(numeral, self._mark)
+        if number is None:
+            raise TableError(f"{cell!r} in the column {self.name!r} has two readings")
+        return Decimal(str(number)), f"{match['before'] or ''}{match['unit'] or ''}".casefold().rstrip(".")
+
+    def shown(self, number: Decimal, rows: Sequence[Row] = (), wanted: str = "") -> str | int | float:
+        """Return a number, as a text with its unit if the column has one.
+
+        Args:
+            number: The number.
+            rows: Rows that it comes from, which show the unit; by default all rows.
+            wanted: Unit in words to convert to; empty for the column's own.
+
+        Raises:
+            TableError: The column's unit cannot be converted.
+        """
+        if self.form and not wanted:
+            return shown_duration(number, self.form)
+        unit = unit_of(rows, self.name) if rows and not self.form else self.unit
+        if wanted:
+            factor = conversion(wanted, unit)
+            if not unit or not factor:
+                raise TableError(
+                    f"the numbers of the column {self.name!r} are not in a unit that is known in {wanted!r}"
+                )
+            return f"{plain_number(round(number / factor, 6).normalize())} {wanted}"
+        shown = plain_number(number)
+        if not unit:
+            return shown
+        if unit in "$£¥€" and not _stands_behind(rows or self.rows, self.name, unit):
+            return f"{'-' if shown < 0 else ''}{unit}{abs(shown)}"
+        return f"{shown}{unit}" if unit == "%" else f"{shown} {unit}"
 
 
 def has_numbers(rows: Sequence[Row], name: str) -> bool:
@@ -78,21 +143,6 @@ def _unit_column(rows: Sequence[Row], name: str) -> str:
     return next((other for other in names if other != name and folded(other) in UNIT_COLUMNS), "")
 
 
-def mark_of(name: str, table: Sequence[Row]) -> str:
-    """Return the decimal mark of a column of texts, by the evidence of its numerals and of the other cells.
-
-    Args:
-        name: Column.
-        table: Rows of the table.
-    """
-    others = [other for other in table[0] if other != name]
-    columns = [[_numeral(row.get(name)) for row in table]]
-    columns += [[_numeral(row.get(other)) for row in table[:_OTHER_ROWS]] for other in others]
-    mark = column_marks(list(table[0]), columns, "|")[0]
-    cells = (str(cell).strip() for row in table[:_OTHER_ROWS] for cell in row.values())
-    return mark or ("." if any(map(_ENGLISH_MONEY.fullmatch, cells)) else "")
-
-
 def _numeral(value: Any) -> str:
     """Return the numeral of a cell, a text as it is, and nothing of a number that was read by other evidence."""
     if not isinstance(value, str):
@@ -100,18 +150,6 @@ def _numeral(value: Any) -> str:
     match = _FIGURE.fullmatch(plain_digits(value.strip()))
     is_open_euro = match and "€" in value and re.fullmatch(r"\d{1,3},\d{3}", match["number"])
     return match["number"] if match and not is_open_euro else value
-
-
-def _figure(cell: Any, name: str, mark: str) -> tuple[Decimal, str]:
-    if is_number(cell):
-        return Decimal(str(cell)), ""
-    match = _FIGURE.fullmatch(plain_digits(cell.strip()))
-    if match is None:
-        raise TableError(f"{cell!r} in the column {name!r} is not a number")
-    number = read_cell(re.sub(r"[\s\u00a0\u202f\u2009]", "\u00a0", match["number"].strip()).replace("+", ""), mark)
-    if number is None:
-        raise TableError(f"{cell!r} in the column {name!r} has two readings")
-    return Decimal(str(number)), f"{match['before'] or ''}{match['unit'] or ''}".casefold().rstrip(".")
 
 
 def unit_of(rows: Sequence[Row], name: str) -> str:
@@ -151,34 +189,6 @@ def _single(texts: set[str]) -> str:
 def _whole_unit(text: str) -> Unit | None:
     unit, end = read_unit(text, 0)
     return unit if unit.kind and end == len(text) else None
-
-
-def measured(rows: Sequence[Row], name: str, number: Decimal, wanted: str = "") -> str | int | float:
-    """Return a number, as a text with its unit if the column has one.
-
-    Args:
-        rows: Rows that the number comes from.
-        name: Column.
-        number: The number.
-        wanted: Unit in words to convert to; empty for the column's own.
-
-    Raises:
-        TableError: The column's unit cannot be converted.
-    """
-    unit, form = unit_of(rows, name), duration_form(rows, name)
-    if form and not wanted:
-        return shown_duration(number, form)
-    if wanted:
-        factor = conversion(wanted, unit)
-        if not unit or not factor:
-            raise TableError(f"the numbers of the column {name!r} are not in a unit that is known in {wanted!r}")
-        return f"{plain_number(round(number / factor, 6).normalize())} {wanted}"
-    shown = plain_number(number)
-    if not unit:
-        return shown
-    if unit in "$£¥€" and not _stands_behind(rows, name, unit):
-        return f"{'-' if shown < 0 else ''}{unit}{abs(shown)}"
-    return f"{shown}{unit}" if unit == "%" else f"{shown} {unit}"
 
 
 def price_column(rows: Sequence[Row]) -> str:

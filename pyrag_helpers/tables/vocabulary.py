@@ -72,23 +72,7 @@ TIME_KINDS = tuple(
 """Words about columns of times of the day: names of the columns, and verbs."""
 
 HOURS = frozenset(
-    [
-        "hours",
-        "hour",
-        "h",
-        "hh",
-        "worked",
-        "working",
-        "overtime",
-        "downtime",
-        "uptime",
-        "flight",
-        "journey",
-        "trip",
-        "travel",
-        "driving",
-        "walking",
-    ]
+    "hours hour h hh worked working overtime downtime uptime flight journey trip travel driving walking".split()  # noqa: SIM905
 )
 DURATIONS = HOURS | frozenset(
     """duration durations length took taken elapsed runtime running playing lap cooking waiting wait delay idle rest break
@@ -114,10 +98,10 @@ PERSONS = frozenset("name employee person who staff member colleague student rep
 """Names of columns that answer "who"."""
 
 KEYS = frozenset("id ids no nr number name code ref reference title key".split())  # noqa: SIM905
-"""Words of a column's name beside the thing that it names, as in "order id"."""
+"""Words for keys and names that follow the thing in a column's name, as in "order id"."""
 
 GROUPS = frozenset("team stock price prices inventory catalogue location locations office offices place places".split())  # noqa: SIM905
-"""Names of columns that hold no single things of their kind."""
+"""Names of columns that name no single thing of their kind, as a team is not one of its members."""
 
 IDS = KEYS - {"name", "title"}
 NEGATIVE = frozenset(
@@ -138,7 +122,7 @@ INCOMES = frozenset(
     """revenue gross turnover sales profit income salary pay wage balance debt donation donated budget raised spent total
     value loan discount deposit savings earnings""".split()  # noqa: SIM905
 )
-"""Words in the names of columns of money that are no prices."""
+"""Words in the names of columns of money that are not prices."""
 
 UNIT_COLUMNS = frozenset("currency ccy unit uom währung devise einheit".split())  # noqa: SIM905
 """Names of columns that hold the unit of a row's numbers."""

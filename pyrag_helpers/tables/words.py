@@ -123,11 +123,7 @@ def known_words(title: str, rows: Sequence[Row]) -> set[str]:
 
 
 def subject_of(title: str) -> set[str]:
-    """Return the words of a table's name that may name its rows: "rivers" of "List of rivers", "harvest" of a harvest.
-
-    Args:
-        title: Name of the table.
-    """
+    """Return the words of a table's name that may name its rows, such as "rivers" of "List of rivers"."""
     subjects: list[str] = []
     for word in folded(title).split():
         if word in SMALL and subjects:

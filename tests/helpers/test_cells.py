@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyrag_helpers.columns import read_cell
+from pyrag_helpers.columns import column_marks, read_cell
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,7 @@ from pyrag_helpers.columns import read_cell
 )
 def test_an_exponent_counts_once(cell: str, mark: str, number: float) -> None:
     assert read_cell(cell, mark) == number
+
+
+def test_marks_of_many_columns_are_read_in_linear_time() -> None:
+    assert column_marks(["Price"] * 2000, [["5,741", "6,742"] * 50] * 2000, ";") == ["."] * 2000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import UserDict
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -142,3 +144,25 @@ def test_marks_of_decimals_are_read_by_the_column() -> None:
     for price in ("1.250 €", "1,250 €", "$1.250", "€1,250"):
         with pytest.raises(TableError, match="two readings"):
             table_value([{"A": "x", "Price": price}], "sum", column="price")
+
+
+@pytest.mark.parametrize(
+    ("compute", "column"),
+    [
+        (lambda rows: table_value(rows, "sum", "amount", by="customer"), ["1.5 h", "2 h 10 min"]),
+        (lambda rows: table_value(rows, "sum", "amount", by="customer", rank="highest"), [3, 4]),
+        (lambda rows: table_value(rows, "highest", "amount", show="customer"), [3, 4]),
+        (lambda rows: table_value(rows, "count", where="items", by="customer"), [3, 4]),
+    ],
+)
+def test_each_row_is_read_a_limited_number_of_times(compute: Callable[[Any], object], column: list[Any]) -> None:
+    reads = 0
+
+    class CountedRow(UserDict[str, Any]):
+        def get(self, key: Any, default: Any = None) -> Any:
+            nonlocal reads
+            reads += 1
+            return self.data.get(key, default)
+
+    compute([CountedRow({"Customer": i + 10**6, "Amount": column[i % 2], "Items": 1}) for i in range(200)])
+    assert reads < 200 * 100

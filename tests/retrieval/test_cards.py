@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pyrag.errors import DataError
+from pyrag.retrieval.documents.cards.bibliography import bibliography_cards
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.opened_document import BadRecords, opened
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
@@ -78,6 +79,16 @@ def test_each_event_is_a_passage_with_readable_labels(tmp_path: Path) -> None:
         (["EXDATE;TZID=W. Europe Time:20260304T100000"], ["Except on: 2026-03-04 10:00 W. Europe Time"]),
         (["X-DRESS-CODE:black tie", "this line has no name"], ["Dress code: black tie", "this line has no name"]),
         (["DTSTART:soon"], ["Start: soon"]),
+        (["DTSTART;TZID=America/Argentina/Salta:20260304T100000"], ["Start: 2026-03-04 10:00 America/Argentina/Salta"]),
+        (["DTSTART;TZID=/x.org/2005_1/Europe/Oslo:20260304T100000"], ["Start: 2026-03-04 10:00 Europe/Oslo"]),
+        (
+            ["DTSTART;TZID=Europe/Oslo:20260304T100030", "DURATION:PT90M"],
+            ["Start: 2026-03-04 10:00:30 Europe/Oslo", "End: 2026-03-04 11:30 Europe/Oslo"],
+        ),
+        (["DTSTART;TZID=" + "a/" * 2000 + "a:20260304T100000"], ["Start: 2026-03-04 10:00 a/a/"]),
+        (["DTSTART:00010101", "DTEND:00010101"], ["End: 0001-01-01"]),
+        (["DURATION:PT" + "9" * 5000 + "H", "RRULE:FREQ=YEARLY;BYMONTH=" + "1" * 5000], ["Repeats: yearly in 1111"]),
+        (["ATTENDEE;CN=Ann\x07e:mailto:a@x.example", "plain\x07line"], ["Attendees: Ann\u200be <a@x.example>"]),
     ],
 )
 def test_times_and_unknown_lines_of_events(tmp_path: Path, lines: list[str], expected: list[str]) -> None:
@@ -135,6 +146,20 @@ def test_a_folded_letter_of_a_contact_is_joined(tmp_path: Path) -> None:
     assert remarks == ["lines that are not UTF-8 were read as windows-1252 (1)"]
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.vcf", "BEGIN:VCARD\nFN;CHARSET=utf-7:+2AA- Bob\nEND:VCARD\n"),
+        ("a.vcf", "BEGIN:VCARD\nFN;CHARSET=unicode_escape:\\ud800 Bob\nEND:VCARD\n"),
+        ("a.md", '---\n"x\\uD800": 1\ntitle: "\\uD800 Bob"\n---\nText\n'),
+    ],
+)
+def test_half_of_a_character_is_replaced(tmp_path: Path, name: str, data: str) -> None:
+    (passage,), _ = read(tmp_path / name, data.encode())
+    assert passage.title == "\ufffd Bob"
+    f"{passage.text} {passage.metadata}".encode()
+
+
 def test_long_notes_of_cards_become_passages_of_their_own(tmp_path: Path) -> None:
     note = " ".join(f"Word{number}." for number in range(700))
     passages, _ = read(tmp_path / "a.vcf", f"BEGIN:VCARD\nFN:Ann\nTEL:1\nNOTE:{note}\nEND:VCARD\n".encode())
@@ -171,7 +196,36 @@ def test_each_entry_of_a_bibliography_is_a_passage(tmp_path: Path) -> None:
     assert texts["Last"] == ["Title: Last", "Type: misc", "Key: last", "Note: Seen once"]
     assert any("No end" in passage.text for passage in passages)
     assert any("% my library" in passage.text for passage in passages)
-    assert next(passage for passage in passages if passage.title == "Cranes").metadata == {"year": 2019}
+    assert next(passage for passage in passages if passage.title == "Cranes").metadata == {"year": 2021}
+
+
+def test_addresses_in_a_bibliography_stay_as_written(tmp_path: Path) -> None:
+    data = r"""@misc{a, title = {A\textasciitilde{}B}, url = {http://x.example/~ann/a--b\_c}, doi = {10.1/a--b},
+  howpublished = {\url{http://y.example/~ben}}, note = {Of \~{}cai, \textbackslash d}}"""
+    assert lines_of(tmp_path / "a.bib", data.replace("\\\\", "\\")) == [
+        "Title: A~B",
+        "Website: http://x.example/~ann/a--b_c",
+        "DOI: 10.1/a--b",
+        "Published as: http://y.example/~ben",
+        "Type: misc",
+        "Key: a",
+        "Note: Of ~cai, \\d",
+    ]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        "@string{a = {"
+        + "x" * 999
+        + "}}\n"
+        + "".join(f"@string{{{'a' * n}a = {'a' * n} # {'a' * n}}}\n" for n in range(1, 40)),
+        "@book{p, note = {" + "x" * N + "}}\n" + "@misc{k, crossref = p}\n" * N,
+    ],
+)
+def test_a_bibliography_cannot_multiply_its_text(data: str) -> None:
+    cards = bibliography_cards(data + "@misc{z, title = " + "a" * 40 + "}")
+    assert sum(len(value) for card in cards for _, value in (*card.fields, *card.texts)) < 3 * len(data) + 300_000
 
 
 @pytest.mark.parametrize(
@@ -186,6 +240,7 @@ def test_each_entry_of_a_bibliography_is_a_passage(tmp_path: Path) -> None:
         (".bib", b"@a{" * N, 1),
         (".bib", b"@a{b, c = {" + b"{" * N, 1),
         (".bib", b"@a{b, " + b" " * N + b"x" * N, 1),
+        (".bib", b"@a{" + b" " * N + b"=}", 1),
         (".bib", b"@a{b, author = {" + b" and " * N + b"}}", 1),
         (".bib", b"@a{b, title = {x" + b"\\'" * N + b"}}", 1),
     ],

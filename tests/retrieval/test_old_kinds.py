@@ -14,6 +14,7 @@ from pyrag.errors import DataError
 from pyrag.retrieval.documents.controls import without_controls
 from pyrag.retrieval.documents.find import find_documents
 from pyrag.retrieval.documents.formats.office import with_slides
+from pyrag.retrieval.documents.formats.open_slides import odp_markdown
 from pyrag.retrieval.documents.opened_document import opened
 from pyrag.retrieval.documents.reading import Columns, read_opened, read_passages
 from pyrag.retrieval.index import open_index, update_index
@@ -138,6 +139,13 @@ def test_slides_keep_shapes_lists_and_tables(tmp_path: Path) -> None:
         ("Slide 2", "The barn is old."),
     ]
     assert remarks == ["left out: charts and other objects, comments, speaker notes"]
+
+
+def test_a_wide_row_does_not_widen_the_others() -> None:
+    wide, narrow = "<table:table-cell/>" * 2000, "<table:table-row><table:table-cell/></table:table-row>" * 2000
+    table = f"<table:table><table:table-row>{wide}</table:table-row>{narrow}</table:table>"
+    content = f"<a {NAMESPACES}><draw:page>{table}</draw:page></a>"
+    assert len(odp_markdown(packed(content=content), "a.odp", [])) < len(content)
 
 
 @pytest.mark.parametrize(

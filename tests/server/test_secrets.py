@@ -147,8 +147,20 @@ def test_own_authorization_replaces_the_key() -> None:
     assert with_headers(None, {}) == {}
 
 
+def test_a_header_is_sent_once_in_its_last_spelling(tmp_path: Path) -> None:
+    file = tmp_path / "headers"
+    file.write_text("X-Team: a")
+    file.chmod(0o600)
+    assert with_headers(None, {"PYRAG_HEADERS_FILE": str(file), "PYRAG_HEADERS": "x-team: b"}) == {"x-team": "b"}
+
+
+def test_a_headers_file_of_an_unknown_user_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="cannot read the headers file ~nobody-here/h"):
+        with_headers(None, {"PYRAG_HEADERS_FILE": "~nobody-here/h"})
+
+
 @pytest.mark.parametrize(
-    "line", ["api-key", f"api key: {KEY}", "X-Empty:", f": {KEY}", "Host: other", "content-length: 5"]
+    "line", ["api-key", f"api key: {KEY}", "X-Empty:", f": {KEY}", "Host: other", "content-length: 5", f"X-A: \0{KEY}"]
 )
 def test_malformed_headers_are_refused_without_their_values(line: str) -> None:
     with pytest.raises(ConfigError, match=r"^line 2 of PYRAG_HEADERS ") as refused:

@@ -142,6 +142,6 @@ def _print(trace: Trace, form: Form, file: str) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
         print(printable(text), flush=True)
     if not form.quiet:
-        covered = coverage_lines(trace, complete=True)  # the others are warnings
+        covered = coverage_lines(trace, only_complete=True)  # the others are warnings
         for sentence in filter(None, (*covered, *trace.warnings, remark(trace, COMMAND_LINE))):
             tell(sentence)

@@ -15,16 +15,16 @@ def field_words(metadata: Mapping[str, object]) -> str:
     return "; ".join(f"{name}: {value}" for name, value in values)
 
 
-def coverage_lines(trace: Trace, *, complete: bool = False) -> list[str]:
+def coverage_lines(trace: Trace, *, only_complete: bool = False) -> list[str]:
     """Return a sentence for each call of `each`. If there are several calls, each sentence names its question.
 
     Args:
         trace: The trace.
-        complete: Leave out calls that skipped items because of a limit.
+        only_complete: Leave out calls that skipped items because of a limit.
     """
     steps = [(step, step.coverage) for step in trace.steps if step.coverage is not None]
     return [
         f"{coverage}: {shorten(step.query, 100)}" if len(steps) > 1 else str(coverage)
         for step, coverage in steps
-        if coverage.complete or not complete
+        if coverage.complete or not only_complete
     ]

@@ -33,11 +33,7 @@ _WHERE_FIRST = re.compile(r"^(?:on|in|at|from) (?=how many |(?:which|what) )", r
 
 
 def readings(text: str) -> Iterator[TableQuestion]:
-    """Yield the computations that a question may ask for, likeliest first.
-
-    Args:
-        text: The question in one line, without a question mark.
-    """
+    """Yield the computations that a question may ask for, likeliest first."""
     text = _WHERE_FIRST.sub("", text)
     for read in (differences, shares, _groups, _ranked_groups, _tops, _dates, sums, _extremes, _counts, _lists):
         yield from read(text)
@@ -270,7 +266,7 @@ def _extremes(text: str) -> Iterator[TableQuestion]:
     if match := _NAME_RANK.fullmatch(text):
         yield from _best(match["adjective"], condition_of(match["where"]), match["noun"])
     if match := _OF_RANK.fullmatch(text):
-        adjective, noun, where = (next(filter(None, match.group(*_THREE[name])), "") for name in _THREE)
+        adjective, noun, where = (next(filter(None, match.group(*_ALTERNATIVES[name])), "") for name in _ALTERNATIVES)
         where = f"{noun} {condition_of(where)}".strip()
         show = match["show"] or _MEASURES.get((match["how"] or "").lower(), "")
         meaning = ORIGINS.get(adjective.lower()) or SUPERLATIVES[adjective.lower()]
@@ -286,7 +282,7 @@ _MEASURES = {
     "fast": "speed", "large": "area", "big": "area", "expensive": "price", "hot": "temperature", "warm": "temperature",
     "cold": "temperature",
 }  # fmt: skip
-_THREE = {name: (name, f"{name}_2", f"{name}_3") for name in ("adjective", "noun", "where")}
+_ALTERNATIVES = {name: (name, f"{name}_2", f"{name}_3") for name in ("adjective", "noun", "where")}
 
 
 def _best(adjective: str, where: str, show: str, top: int = 0) -> Iterator[TableQuestion]:

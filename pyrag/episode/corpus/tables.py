@@ -42,11 +42,7 @@ class TableReply:
 
 
 def offer_tables(episode: Episode) -> None:
-    """Let the programs of an episode read tables. Tools and inputs of the same name take precedence.
-
-    Args:
-        episode: Episode of the question.
-    """
+    """Let the programs of an episode read tables. Tools and inputs of the same name take precedence."""
     if NAME not in episode.inputs:
         episode.more = {NAME: read_tables, **episode.more}
 

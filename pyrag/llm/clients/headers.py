@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyrag._io.specs import expanded
 from pyrag.errors import ConfigError
 
 HEADERS_VARIABLE = "PYRAG_HEADERS"
@@ -29,30 +30,26 @@ def with_headers(api_key: str | None, environ: Mapping[str, str] | None = None) 
     Raises:
         ConfigError: A line has another form than `Name: value`, or the file cannot be read, or others can read it.
     """
-    own = _headers_from(os.environ if environ is None else environ)
-    if api_key and "authorization" not in map(str.lower, own):
-        own["Authorization"] = f"Bearer {api_key}"
-    return own
-
-
-def _headers_from(environ: Mapping[str, str]) -> dict[str, str]:
-    headers: dict[str, str] = {}
+    environ = os.environ if environ is None else environ
+    headers = {"authorization": ("Authorization", f"Bearer {api_key}")} if api_key else {}
     if file := environ.get(HEADERS_FILE_VARIABLE, "").strip():
-        headers |= _parsed(private_text(Path(file).expanduser(), HEADERS_FILE_VARIABLE), file)
-    return headers | _parsed(environ.get(HEADERS_VARIABLE, ""), HEADERS_VARIABLE)
+        headers |= _parsed(private_text(expanded(file), HEADERS_FILE_VARIABLE), file)
+    headers |= _parsed(environ.get(HEADERS_VARIABLE, ""), HEADERS_VARIABLE)
+    return dict(headers.values())
 
 
-def _parsed(text: str, place: str) -> dict[str, str]:
-    headers: dict[str, str] = {}
+def _parsed(text: str, place: str) -> dict[str, tuple[str, str]]:
+    """Return names and values of headers by their names in lower case."""
+    headers: dict[str, tuple[str, str]] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         name, colon, value = line.strip().partition(":")
-        if not colon or not _NAME.fullmatch(name) or not value.strip():
+        if not colon or not _NAME.fullmatch(name) or not value.strip() or not value.strip().isprintable():
             raise ConfigError(f"line {number} of {place} is not a header: write it as Name: value, one per line")
         if name.lower() in _OURS:
             raise ConfigError(f"line {number} of {place} sets {name}, which pyrag sets itself: remove the line")
-        headers[name] = value.strip()
+        headers[name.lower()] = name, value.strip()
     return headers
 
 

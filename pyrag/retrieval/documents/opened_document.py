@@ -136,7 +136,7 @@ class Opened:
 
     Attributes:
         remarks: Remarks on how the document was read.
-        lacks_reader: Whether a part was left out, or read less well, that another version of the readers may read.
+        lacks_reader: Whether other libraries, or other versions of them, may read more of the document.
         bad_records: Collection of the omitted records. None to raise an error for the first one.
     """
 

@@ -253,11 +253,7 @@ class Records:
         self._db.execute("INSERT OR REPLACE INTO retries VALUES (?, ?)", (number, readers))
 
     def begin_retries(self, readers: str) -> None:
-        """Have the files read again that other readers could not read.
-
-        Args:
-            readers: Version of the readers in use.
-        """
+        """Have the files read again that other readers could not read."""
         self._db.execute(
             "UPDATE files SET mtime = 0, digest = '' WHERE file IN (SELECT file FROM retries WHERE readers <> ?)",
             (readers,),

@@ -188,9 +188,6 @@ def locator(sources: Iterable[IndexSource]) -> Callable[[str], str | None]:
     """Return a function that returns the real path of a file by its name; None if the file belongs to no source.
 
     It looks at names only, not at files.
-
-    Args:
-        sources: Sources of the index.
     """
     roots = [source.roots for source in sources]
     return lambda name: next((place for root in roots if (place := _place_below(name, *root)) is not None), None)

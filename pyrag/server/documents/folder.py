@@ -50,9 +50,6 @@ class DocumentFolder:
     def delete(self, key: str) -> Built | None:
         """Delete a document and update the index; return None if the document does not exist.
 
-        Args:
-            key: Id of the document.
-
         Raises:
             PyRAGError: The index cannot be updated; documents and index are unchanged.
         """

@@ -165,9 +165,6 @@ def check_adapter(adapter: str, config: TrainConfig) -> None:
 def model_shape(model: str) -> Mapping[str, Any]:
     """Return the `config.json` of a model.
 
-    Args:
-        model: Folder or hub name of the model.
-
     Raises:
         ConfigError: The file cannot be read.
     """

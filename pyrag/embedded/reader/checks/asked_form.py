@@ -61,8 +61,9 @@ def other_form(question: str, evidence: Sequence[str], answer: str) -> str:
         answer: The answer.
     """
     asked = _ASKS_FOR.match(question)
-    for noun, form, name in _FORMS if asked else ():
-        if noun.search(asked["before"] if asked else "") and not form.search(answer):
+    before = asked["before"] if asked else ""
+    for noun, form, name in _FORMS:
+        if noun.search(before) and not form.search(answer):
             return f"{name} is asked for"
     if _POINT.match(question) and _DURATION.fullmatch(answer.strip(" .")):
         return "a date or a time is asked for, and this is a duration"

@@ -1,7 +1,7 @@
 """Bibliographies (`.bib`), one card for each publication, and the text between them.
 
-`pybtex` and `bibtexparser` give up a file at its first fault or need 3 MB more for accents, so entries are read by code
-of our own, in linear time.
+`pybtex` and `bibtexparser` stop at the first fault of a file or need 3 MB more for accents. This module reads what it
+can of a broken file, in linear time.
 """
 
 from __future__ import annotations
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from pyrag.retrieval.documents.cards.card import Card
-from pyrag.retrieval.documents.cards.latex import latex_text
+from pyrag.retrieval.documents.cards.card import Card, listed
+from pyrag.retrieval.documents.cards.latex import latex_text, verbatim_text
 from pyrag.retrieval.documents.controls import without_controls
+from pyrag.retrieval.documents.formats.number_formats import MONTHS
 
 _ENTRY = re.compile(r"@[ \t]*(\w+)\s*([{(])")
 _BRACE = re.compile(r"\\.|[{}()]|\n@[ \t]*\w+\s*[{(]", re.DOTALL)
-_KEY = re.compile(r"\s*([^,={}\"]*)(?:,|$)")
+_KEY = re.compile(r"\s*+([^,={}\"]*+)(?:,|$)")
 _FIELD = re.compile(r"(?<![\w:.+-])([^\W\d][\w:.+-]*+)\s*+=\s*+")
 _BARE = re.compile(r"[^\s,#{}\"]+")
 _JOIN = re.compile(r"\s*#\s*")
@@ -30,20 +31,14 @@ _LABELS = {
 _WRITTEN_BY_PROGRAMS = re.compile(r"(?:file|owner|timestamp|groups|date-(?:added|modified)|bdsk-.*|__.*)")
 _PEOPLE = frozenset(("author", "editor", "translator"))
 _TEXTS = frozenset(("abstract", "note", "annote", "annotation", "review"))
-_MONTHS = {
-    "jan": "January", "feb": "February", "mar": "March", "apr": "April", "may": "May", "jun": "June", "jul": "July",
-    "aug": "August", "sep": "September", "oct": "October", "nov": "November", "dec": "December",
-}  # fmt: skip
+_VERBATIM = frozenset(("url", "doi", "eprint"))
+_FREE_COPIES = 100_000  # characters that macros and cross-references may always add to a file
 
 
 def bibliography_cards(text: str) -> Iterator[Card]:
-    """Yield the publications of a bibliography; texts between them, and broken entries, as cards without labels.
-
-    Args:
-        text: Content of the file.
-    """
+    """Yield the publications of a bibliography; texts between them, and broken entries, as cards without labels."""
     text = without_controls(text)
-    macros: dict[str, str] = dict(_MONTHS)
+    macros = _Macros(len(text) + _FREE_COPIES)
     entries: list[Card | tuple[str, str, dict[str, str]]] = []
     at = 0
     while match := _ENTRY.search(text, at):
@@ -51,7 +46,7 @@ def bibliography_cards(text: str) -> Iterator[Card]:
         end, after = _end(text, match)
         kind, body = match[1].lower(), text[match.end() : end]
         if kind == "string":
-            macros.update((name.lower(), value) for name, value in _fields(body, 0, macros).items())
+            macros.values |= _fields(body, 0, macros)
         elif kind in ("comment", "preamble"):
             _note(entries, body)
         elif key := _KEY.match(body):
@@ -65,7 +60,29 @@ def bibliography_cards(text: str) -> Iterator[Card]:
     _note(entries, text[at:])
     fields_by_key = {entry[1].lower(): entry[2] for entry in entries if isinstance(entry, tuple)}
     for entry in entries:
-        yield entry if isinstance(entry, Card) else _card(*entry, fields_by_key)
+        yield entry if isinstance(entry, Card) else _card(*entry, fields_by_key, macros)
+
+
+class _Macros:
+    """Abbreviations of a file. Hostile files repeat long texts by them, so there is a limit for all copies together.
+
+    Attributes:
+        values: Texts by their names in lower case.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.values = {name[:3].lower(): name for name in MONTHS}
+        self._remaining = limit
+
+    def text(self, name: str) -> str:
+        """Return the text of a name; the name itself if it has none, or beyond the limit."""
+        value = self.values.get(name.lower(), name)
+        return value if self.takes(len(value)) else name
+
+    def takes(self, size: int) -> bool:
+        """Count characters of a copy. Return whether they are within the limit."""
+        self._remaining -= size
+        return self._remaining >= 0
 
 
 def _note(entries: list[Card | tuple[str, str, dict[str, str]]], text: str) -> None:
@@ -86,7 +103,7 @@ def _end(text: str, entry: re.Match[str]) -> tuple[int, int]:
     return len(text), len(text)
 
 
-def _fields(body: str, at: int, macros: Mapping[str, str]) -> dict[str, str]:
+def _fields(body: str, at: int, macros: _Macros) -> dict[str, str]:
     fields: dict[str, str] = {}
     while match := _FIELD.search(body, at):
         pieces: list[str] = []
@@ -102,12 +119,12 @@ def _fields(body: str, at: int, macros: Mapping[str, str]) -> dict[str, str]:
     return fields
 
 
-def _value(body: str, at: int, macros: Mapping[str, str]) -> tuple[str, int]:
+def _value(body: str, at: int, macros: _Macros) -> tuple[str, int]:
     """Return one piece of a value, and the place after it."""
     first = body[at : at + 1]
     if first not in ("{", '"'):
         match = _BARE.match(body, at)
-        return (macros.get(match[0].lower(), match[0]), match.end()) if match else ("", at + 1)
+        return (macros.text(match[0]), match.end()) if match else ("", at + 1)
     depth = 0
     for mark in _QUOTED.finditer(body, at + (first == '"')):
         depth += (mark[0] == "{") - (mark[0] == "}")
@@ -117,17 +134,23 @@ def _value(body: str, at: int, macros: Mapping[str, str]) -> tuple[str, int]:
     return body[at + 1 :], len(body)
 
 
-def _card(kind: str, key: str, fields: dict[str, str], others: Mapping[str, Mapping[str, str]]) -> Card:
+def _card(
+    kind: str, key: str, fields: dict[str, str], others: Mapping[str, Mapping[str, str]], macros: _Macros
+) -> Card:
     parent = others.get(fields.get("crossref", "").strip().lower(), {})
-    inherited = {"booktitle" if name == "title" else name: value for name, value in parent.items()}
-    fields = {**{name: value for name, value in inherited.items() if name not in fields}, **fields}
+    if parent and macros.takes(sum(map(len, parent.values()))):
+        times = {"year", "month", "date"}
+        dropped = times if times & fields.keys() else set()
+        inherited = {name: value for name, value in parent.items() if name not in dropped}
+        fields = {"booktitle" if name == "title" else name: value for name, value in inherited.items()} | fields
     card = Card(latex_text(fields.get("title", "")) or key)
     card.add("Title", latex_text(fields.get("title", "")))
     for name, value in sorted(fields.items(), key=lambda item: item[0] not in ("author", "year", "date")):
         if name == "title" or _WRITTEN_BY_PROGRAMS.fullmatch(name):
             continue
         label = _LABELS.get(name, name.capitalize())
-        text = _people(value) if name in _PEOPLE else latex_text(value)
+        read = _people if name in _PEOPLE else verbatim_text if name in _VERBATIM else latex_text
+        text = read(value)
         if name in _TEXTS:
             card.texts.append((label, text))
         else:
@@ -145,9 +168,9 @@ def _card(kind: str, key: str, fields: dict[str, str], others: Mapping[str, Mapp
 
 def _people(text: str) -> str:
     """Return names in the order in which they are spoken, joined as in a sentence."""
-    names = [_spoken(name) for name in _outside_braces(text)]
+    names = [_in_order(name) for name in _outside_braces(text)]
     names = ["others" if name.lower() == "others" else name for name in names if name]
-    return " and ".join(names) if len(names) < 3 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return listed(names)
 
 
 def _outside_braces(text: str) -> Iterable[str]:
@@ -161,7 +184,7 @@ def _outside_braces(text: str) -> Iterable[str]:
     yield text[start:]
 
 
-def _spoken(name: str) -> str:
+def _in_order(name: str) -> str:
     if name.strip().startswith("{") and name.strip().endswith("}"):
         return latex_text(name)
     parts = [latex_text(part) for part in name.split(",")]

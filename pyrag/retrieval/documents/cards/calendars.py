@@ -41,10 +41,12 @@ _WRITTEN_BY_PROGRAMS = re.compile(
 _TIMES = frozenset(("DTSTART", "DTEND", "DUE", "COMPLETED", "RECURRENCE-ID", "RDATE", "EXDATE", "FREEBUSY"))
 _PEOPLE = frozenset(("ORGANIZER", "ATTENDEE"))
 _STATES = {"DECLINED": "Declined", "TENTATIVE": "Tentative attendees", "DELEGATED": "Delegated"}
-_DURATION = re.compile(r"([+-]?)P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?")
 _UNITS = ("week", "day", "hour", "minute", "second")
+_DURATION = re.compile(
+    r"([+-]?)P(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9})S)?)?", re.ASCII
+)
 _NO_TEXT = re.compile(r"(?:this is an event |event |alarm )?(?:reminder|notification)?|alarm", re.IGNORECASE)
-_ZONE = re.compile(r"(?:.*/)?([A-Za-z_]+/[A-Za-z_+-]+\d*)")
+_CLOCK = re.compile(r"(?P<time>.{10} \d\d:\d\d)(?::\d\d)?(?P<zone> \S.*|[+-]\S*|)")
 
 
 @dataclass(slots=True)
@@ -110,8 +112,7 @@ def _add(card: Card, line: ContentLine) -> None:
         if line.text:
             card.texts.append((_TEXTS[line.name], line.text))
     elif not _WRITTEN_BY_PROGRAMS.fullmatch(line.name):
-        label = _LABELS.get(line.name) or line.name.removeprefix("X-").replace("-", " ").capitalize()
-        card.add(label, _value(line))
+        card.add(line.label(_LABELS), _value(line))
 
 
 def _value(line: ContentLine) -> str:
@@ -124,7 +125,7 @@ def _value(line: ContentLine) -> str:
     if line.name == "RRULE":
         return recurrence(line.text)
     if line.name == "DURATION":
-        return _spoken(line.text)
+        return _in_words(line.text)
     if line.name in ("STATUS", "CLASS"):
         return line.text.lower()
     return line.text
@@ -132,13 +133,19 @@ def _value(line: ContentLine) -> str:
 
 def _time(text: str, line: ContentLine) -> str:
     """Return a time, or both ends of a period, with its zone."""
-    zone = line.parameter("TZID")
-    match = _ZONE.fullmatch(zone)
+    zone = _zone(line.parameter("TZID"))
     times = []
     for end in text.strip().split("/"):
-        time = _spoken(end) if end.startswith(("P", "+P")) else iso_date(end)
-        times.append(f"{time} {match[1] if match else zone}" if zone and ":" in time and time[-1].isdigit() else time)
+        time = _in_words(end) if end.startswith(("P", "+P")) else iso_date(end)
+        times.append(f"{time} {zone}" if zone and ":" in time and time[-1].isdigit() else time)
     return " to ".join(times)
+
+
+def _zone(text: str) -> str:
+    """Return a zone without the origin that programs write before it: "/citadel.org/20190914_1/Europe/Berlin"."""
+    parts = text.strip("/").split("/")
+    origins = [place for place, part in enumerate(parts[:-1], start=1) if re.search(r"[.\d]", part)]
+    return "/".join(parts[max(origins, default=0) :])
 
 
 def _person(line: ContentLine) -> str:
@@ -167,7 +174,7 @@ def _alarm(component: _Component) -> list[str]:
         if line.name == "TRIGGER":
             match = _DURATION.fullmatch(line.text)
             side = "after" if match and match[1] != "-" else "before"
-            spoken = _spoken(line.text)
+            spoken = _in_words(line.text)
             edge = "the end" if line.parameter("RELATED").upper() == "END" else "the start"
             reminders.append(
                 (f"{spoken} {side} {edge}" if spoken else f"at {edge}") if match else _time(line.text, line)
@@ -180,13 +187,13 @@ def _span(text: str) -> timedelta | None:
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         return None
-    numbers = [int(number[:9]) if number else 0 for number in match.groups()[1:]]
+    numbers = (int(number or 0) for number in match.groups()[1:])
     with suppress(OverflowError):
         return timedelta(**dict(zip((f"{unit}s" for unit in _UNITS), numbers, strict=True)))
     return None
 
 
-def _spoken(text: str) -> str:
+def _in_words(text: str) -> str:
     """Return a duration in words; other texts stay as they are."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
@@ -203,13 +210,13 @@ def _settle_times(card: Card, lines: Sequence[ContentLine]) -> None:
     values = dict(card.fields)
     start, end = (_moment(values.get(label, "")) for label in ("Start", "End"))
     if isinstance(start, datetime) and end is None and "DURATION" in by_name:
-        if length := _span(by_name["DURATION"].text):
+        clock = _CLOCK.fullmatch(values["Start"])
+        if clock and (length := _span(by_name["DURATION"].text)):
             with suppress(OverflowError):
                 end = start + length
-                zone = values["Start"][16:] if len(values["Start"]) > 16 else ""
-                card.add("End", f"{end:%Y-%m-%d %H:%M}{zone if not zone.startswith(':') else ''}")
+                card.add("End", f"{end:%Y-%m-%d %H:%M}{clock['zone']}")
     elif start is not None and end is not None and not isinstance(start, datetime) and not isinstance(end, datetime):
-        end = max(start, end - timedelta(days=1))
+        end = end - timedelta(days=1) if end > start else start
         card.fields = [(label, end.isoformat() if label == "End" else value) for label, value in card.fields]
     for label, moment in (("start", start), ("end", end), ("due", _moment(values.get("Due", "")))):
         if moment is not None:
@@ -231,5 +238,6 @@ def _stamped(moment: date, text: str) -> str:
     if zone == "UTC":
         return f"{moment.isoformat()}+00:00"
     with suppress(ValueError, KeyError, OSError):
-        return moment.replace(tzinfo=ZoneInfo(zone)).isoformat() if "/" in zone else moment.isoformat()
+        is_name = 1 <= zone.count("/") <= 2  # zoneinfo itself fails for a deep path
+        return moment.replace(tzinfo=ZoneInfo(zone)).isoformat() if is_name else moment.isoformat()
     return moment.isoformat()

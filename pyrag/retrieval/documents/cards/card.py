@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pyrag.retrieval.documents.chunking import MAX_UNITS, Chunk, chunks, units
@@ -33,7 +33,8 @@ class Card:
             label: Readable name, such as `Phone (work)`.
             value: Value on one line.
         """
-        if value.strip() and (label, value) not in self.fields[-20:]:
+        near = self.fields[-20:]  # comparing with all of them would take quadratic time
+        if value.strip() and (label, value) not in near:
             self.fields.append((label, value))
 
     def chunks(self, name: str, at: int) -> Iterator[Chunk]:
@@ -59,6 +60,11 @@ class Card:
 
 def _lines(fields: Iterable[tuple[str, str]]) -> str:
     return "".join(f"{label}: {value}\n" if label else f"{value}\n" for label, value in fields)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as in a sentence: "a", "a and b" or "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def length(card: Card) -> int:

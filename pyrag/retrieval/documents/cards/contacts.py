@@ -18,44 +18,12 @@ _LABELS = {
     "FBURL": "Free and busy times", "EXPERTISE": "Expertise", "HOBBY": "Hobby", "INTEREST": "Interest",
 }  # fmt: skip
 _WRITTEN_BY_PROGRAMS = frozenset(
-    [
-        "BEGIN",
-        "END",
-        "VERSION",
-        "PRODID",
-        "REV",
-        "UID",
-        "SORT-STRING",
-        "CLIENTPIDMAP",
-        "XML",
-        "X-ABLABEL",
-        "X-ABADR",
-        "X-ABSHOWAS",
-        "X-ABUID",
-        "KIND",
-    ]
+    """BEGIN END VERSION PRODID REV UID SORT-STRING CLIENTPIDMAP XML X-ABLABEL X-ABADR X-ABSHOWAS X-ABUID
+    KIND""".split()  # noqa: SIM905
 )
 _TYPES = {"cell": "mobile", "x-mobile": "mobile"}
 _PLAIN_TYPES = frozenset(
-    [
-        "voice",
-        "pref",
-        "internet",
-        "x400",
-        "dom",
-        "intl",
-        "postal",
-        "parcel",
-        "text",
-        "uri",
-        "msg",
-        "jpeg",
-        "png",
-        "gif",
-        "main",
-        "x-other",
-        "other",
-    ]
+    "voice pref internet x400 dom intl postal parcel text uri msg jpeg png gif main x-other other".split()  # noqa: SIM905
 )
 _DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)")
 _YEARLESS = re.compile(r"--(\d\d)-?(\d\d)")
@@ -94,11 +62,7 @@ def contact_cards(data: bytes, remarks: list[str]) -> Iterator[Card]:
 
 
 def contact(lines: list[ContentLine]) -> Card:
-    """Return the card of a contact.
-
-    Args:
-        lines: Its properties.
-    """
+    """Return the card of a contact."""
     card = Card()
     own_labels = {line.group: _own_label(line.text) for line in lines if line.name == "X-ABLABEL" and line.group}
     name = next((line.text for line in lines if line.name == "FN" and line.text), "")
@@ -130,8 +94,7 @@ def _own_label(text: str) -> str:
 
 
 def _add(card: Card, line: ContentLine, own_label: str) -> None:
-    label = _LABELS.get(line.name) or line.name.removeprefix("X-").replace("-", " ").capitalize()
-    value = _value(line)
+    label, value = line.label(_LABELS), _value(line)
     if line.name == "NOTE":
         if value:
             card.texts.append(("Note", value))

@@ -1,7 +1,7 @@
 """Content lines of contacts (RFC 6350, and versions 2.1 and 3.0) and calendars (RFC 5545).
 
 `vobject` stops at the first broken line of a file, `icalendar` refuses a calendar that was cut off, and both need more
-than 3 MB. Therefore lines are read by code of our own, in linear time, and nothing needs to be installed.
+than 3 MB. This module reads lines in linear time, and needs nothing to be installed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import quopri
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from pyrag.retrieval.documents.controls import without_controls
@@ -23,7 +23,7 @@ _CARET = re.compile(r"\^([n^'])")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MEANINGS = {"n": "\n", "N": "\n"}
 _PIECES = {separator: re.compile(rf"(?:\\.|[^{separator}])*+", re.DOTALL) for separator in ";,"}
-_SLOW = ("idna", "punycode")  # encodings that take time by the square of the length
+_SLOW = ("idna", "punycode")  # encodings that are decoded in quadratic time
 _BINARY = re.compile(r"data:[^,]{0,200},", re.IGNORECASE)
 
 
@@ -54,6 +54,10 @@ class ContentLine:
     def types(self) -> list[str]:
         """Types in lower case, such as `work` and `cell`."""
         return [kind.lower() for text in self.parameters.get("TYPE", []) for kind in text.split(",") if kind]
+
+    def label(self, labels: Mapping[str, str]) -> str:
+        """Return the readable name of the property."""
+        return labels.get(self.name) or self.name.removeprefix("X-").replace("-", " ").capitalize()
 
     def parameter(self, name: str) -> str:
         return next(iter(self.parameters.get(name, [])), "")
@@ -93,7 +97,9 @@ def content_lines(data: bytes, remarks: list[str]) -> Iterator[ContentLine]:
         match = _NAME.match(line)
         if match is None:
             if line.strip():
-                yield ContentLine("", _decoded(line, "")[0])
+                text, is_other = _decoded(line, "")
+                recoded += is_other
+                yield ContentLine("", text)
             continue
         parameters, at = _parameters(line, match.end())
         value = line[at + 1 :]
@@ -102,7 +108,6 @@ def content_lines(data: bytes, remarks: list[str]) -> Iterator[ContentLine]:
             value = _quoted(value, lines)
         charset = next(iter(parameters.get("CHARSET", [])), "")
         text, is_other = _decoded(value, charset)
-        text = without_controls(text)
         recoded += is_other
         group = _GROUP.match(line)
         is_binary = encoding in ("B", "BASE64") or bool(_BINARY.match(text))
@@ -143,7 +148,7 @@ def _decoded(data: bytes, charset: str) -> tuple[str, bool]:
     for encoding in filter(None, encodings):
         try:
             if codecs.lookup(encoding).name not in _SLOW:
-                return data.decode(encoding).replace("\0", ""), False
+                return without_controls(data.decode(encoding).replace("\0", "")), False
         except (UnicodeError, LookupError):
             continue
-    return data.decode("windows-1252", "replace"), True
+    return without_controls(data.decode("windows-1252", "replace")), True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
+from pyrag.retrieval.documents.cards.card import listed
 from pyrag.retrieval.documents.cards.contacts import iso_date
+from pyrag.retrieval.documents.formats.number_formats import DAYS, MONTHS
 
 _UNITS = {
     "YEARLY": ("yearly", "years"),
@@ -15,24 +17,14 @@ _UNITS = {
     "MINUTELY": ("every minute", "minutes"),
     "SECONDLY": ("every second", "seconds"),
 }
-_DAYS = {
-    "MO": "Monday", "TU": "Tuesday", "WE": "Wednesday", "TH": "Thursday", "FR": "Friday", "SA": "Saturday",
-    "SU": "Sunday",
-}  # fmt: skip
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)  # fmt: skip
+_DAYS = {day[:2].upper(): day for day in DAYS}
 _ORDINALS = {"1": "first", "2": "second", "3": "third", "4": "fourth", "5": "fifth", "-1": "last"}
+_MONTH = re.compile("0?[1-9]|1[0-2]")
 _DAY = re.compile(r"([+-]?\d{1,2})?(MO|TU|WE|TH|FR|SA|SU)")
 
 
 def recurrence(rule: str) -> str:
-    """Return a rule of recurrence in words. Parts without a wording stay as written.
-
-    Args:
-        rule: Value of the property `RRULE`.
-    """
+    """Return a rule of recurrence in words. Parts without a wording stay as written."""
     fields = {name.upper(): value for name, _, value in (part.partition("=") for part in rule.split(";")) if value}
     unit = _UNITS.get(fields.pop("FREQ", "").upper())
     if unit is None:
@@ -42,13 +34,13 @@ def recurrence(rule: str) -> str:
     place = fields.pop("BYSETPOS", "")
     if days := fields.pop("BYDAY", ""):
         prefix = f"the {_ORDINALS.get(place, place)} " if place else ""
-        pieces.append(f"on {prefix}{_listed([_day(day) for day in days.split(',')])}")
+        pieces.append(f"on {prefix}{listed([_day(day) for day in days.split(',')])}")
     elif place:
         fields["BYSETPOS"] = place
     if days := fields.pop("BYMONTHDAY", ""):
-        pieces.append(f"on day {_listed(days.split(','))} of the month")
+        pieces.append(f"on day {listed(days.split(','))} of the month")
     if months := fields.pop("BYMONTH", ""):
-        pieces.append(f"in {_listed([_month(month) for month in months.split(',')])}")
+        pieces.append(f"in {listed([_month(month) for month in months.split(',')])}")
     if count := fields.pop("COUNT", ""):
         pieces.append(f"{count} times")
     if until := fields.pop("UNTIL", ""):
@@ -66,8 +58,4 @@ def _day(text: str) -> str:
 
 
 def _month(text: str) -> str:
-    return _MONTHS[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= 12 else text
-
-
-def _listed(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return MONTHS[int(text) - 1] if _MONTH.fullmatch(text) else text

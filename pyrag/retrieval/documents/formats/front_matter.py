@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from pyrag.retrieval.documents.controls import without_controls
 from pyrag.retrieval.filters.metadata import value_of_text
 
 MAX_LINES = 200
@@ -140,7 +141,7 @@ class _TreeReader:
             elif id(value) in self._seen:
                 self._left_out(f"{key.value!r} refers to another one")  # which also stops exponential aliases
             else:
-                fields[str(key.value)] = self.value(value, depth + 1)
+                fields[without_controls(str(key.value))] = self.value(value, depth + 1)
         return fields
 
     def value(self, node: Any, depth: int) -> object:
@@ -156,7 +157,7 @@ class _TreeReader:
             return _columns([self.value(item, depth + 1) for item in node.value])
         if node.style is None:
             return None if node.value in ("null", "Null", "NULL", "~") else value_of_text(node.value)
-        return str(node.value).rstrip("\n")
+        return without_controls(str(node.value)).rstrip("\n")
 
     def _left_out(self, reason: str) -> None:
         self._remarks.append(f"a field of the front matter was not read ({reason})")

@@ -28,9 +28,6 @@ _IMAGES = ("png", "jpeg", "svg", "pdf")  # of version 3
 def notebook_markdown(file: Opened) -> tuple[str, Properties]:
     """Return a notebook as Markdown with its properties, and add remarks on omitted parts to the file.
 
-    Args:
-        file: The open document.
-
     Raises:
         DataError: The file is not a notebook.
     """

@@ -32,9 +32,9 @@ _TOKENS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _COLOUR = re.compile(r"black|blue|cyan|green|magenta|red|white|yellow|colou?r ?\d+", re.IGNORECASE)
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
            "December")  # fmt: skip
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ENGLISH = 9  # the last ten bits of a locale
 _MAX_FORMAT = 255  # characters of a format, the limit of spreadsheet programs
 _MAX_NUMBER = 1e15  # larger numbers have no exact digits
@@ -249,7 +249,7 @@ def _piece(token: _FormatToken, moment: datetime, tokens: Sequence[_FormatToken]
     if unit == "y":
         return f"{moment.year % 100:02}" if size < 3 else str(moment.year)
     if unit in "Md" and size > 2:
-        name = _MONTHS[moment.month - 1] if unit == "M" else _DAYS[moment.weekday()]
+        name = MONTHS[moment.month - 1] if unit == "M" else DAYS[moment.weekday()]
         return name[:3] if size == 3 else name[0] if token.text == "MMMMM" else name
     hour = (moment.hour - 1) % 12 + 1 if any(other.kind == "half" for other in tokens) else moment.hour
     number = {"M": moment.month, "d": moment.day, "h": hour, "m": moment.minute, "s": moment.second}[unit]

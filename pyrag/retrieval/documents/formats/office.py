@@ -66,9 +66,6 @@ _MAX_CELLS = 5_000_000  # of all sheets; the converter's own limit of 100,000 re
 def office_markdown(file: Opened) -> tuple[str, Properties]:
     """Return an office document as Markdown with its properties, and add remarks on omitted parts to the file.
 
-    Args:
-        file: The open document.
-
     Raises:
         DataError: The converter is missing or cannot read the document.
     """
@@ -207,11 +204,6 @@ def _inner_omissions(archive: zipfile.ZipFile, names: set[str]) -> set[str]:
 
 def _old_omissions(data: bytes, kind: str, name: str) -> tuple[set[str], list[str]]:
     """Return the parts that the converter leaves out of a document, and remarks on it.
-
-    Args:
-        data: Content of the file.
-        kind: Suffix of its name.
-        name: Name of the file in messages.
 
     Raises:
         DataError: The document needs a password, or is older than Word 97.

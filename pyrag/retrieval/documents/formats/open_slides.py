@@ -55,7 +55,7 @@ def odp_markdown(data: bytes, name: str, remarks: list[str]) -> str:
 
 
 def _slide(page: ET.Element, number: int, dropped: set[str]) -> Iterator[str]:
-    titles = [frame for frame in page if frame.get(f"{_SLIDES}class") == "title"]
+    titles = dict.fromkeys(frame for frame in page if frame.get(f"{_SLIDES}class") == "title")
     title = " ".join(filter(None, (_inner_text(paragraph) for frame in titles for paragraph in _paragraphs(frame))))
     if page.find(f".//{_COMMENT}") is not None:
         dropped.add("comments")
@@ -97,8 +97,9 @@ def _table(element: ET.Element) -> str:
         for row in element.iter(f"{_TABLE}table-row")
     ]
     width = max(map(len, rows), default=0)
-    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join((*lines[:1], "|" + " --- |" * width, *lines[1:]))
+    rows[:1] = [[*row, *[""] * (width - len(row))] for row in rows[:1]]
+    first, *others = [f"| {' | '.join(row)} |" for row in rows] or [""]
+    return "\n".join((first, "|" + " --- |" * width, *others))
 
 
 def _paragraphs(element: ET.Element) -> Iterator[ET.Element]:

@@ -21,11 +21,7 @@ Rows = list[list[str]]
 
 
 def ruled_tables(data: bytes) -> Mapping[int, list[Rows]] | None:
-    """Return the tables of a PDF file by the number of their page, from 1; None if no converter can read them.
-
-    Args:
-        data: Content of the file.
-    """
+    """Return the tables of a PDF file by the number of their page, from 1; None if no converter can read them."""
     if find_spec("xberg") is None:
         return None
     import xberg

@@ -109,9 +109,6 @@ class _CellEditor:
 def with_shown_cells(data: bytes) -> bytes:
     """Return a packed spreadsheet in which formatted cells are texts; any other file unchanged.
 
-    Args:
-        data: Content of the file.
-
     Raises:
         ValueError: The formats are too large.
         zipfile.BadZipFile: The file is broken.
@@ -208,9 +205,6 @@ def _open_cell(attributes: _Attributes, lines: list[str]) -> tuple[_Attributes, 
 
 def xls_markdown(data: bytes) -> tuple[str, Properties]:
     """Return an old Excel file as Markdown, with its properties.
-
-    Args:
-        data: Content of the file.
 
     Raises:
         Exception: The file is broken or needs a password; the libraries have classes of their own.
