@@ -295,6 +295,9 @@ def _names_people(rows: Sequence[Row], name: str) -> bool:
     )
 
 
+_CLOCK = re.compile(r"\d{1,4}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\.?)?", re.IGNORECASE)  # a time names no row
+
+
 def shown_column(title: str, rows: Sequence[Row], noun: str, numbers: str) -> str:
     """Return the column that names the rows: the one that a noun means, otherwise the first one without repetitions.
 
@@ -325,6 +328,7 @@ def shown_column(title: str, rows: Sequence[Row], noun: str, numbers: str) -> st
     if not is_about(title, rows, noun):
         raise ValueError(f"{noun!r} is not what the rows of the table are")
     texts = [name for name in rows[0] if name != numbers and len({row.get(name) for row in rows}) == len(rows)]
+    texts = [name for name in texts if not all(_CLOCK.fullmatch(str(row.get(name))) for row in rows)]
     if not texts:
         raise ValueError("no column names the rows")
     text_columns = [name for name in texts if all(isinstance(row.get(name), str) for row in rows) and not is_key(name)]

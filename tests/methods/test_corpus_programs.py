@@ -135,7 +135,7 @@ def test_each_answers_documents_with_citations_and_coverage(rag: PyRAG) -> None:
     ]
     assert trace.item_citations == {"0": (1,), "1": (2,), "2": (3,), "3": ()}
     (coverage,) = trace.coverage
-    assert str(coverage) == "3 of 4 documents answered, 1 unknown; 2 of 3 answers are weak"
+    assert str(coverage) == "3 of 4 documents answered, 1 unknown; 1 of 3 answers is weak"
     assert (coverage.unknown_items, coverage.complete, trace.complete) == (("Zebra",), True, True)
     assert set(trace.passages) == {"acme", "blix", "corvo"}
     assert from_json(to_json(trace)).coverage == trace.coverage
