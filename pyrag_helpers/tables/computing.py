@@ -13,7 +13,7 @@ from pyrag_helpers.tables.clocks import clock_column, clock_minutes
 from pyrag_helpers.tables.conditions import is_foreign, matching
 from pyrag_helpers.tables.counting import counter, noun_of, quantity_of, refuse_parts_of_rows
 from pyrag_helpers.tables.dates import date_column, dates_of, origin_column
-from pyrag_helpers.tables.numbers import Column, is_unit, is_years, plain_number
+from pyrag_helpers.tables.numbers import Column, is_unit, is_years, plain_number, refuse_sum_of_prices
 from pyrag_helpers.tables.vocabulary import MONTHS, ORIGINS, PLAIN
 from pyrag_helpers.tables.words import (
     Row,
@@ -37,6 +37,7 @@ HOW = (
 _TAIL = re.compile(r" (?:in|for|on|during|of|from) .+")
 _DATED = frozenset(("issued", "published", "released", "founded", "built", "ordered", "scheduled", "paid"))
 _DATES = frozenset(("date", "day", "time"))
+_PRICED = frozenset(("price", "prices", "expensive", "cheap"))
 _PERIODS = ("month", "quarter", "year")
 
 
@@ -136,6 +137,8 @@ def _summary(title: str, rows: Sequence[Row], asked: Computation) -> Any:
     column, numbers = _numbers(title, rows, asked)
     if asked.how == "sum" and len(numbers) > 1 and is_years(rows, column.name):
         raise TableError(f"the column {column.name!r} has years, which have no sum")
+    if asked.how == "sum":
+        refuse_sum_of_prices([row for row, _ in numbers], column.name)
     value = _statistic(asked.how, [number for _, number in numbers])
     return column.shown(value, [row for row, _ in numbers], asked.unit)
 
@@ -242,6 +245,7 @@ def _share(title: str, rows: Sequence[Row], asked: Computation) -> str:
     else:
         chosen = set(map(id, matching(title, rows, asked.condition)))
         numbers = Column(rows, name).numbers(rows)
+        refuse_sum_of_prices(rows, name)
         whole = sum((number for _, number in numbers), Decimal(0))
         part = sum((number for row, number in numbers if id(row) in chosen), Decimal(0))
     if whole <= 0:
@@ -292,6 +296,9 @@ def _values(
         counts = {name: count(members) for name, members in groups.items()}
         return {name: (Decimal(re.sub(r"[^\d.-]", "", str(count))), count) for name, count in counts.items()}
     column = Column(rows, numbers_column(rows, asked.column))
+    is_single = all(len(members) == 1 for members in groups.values())
+    if asked.how == "sum" and not (is_single and not _PRICED.isdisjoint(folded(asked.column).split())):
+        refuse_sum_of_prices([row for members in groups.values() for row in members], column.name)
     if asked.rank:  # which compares the groups
         column.numbers([row for members in groups.values() for row in members])
     values: dict[str, tuple[Decimal, Any]] = {}

@@ -13,7 +13,7 @@ from pyrag_helpers.columns import column_marks, read_cell
 from pyrag_helpers.measures.units import Unit, read_unit
 from pyrag_helpers.numerals import plain_digits
 from pyrag_helpers.tables.clocks import EITHER, duration_form, read_duration, shown_duration
-from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, INCOMES, KEYS, QUANTITIES, UNIT_COLUMNS
+from pyrag_helpers.tables.vocabulary import COLUMN_KINDS, INCOMES, KEYS, PIECES, QUANTITIES, UNIT_COLUMNS
 from pyrag_helpers.tables.words import Row, TableError, alike, filled, folded, is_key, is_missing, is_number
 
 _BRACKETS = re.compile(r"[(\[]([^()\[\]\d]{1,16})[)\]]\s*$|\bin ([^\W\d_/²³°%]{1,6}|[$€£¥])\s*$")
@@ -203,6 +203,28 @@ def _is_money(text: str) -> bool:
 
 def _stands_behind(rows: Sequence[Row], name: str, sign: str) -> bool:
     return any(str(row.get(name)).rstrip().endswith(sign) for row in rows) or sign in name
+
+
+def refuse_sum_of_prices(rows: Sequence[Row], name: str) -> None:
+    """Raise an error if a column may have prices of single pieces, and another column tells how many were sold.
+
+    Args:
+        rows: Rows that are added up.
+        name: Column whose numbers are added up.
+
+    Raises:
+        TableError: A sum of the column may leave out how many pieces were sold.
+    """
+    words = set(folded(name).split())
+    if words.isdisjoint(("price", "prices")) or not words.isdisjoint(("total", "line", "full", "order", "sum")):
+        return
+    others = (other for other in (rows[0] if rows else ()) if other != name and set(folded(other).split()) <= PIECES)
+    for other in others:
+        if has_numbers(rows, other) and any(number != 1 for _, number in Column(rows, other).numbers(rows)):
+            raise TableError(
+                f"{name!r} may be the price of one piece, and {other!r} the number of pieces, so a sum of {name!r} "
+                f"may be wrong: multiply them in each row, row[{name!r}] * row[{other!r}]"
+            )
 
 
 def plain_number(number: Decimal) -> int | float:

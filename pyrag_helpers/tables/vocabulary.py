@@ -142,6 +142,9 @@ IRREGULAR = {
 QUANTITIES = frozenset("quantity quantities qty units unit pieces count counts copies stock sold number".split())  # noqa: SIM905
 """Names of columns that count things of one kind."""
 
+PIECES = frozenset("quantity quantities qty units unit pieces piece ordered sold bought of".split())  # noqa: SIM905
+"""Words of the name of a column that counts the pieces of an order."""
+
 COMPARED = {
     **dict.fromkeys(("<", "before", "prior to", "earlier than", "fewer than", "less than", "under", "below", "lower than"), operator.lt),
     **dict.fromkeys(("until", "till", "by", "at most", "no more than", "not more than", "up to", "maximum of"), operator.le),

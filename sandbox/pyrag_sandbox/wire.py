@@ -244,7 +244,8 @@ class _Encoder:
 
     def _key(self, key: Any) -> Any:
         if type(key) not in _KEYS:
-            raise TypeError(f"a dict with keys of type {type(key).__name__} cannot cross: use text as keys")
+            field = ", such as a field of the record" if self._opaque.pack(key) is not None else ""
+            raise TypeError(f"a dict with keys of type {type(key).__name__} cannot cross: use text as keys{field}")
         return self.encode(key)
 
 

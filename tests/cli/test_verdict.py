@@ -202,6 +202,7 @@ EXCERPTS = [
     (f"{LONG}It was founded by Ann Thorpe.", ["Ann Thorpe"], "who founded it", "It was founded by Ann Thorpe."),
     (f"{LONG}Its miller danced in 1820.", ["yes"], "had it a miller", "Its miller danced in 1820."),
     ("Nothing is known. The answer is no.", ["no"], "is it", "The answer is no."),
+    ("Its head is Ann. Ann left Ulm.", ["Ann", "Ulm"], "where", "Ann left Ulm."),
     (f"It stood {'there ' * 50}until Ann left.", ["Ann"], "who", "there until Ann left."),
 ]
 

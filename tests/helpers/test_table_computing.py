@@ -166,3 +166,43 @@ def test_each_row_is_read_a_limited_number_of_times(compute: Callable[[Any], obj
 
     compute([CountedRow({"Customer": i + 10**6, "Amount": column[i % 2], "Items": 1}) for i in range(200)])
     assert reads < 200 * 100
+
+
+ORDERS = [
+    {"customer": "Town Library", "product": "lamp", "quantity": 6, "price": 44.0},
+    {"customer": "Town Library", "product": "shelf", "quantity": 3, "price": 210.0},
+    {"customer": "Hill School", "product": "valve", "quantity": 20, "price": 8.25},
+]
+
+
+@pytest.mark.parametrize(
+    ("heading", "how", "arguments"),
+    [
+        ("quantity", "sum", {"column": "spent", "where": "Town Library"}),
+        ("Qty", "sum", {"column": "price"}),
+        ("units sold", "sum", {"column": "spent", "by": "customer", "rank": "highest"}),
+        ("pieces", "sum", {"column": "price", "by": "customer"}),
+        ("quantity", "share", {"column": "spent", "where": "Town Library"}),
+    ],
+)
+def test_prices_of_pieces_are_not_added_up(heading: str, how: str, arguments: dict[str, Any]) -> None:
+    rows = [{heading if name == "quantity" else name: cell for name, cell in row.items()} for row in ORDERS]
+    with pytest.raises(TableError, match=rf"row\['price'\] \* row\['{heading}'\]"):
+        table_value(rows, how, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("rows", "how", "arguments", "value"),
+    [
+        ([{**row, "quantity": 1} for row in ORDERS], "sum", {"column": "price"}, 262.25),
+        ([{"product": row["product"], "stock": 4, "price": row["price"]} for row in ORDERS], "sum", {"column": "price"},
+         262.25),
+        (ORDERS, "average", {"column": "price", "where": "Town Library"}, 127),
+        (ORDERS, "sum", {"column": "quantity"}, 29),
+        (ORDERS, "sum", {"column": "expensive", "by": "product", "rank": "highest"}, "shelf"),
+        ([{"total price" if name == "price" else name: cell for name, cell in row.items()} for row in ORDERS], "sum",
+         {"column": "price"}, 262.25),
+    ],
+)  # fmt: skip
+def test_other_numbers_beside_quantities_are_added_up(rows: Any, how: str, arguments: Any, value: Any) -> None:
+    assert table_value(rows, how, **arguments) == value

@@ -85,6 +85,8 @@ def test_unknown_items_are_marked_and_cite_nothing(rag: PyRAG) -> None:
             "final_answer = each(documents(), f'Who founded {title}?')",
             "Leave out the f before the question: each() fills in {title}",
         ),
+        ("final_answer = each('Q?')", 1, "final_answer = each('Q?')", "write each(items, question, returns=…)"),
+        ("final_answer = retrieve('x', k=3)", 1, "final_answer = retrieve('x', k=3)", "(query, topk=…, where=…)"),
         ("final_answer = people[0]", 1, "final_answer = people[0]", "pass it as an input (--input people=…"),
         ("final_answer = await retrieve('x')", 1, "final_answer = await retrieve('x')", "without await"),
         ("a = 1\nreturn a", 2, "return a", "Assign the result to final_answer"),
@@ -103,6 +105,12 @@ def test_fault_names_line_and_says_what_to_write(rag: PyRAG, source: str, line: 
     assert (error.kind, error.line, error.source_line) == ("program", line, quoted)
     assert f"line {line}: {quoted}\n" in error.message
     assert words in error.message
+
+
+def test_records_as_keys_are_refused_with_what_to_write(rag: PyRAG) -> None:
+    trace = rag.run("final_answer = {doc: 1 for doc in documents()}")
+    assert trace.error is not None
+    assert "use text as keys, such as a field of the record" in trace.error.message
 
 
 @pytest.mark.parametrize("source", ["x = 1", "if 0:\n    final_answer = 1", "while True:\n    pass\nfinal_answer = 1"])

@@ -25,7 +25,7 @@ def evidence_of(citation: Citation, trace: Trace) -> str:
 
 
 def excerpt(text: str, answers: list[str], query: str) -> str:
-    """Return a sentence of a text on one line, with its beginning cut off if the answer would not be visible.
+    """Return the sentence of a text with most of the answers, with its beginning cut off if they would not be visible.
 
     Args:
         text: Text of the passage.
@@ -34,11 +34,10 @@ def excerpt(text: str, answers: list[str], query: str) -> str:
     """
     clean = tidy(text)
     sentences = [clean[start:stop].strip() for start, stop in split_sentences(clean)]
-    for sentence in sentences:
-        places = [place for answer in answers if (place := _place(sentence, answer))]
-        if places:
-            start, stop = min(places)
-            return _window(sentence, start, stop)
+    places = [[place for answer in answers if (place := _place(sentence, answer))] for sentence in sentences]
+    best = max(range(len(sentences)), key=lambda index: len(set(places[index])), default=0)
+    if places and places[best]:
+        return _window(sentences[best], *min(places[best]))
     words = _words(" ".join([query, *answers]))
     return shorten(max(sentences, key=lambda sentence: len(_words(sentence) & words), default=""), _WIDTH)
 

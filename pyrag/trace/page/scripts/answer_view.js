@@ -1,7 +1,7 @@
 // The answer with its sources.
 
 import { View, h } from "./elements.js";
-import { evidenceFor, evidenceIn, markedAnswers } from "./evidence.js";
+import { bestEvidence, evidenceFor, markedAnswers } from "./evidence.js";
 import { sentence } from "./reducer.js";
 import { covered, shortened } from "./words.js";
 
@@ -95,7 +95,7 @@ export class AnswerView extends View {
     const { state, cite } = this.given;
     const passage = state.trace.passages.get(citation.passage);
     const { answers, query } = evidenceFor(citation, state.trace);
-    const sentence = passage && evidenceIn(passage.text, answers, query).find((one) => one.isEvidence)?.text;
+    const sentence = passage && bestEvidence(passage.text, answers, query);
     return h(
       "li",
       { key: citation.number },

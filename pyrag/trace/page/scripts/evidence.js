@@ -22,6 +22,13 @@ export function evidenceIn(passage, answers, query) {
   return sentences.map((one, index) => ({ text: one, isEvidence: chosen[index] }));
 }
 
+// Returns the sentence that holds most of the answers, else the one nearest to the question; undefined if there is none.
+export function bestEvidence(passage, answers, query) {
+  const held = (text) => new Set(answers.filter((answer) => placeOf(text, answer) >= 0)).size;
+  const [first, ...others] = evidenceIn(passage, answers, query).filter((one) => one.isEvidence);
+  return others.reduce((best, one) => (held(one.text) > held(best.text) ? one : best), first)?.text;
+}
+
 // Returns the place of an answer in a sentence, as whole words; -1 if it is not there.
 function placeOf(sentence, answer) {
   const [whole, sought] = [sentence.toLowerCase(), answer.toLowerCase()];
