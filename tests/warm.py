@@ -92,6 +92,7 @@ def _serve(listener: socket.socket) -> tuple[list[str], str, dict[str, str]]:
     while True:
         ready, _, _ = select.select([listener, 0], [], [])
         if 0 in ready:
+            shutil.rmtree(Path(listener.getsockname()).parent, ignore_errors=True)  # if the tests were killed
             sys.exit()
         client, _ = listener.accept()
         if os.fork():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyrag.agents.protocol import Reading
 from pyrag.embedded.lexicon import words
@@ -15,6 +15,8 @@ from pyrag.embedded.words import STOPWORDS, fold
 from pyrag.trace.model import Passage
 
 _CONFIDENCE = 0.8
+_UNSURE = 0.4  # of the values of several records with the same name
+_MAX_VALUES = 5  # of such records
 _MAX_LINES = 100
 _LINE = re.compile(r"(?P<label>[^\W\d_][\w-]*(?: [\w-]+){0,3}(?: \([^()]{1,60}\))?): +(?P<value>\S.*)")
 _SAME = {
@@ -38,6 +40,14 @@ _THINGS = words(
     "e mail mails email emails message messages letter meeting event appointment book article paper work publication "
     "entry contact task called titled named entitled concerning regarding"
 )
+_MAIL = re.compile(
+    r"\b(?:e-?mails?|mails?|messages?|letters?|senders?|recipients?|addressees?|cop(?:y|ied))\b", re.IGNORECASE
+)
+_ABOUT = re.compile(r"\b(?:about|on|concerning|regarding)\b", re.IGNORECASE)
+_DEFINITE = re.compile(r"\b(?:the|our|my|your|their|this|that)\b|['’]s?\b", re.IGNORECASE)
+_AFTER_HEAD = frozenset(["of", "to", "with", "for", "in", "at", "on", "from", "by", "about", "and"])
+_INSTEAD = "Instead of"  # label of an event that replaces another of a series
+_TIMES = frozenset(("start", "end"))
 _BE = r"(?:is|are|was|were|will be)"
 _FIELD = r"(?P<field>[\w-]+(?: [\w-]+){0,3}?)"
 _WHAT = rf"(?:(?:what|which|who|when|where)(?:['’]s| {_BE})|(?:give|tell|show) me|find)"
@@ -99,10 +109,16 @@ class Wanted:
     Attributes:
         names: Names of the field, in the order of preference, each as words.
         subject: Words of the thing whose field it is.
+        is_mail: Whether the question mentions a mail.
+        is_about: Whether the question describes a thing by what it is about.
+        is_definite: Whether the question describes a thing, as in "the audit", instead of naming it.
     """
 
     names: tuple[frozenset[str], ...]
     subject: frozenset[str]
+    is_mail: bool = False
+    is_about: bool = False
+    is_definite: bool = False
 
 
 def by_record(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Reading | None:
@@ -113,7 +129,8 @@ def by_record(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Readin
         passages: Passages, some of which begin with fields.
 
     Returns:
-        The answer, or None if the question names no field, or no record or several with different values.
+        The answer, or None if the question names no field or no record. The values of several records with the same
+        name are a weak answer.
     """
     wanted = list(_wanted(analysis.question.strip(" ?!.")))
     if not wanted:
@@ -126,13 +143,29 @@ def by_record(analysis: QuestionAnalysis, passages: Sequence[Passage]) -> Readin
             if (match := _match(want, passage, fields)) and (value := _value(want, fields))
         ]
         best = max((match for match, _, _ in answers), default=0)
-        values = {value: place for match, place, value in reversed(answers) if match == best}
-        if len(values) == 1:
-            ((value, place),) = values.items()
-            shown = _ADDRESS.sub("", value) if analysis.wh in ("who", "whom") else value
-            because = f"field of “{passages[place].title}” in [{place + 1}]"
-            return Reading(shown.strip() or value, True, (place,), because, _CONFIDENCE)
+        places = [place for match, place, _ in answers if match == best]
+        series = [place for place in places if all(label != _INSTEAD for label, _ in _fields(passages[place]))]
+        shown = {value: place for _, place, value in reversed(answers) if place in (series or places)}
+        if shown:
+            is_person = analysis.wh in ("who", "whom")
+            return _reading(
+                {_ADDRESS.sub("", value).strip() if is_person else value: at for value, at in shown.items()}, passages
+            )
     return None
+
+
+def _reading(places: dict[str, int], passages: Sequence[Passage]) -> Reading:
+    """Return the answer of one record, or a weak answer of several.
+
+    Args:
+        places: Positions of records by their values, the last record first.
+        passages: All passages.
+    """
+    values = dict(list(reversed(places.items()))[:_MAX_VALUES])
+    titles = "; ".join(f"field of “{passages[place].title}” in [{place + 1}]" for place in values.values())
+    because = titles if len(places) == 1 else f"{len(places)} records fit: {titles}"
+    confidence = _CONFIDENCE if len(places) == 1 else _UNSURE
+    return Reading("; ".join(values), True, tuple(dict.fromkeys(values.values())), because, confidence)
 
 
 def _fields(passage: Passage) -> tuple[tuple[str, str], ...]:
@@ -147,6 +180,13 @@ def _fields(passage: Passage) -> tuple[tuple[str, str], ...]:
 
 
 def _wanted(question: str) -> Iterator[Wanted]:
+    is_mail, is_about = bool(_MAIL.search(question)), bool(_ABOUT.search(question))
+    for want in _wordings(question):
+        is_definite = bool(_DEFINITE.search(question))
+        yield replace(want, is_mail=is_mail, is_about=is_about, is_definite=is_definite)
+
+
+def _wordings(question: str) -> Iterator[Wanted]:
     for pattern in _NAMED:
         if match := pattern.fullmatch(question):
             field = _field_words(match["field"])
@@ -175,19 +215,38 @@ def _subject_words(text: str) -> frozenset[str]:
 def _match(wanted: Wanted, passage: Passage, fields: Sequence[tuple[str, str]]) -> int:
     """Return how well a record fits a subject: 3 for its title, 2 for words of its title, 1 for words of a mail."""
     title = frozenset(fold(passage.title).split())
-    if not wanted.subject:
-        return 0
+    labels = {label for label, _ in fields}
+    is_mail = {"Subject", "From"} <= labels
+    if not wanted.subject or (is_mail and not wanted.is_mail):
+        return 0  # a mail that mentions a ship is not what "When did the ship arrive?" is about
     if wanted.subject <= title:
-        return 3 if wanted.subject == _subject_words(passage.title) else 2
-    is_mail = {"Subject", "From"} <= {label for label, _ in fields}
+        if wanted.subject == _subject_words(passage.title):
+            return 3
+        main_title, colon, _ = passage.title.partition(":")
+        is_main = bool(colon) and wanted.subject == _subject_words(main_title)
+        is_described = wanted.is_about or (wanted.is_definite and _head(passage.title) in wanted.subject)
+        return 2 if is_mail or is_main or is_described or fields[0][0] == "Name" else 0
     return int(is_mail and wanted.subject <= title.union(fold(passage.text).split()))
 
 
+def _head(title: str) -> str:
+    """Return the noun on which a title rests: its last word before a preposition."""
+    names = fold(title).split()
+    end = next((place for place, word in enumerate(names) if place and word in _AFTER_HEAD), len(names))
+    return names[end - 1] if names else ""
+
+
 def _value(wanted: Wanted, fields: Sequence[tuple[str, str]]) -> str:
-    """Return the value of the wanted field; several values if the question leaves open which."""
+    """Return the value of the wanted field; several values if the question leaves open which.
+
+    A time tells how it is repeated, and the time or place of a cancelled event that it is cancelled.
+    """
     for name in wanted.names:
         if values := [value for label, value in fields if _fits(name, label)]:
-            return ", ".join(dict.fromkeys(values))
+            others = dict(fields)
+            repeated = [others["Repeats"]] if name <= _TIMES and "Repeats" in others else []
+            cancelled = " (cancelled)" if others.get("Status") == "cancelled" and "Event" in others else ""
+            return ", ".join(dict.fromkeys([*values, *repeated])) + cancelled
     return ""
 
 

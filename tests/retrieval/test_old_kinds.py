@@ -148,6 +148,26 @@ def test_a_wide_row_does_not_widen_the_others() -> None:
     assert len(odp_markdown(packed(content=content), "a.odp", [])) < len(content)
 
 
+def slide_table(rows: str) -> str:
+    page = f"<draw:page><table:table>{rows}</table:table></draw:page>"
+    return f"<office:document-content {NAMESPACES}>{page}</office:document-content>"
+
+
+def test_repeated_cells_of_slides_keep_their_columns(tmp_path: Path) -> None:
+    cell = "<table:table-cell{}><text:p>{}</text:p></table:table-cell>"
+    row = cell.format(' table:number-columns-repeated="2"', "x") + cell.format("", "y")
+    (passage,), _ = read(
+        tmp_path / "a.odp", packed(content=slide_table(f"<table:table-row>{row}</table:table-row>" * 2))
+    )
+    assert passage.text.splitlines()[0] == "| x | x | y |"
+
+
+def test_tables_of_slides_with_a_long_row_are_read(tmp_path: Path) -> None:
+    rows = f"<table:table-row>{'<table:table-cell/>' * 20_000}</table:table-row>{'<table:table-row/>' * 20_000}"
+    passages, _ = read(tmp_path / "a.odp", packed(content=slide_table(rows)))
+    assert sum(len(passage.text) for passage in passages) < 1_000_000
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from pyrag import PyRAG
+from pyrag._io.http.address import secrets_of_headers
+from pyrag._io.redaction import Redactor
 from pyrag.errors import ConfigError
 from pyrag.llm.clients.headers import with_headers
 from pyrag.llm.clients.openai import key_from_environment
@@ -138,6 +140,14 @@ def test_own_headers_reach_the_server_and_no_output(tmp_path: Path, server: Mode
     refused = pyrag(*ask, PYRAG_HEADERS_FILE=str(file))
     assert refused.returncode == 2
     assert "run chmod 600" in refused.stderr
+
+
+@pytest.mark.parametrize("value", [f"{KEY} for search", f"id={KEY}; theme=dark", f'"{KEY}", x', f"Bearer {KEY}"])
+def test_keys_anywhere_in_a_header_are_redacted(value: str) -> None:
+    redactor = Redactor(secrets_of_headers({"Cookie": value}))
+    text = f"the Bearer was refused: {KEY}"
+    assert redactor.content(text) == redactor.message(text) == "the Bearer was refused: …"
+    assert KEY.encode() not in redactor.body(text.encode())
 
 
 def test_own_authorization_replaces_the_key() -> None:

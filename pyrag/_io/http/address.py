@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -10,6 +11,10 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from pyrag._io.http.errors import shown_url
 from pyrag._io.redaction import secrets_of_query
 from pyrag.errors import ConfigError
+
+_SCHEME = re.compile(r"\A(?:Bearer|Basic|Digest|Token|ApiKey)\s+", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\s;,]{4,}")
+_ASSIGNED = re.compile(r"=\s*\"?([^\s;,\"]{4,})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,5 +79,10 @@ def checked_headers(headers: Mapping[str, str], name: str) -> Mapping[str, str]:
 
 
 def secrets_of_headers(headers: Mapping[str, str]) -> list[str]:
-    """Return the tokens in headers, without a preceding word such as `Bearer`."""
-    return [value.rpartition(" ")[2] for key, value in headers.items() if key != "Content-Type"]
+    """Return the tokens in headers: words, and values after an equals sign, except for a scheme such as `Bearer`."""
+    secrets: list[str] = []
+    for key, value in headers.items():
+        if key != "Content-Type":
+            tokens = _SCHEME.sub("", value.strip())
+            secrets += [tokens, *_TOKEN.findall(tokens), *_ASSIGNED.findall(tokens)]
+    return list(dict.fromkeys(secrets))

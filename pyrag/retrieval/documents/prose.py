@@ -102,7 +102,7 @@ def contacts(file: Opened) -> Iterator[Placed]:
 
 
 def bibliography(file: Opened) -> Iterator[Placed]:
-    yield from _cards(file, bibliography_cards("".join(_lines(file))))
+    yield from _cards(file, bibliography_cards("".join(_lines(file)), file.document.name))
 
 
 def _text_bytes(file: Opened) -> bytes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from pyrag.errors import DataError
 from pyrag.retrieval.documents.cards.card import Card, listed
 from pyrag.retrieval.documents.cards.latex import latex_text, verbatim_text
 from pyrag.retrieval.documents.controls import without_controls
@@ -32,13 +33,22 @@ _WRITTEN_BY_PROGRAMS = re.compile(r"(?:file|owner|timestamp|groups|date-(?:added
 _PEOPLE = frozenset(("author", "editor", "translator"))
 _TEXTS = frozenset(("abstract", "note", "annote", "annotation", "review"))
 _VERBATIM = frozenset(("url", "doi", "eprint"))
-_FREE_COPIES = 100_000  # characters that macros and cross-references may always add to a file
+_FREE, _GROWTH = 1 << 20, 10  # characters that macros and cross-references may add, and times the size of the file
+_FIELD_COST = 50  # characters as which an inherited field counts in addition
 
 
-def bibliography_cards(text: str) -> Iterator[Card]:
-    """Yield the publications of a bibliography; texts between them, and broken entries, as cards without labels."""
+def bibliography_cards(text: str, name: str) -> Iterator[Card]:
+    """Yield the publications of a bibliography; texts between them, and broken entries, as cards without labels.
+
+    Args:
+        text: Content of the file.
+        name: Name of the file in messages.
+
+    Raises:
+        DataError: Macros or cross-references make the file grow as only a trap does.
+    """
     text = without_controls(text)
-    macros = _Macros(len(text) + _FREE_COPIES)
+    macros = _Macros(len(text), name)
     entries: list[Card | tuple[str, str, dict[str, str]]] = []
     at = 0
     while match := _ENTRY.search(text, at):
@@ -64,25 +74,35 @@ def bibliography_cards(text: str) -> Iterator[Card]:
 
 
 class _Macros:
-    """Abbreviations of a file. Hostile files repeat long texts by them, so there is a limit for all copies together.
+    """Abbreviations of a file, with a limit for all copies of texts: abbreviations of abbreviations grow without end.
 
     Attributes:
         values: Texts by their names in lower case.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, size: int, name: str) -> None:
         self.values = {name[:3].lower(): name for name in MONTHS}
-        self._remaining = limit
+        self._remaining = _FREE + _GROWTH * size
+        self._name = name
 
     def text(self, name: str) -> str:
-        """Return the text of a name; the name itself if it has none, or beyond the limit."""
+        """Return the text of a name; the name itself if it has none."""
         value = self.values.get(name.lower(), name)
-        return value if self.takes(len(value)) else name
+        self.count(len(value))
+        return value
 
-    def takes(self, size: int) -> bool:
-        """Count characters of a copy. Return whether they are within the limit."""
-        self._remaining -= size
-        return self._remaining >= 0
+    def count(self, characters: int) -> None:
+        """Count characters of a copy.
+
+        Raises:
+            DataError: All copies together are far longer than the file.
+        """
+        self._remaining -= characters
+        if self._remaining < 0:
+            raise DataError(
+                f"the macros or cross-references of {self._name} make it more than {_GROWTH} times as long, "
+                "as only a trap does: leave it out"
+            )
 
 
 def _note(entries: list[Card | tuple[str, str, dict[str, str]]], text: str) -> None:
@@ -138,7 +158,8 @@ def _card(
     kind: str, key: str, fields: dict[str, str], others: Mapping[str, Mapping[str, str]], macros: _Macros
 ) -> Card:
     parent = others.get(fields.get("crossref", "").strip().lower(), {})
-    if parent and macros.takes(sum(map(len, parent.values()))):
+    if parent:
+        macros.count(sum(_FIELD_COST + len(value) for value in parent.values()))
         times = {"year", "month", "date"}
         dropped = times if times & fields.keys() else set()
         inherited = {name: value for name, value in parent.items() if name not in dropped}

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ _SLIDES = "{urn:oasis:names:tc:opendocument:xmlns:presentation:1.0}"
 _COMMENT = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}annotation"
 _BROKEN = (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError, EOFError, zlib.error, ET.ParseError)
 _DROPPED = {f"{_SLIDES}notes": "speaker notes", f"{_DRAW}object": "charts and other objects"}
+_REPEATED = f"{_TABLE}number-columns-repeated"
+_TIMES = re.compile(r"[1-9]")  # a limit, so that a small file does not grow
 _SPACES = {f"{_TEXT}s": " ", f"{_TEXT}tab": " ", f"{_TEXT}line-break": " "}
 
 
@@ -60,8 +63,9 @@ def _slide(page: ET.Element, number: int, dropped: set[str]) -> Iterator[str]:
     if page.find(f".//{_COMMENT}") is not None:
         dropped.add("comments")
     yield f"## {title or f'Slide {number}'}"
+    shown = set(titles)
     for element in page:
-        if element not in titles:
+        if element not in shown:
             yield from _blocks(element, dropped)
 
 
@@ -91,11 +95,16 @@ def _items(element: ET.Element, level: int) -> Iterator[str]:
                 yield f"{'  ' * level}- {text}"
 
 
+def _cells(row: ET.Element) -> Iterator[str]:
+    """Yield the cells of a row, each as often as it is repeated."""
+    for cell in row:
+        text = " ".join(filter(None, map(_inner_text, _paragraphs(cell)))).replace("|", "\\|")
+        times = cell.get(_REPEATED, "1")
+        yield from [text] * (int(times) if _TIMES.fullmatch(times) else 1)
+
+
 def _table(element: ET.Element) -> str:
-    rows = [
-        [" ".join(filter(None, map(_inner_text, _paragraphs(cell)))).replace("|", "\\|") for cell in row]
-        for row in element.iter(f"{_TABLE}table-row")
-    ]
+    rows = [list(_cells(row)) for row in element.iter(f"{_TABLE}table-row")]
     width = max(map(len, rows), default=0)
     rows[:1] = [[*row, *[""] * (width - len(row))] for row in rows[:1]]
     first, *others = [f"| {' | '.join(row)} |" for row in rows] or [""]
