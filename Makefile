@@ -216,7 +216,7 @@ $(VENV)-lowest/.done: pyproject.toml Makefile
 	@touch $@
 
 test-lowest: $(VENV)-lowest/.done ## run the tests with the lowest versions of dependencies
-	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
+	PYRAG_TESTS_EXEC=1 $(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal -m "not slow"
 
 test-container: $(VENV)/.dev ## build the image and check it under compose.yaml's rules, with ENGINE=podman or docker (minutes)
 	PYRAG_CONTAINER_ENGINE="$(or $(ENGINE),docker)" $(BIN)/python -m pytest -q tests/container

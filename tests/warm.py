@@ -2,7 +2,8 @@
 
 A process of its own takes a second of CPU time, nearly all of it for imports. `run` has the same arguments, folder,
 variables, standard streams and exit code. Variables that Python reads when it starts are those of the tests, except
-for `PYTHONPATH`. Tests of the start itself, of signals and of servers start processes of their own.
+for `PYTHONPATH`. Tests of the start itself, of signals and of servers start processes of their own, and with
+`PYRAG_TESTS_EXEC=1` (as in `make test-lowest`) all tests do.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from pathlib import Path
 from pyrag._io import plugins
 from tests.warm_client import request
 
+EXEC = "PYRAG_TESTS_EXEC"
 ROOT = Path(__file__).parent.parent
 PATHS = [str(ROOT / name) for name in ("", "sandbox", "rl", "prompts")]
 _LIBRARIES = (
@@ -160,6 +162,10 @@ def _main(path: str) -> None:
         gc.freeze()
         os.write(1, b"ready\n")
         request = _serve(listener)
+    if os.environ.get(EXEC):
+        arguments, folder, variables = request
+        os.chdir(folder)
+        os.execve(sys.executable, [sys.executable, *arguments], variables)
     code = 0
     try:
         _become(*request, libraries)
