@@ -10,6 +10,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from pyrag.cli.bench import benchmark
+
 from .conftest import Run
 
 SMALL = ("bench", "--sets", "mini-popqa,mini-musique", "--method", "pyrag,vanilla", "--limit", "4", "--out", "run")
@@ -48,6 +50,13 @@ def test_a_run_leaves_everything_and_its_table(pyrag: Run, tmp_path: Path) -> No
     other = pyrag(*SMALL, "--topk", "3")
     assert other.returncode == 2
     assert "run holds a run with topk 5, not 3: choose another folder with --out" in other.stderr
+
+
+def test_runs_of_the_same_second_get_different_folders(tmp_path: Path) -> None:
+    for name in ("a", "a-2", "a-3"):
+        folder = benchmark._new_folder(tmp_path / "a")
+        assert folder == tmp_path / name
+        folder.mkdir()
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ def run(request: BenchRequest) -> None:
     for name in methods:
         get_method(name)
         check_writer(get_method(name), can_write=any(map(can_write, engines)))
-    out = request.out or Path("runs") / time.strftime("%Y%m%d-%H%M%S")
+    out = request.out or _new_folder(Path("runs") / time.strftime("%Y%m%d-%H%M%S"))
     sets = _open_sets(request, out)
     about = session(
         concurrency=request.settings.concurrency,
@@ -108,6 +109,12 @@ def run(request: BenchRequest) -> None:
         export(out, csv=request.csv, trec=request.trec)
     if summary.failed:
         _leave(summary, writer)
+
+
+def _new_folder(folder: Path) -> Path:
+    """Return a folder, or one of the same name with a number if a run of the same second has it."""
+    folders = (folder.with_name(f"{folder.name}-{number}") if number > 1 else folder for number in count(1))
+    return next(each for each in folders if not each.exists())
 
 
 def _open_sets(request: BenchRequest, out: Path) -> list[PreparedSet]:
