@@ -1,9 +1,9 @@
 """Commands in processes that need not import anything: forks of a process that has imported pyrag.
 
-A process of its own takes a second of CPU time, nearly all of it for imports. `run` has the same arguments, folder,
-variables, standard streams and exit code. Variables that Python reads when it starts are those of the tests, except
-for `PYTHONPATH`. Tests of the start itself, of signals and of servers start processes of their own, and with
-`PYRAG_TESTS_EXEC=1` (as in `make test-lowest`) all tests do.
+A new Python process spends a second of CPU time on imports. A fork has the command's own arguments, folder, variables,
+standard streams and exit code, but variables that Python reads only at its start (other than `PYTHONPATH`) have no
+effect. Tests of the start, of signals and of servers use new processes. With `PYRAG_TESTS_EXEC=1`, which
+`make test-lowest` sets, all tests do.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def address() -> str:
 
 
 def program(*arguments: str) -> str:
-    """Return a line of a shell script that runs Python with some arguments, and those of the script."""
+    """Return a shell command that runs Python with these arguments, followed by the script's."""
     return " ".join(
         ["exec", sys.executable, "-I", "-S", str(ROOT / "tests/warm_client.py"), address(), *arguments, '"$@"']
     )
@@ -142,7 +142,7 @@ def _become(arguments: list[str], folder: str, variables: dict[str, str], librar
 
 
 def _modules() -> Iterator[str]:
-    """Yield the modules of pyrag, except for those of commands, which look for packages."""
+    """Yield the names of pyrag's modules, without `pyrag.cli`, whose import looks for plug-ins."""
     for file in sorted((ROOT / "pyrag").rglob("*.py")):
         parts = file.relative_to(ROOT).with_suffix("").parts
         if parts[1] != "cli" and not parts[-1].startswith("__"):

@@ -46,9 +46,9 @@ def minutes_in(text: str) -> Decimal | None:
 
 
 def duration_form(rows: Sequence[Row], name: str) -> str:
-    """Return how a column shows durations: "words", "h:mm", "h:mm:ss", "m:ss" or `EITHER`; empty if it has none.
+    """Return how a column shows durations: "words", "h:mm", "h:mm:ss", "m:ss" or `EITHER`.
 
-    Durations that all have one unit, such as "90 min", are ordinary numbers.
+    The form is empty for other columns, also if all durations have one unit, such as "90 min": these are ordinary numbers.
 
     Args:
         rows: Rows of the table.
@@ -106,7 +106,7 @@ def shown_duration(minutes: Decimal, form: str) -> str:
 
 
 def clock_column(rows: Sequence[Row], words: Sequence[str], *, is_named: bool = False) -> str:
-    """Return the column of times of the day that words mean; empty if there is none.
+    """Return the column of times of the day that the words name, or an empty string.
 
     Args:
         rows: Rows of the table.

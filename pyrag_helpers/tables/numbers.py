@@ -42,12 +42,12 @@ class Column:
 
     @cached_property
     def form(self) -> str:
-        """Form of its durations; empty if it has none."""
+        """Form of its durations, or an empty string."""
         return duration_form(self.rows, self.name)
 
     @cached_property
     def unit(self) -> str:
-        """Unit of its numbers; empty if there is none."""
+        """Unit of its numbers, or an empty string."""
         return unit_of(self.rows, self.name)
 
     @cached_property
@@ -192,7 +192,7 @@ def _whole_unit(text: str) -> Unit | None:
 
 
 def price_column(rows: Sequence[Row]) -> str:
-    """Return the only column of money if it may be a price, as "Rent (EUR)" is; empty if there is none."""
+    """Return the only column of money if it may be a price, such as "Rent (EUR)", or an empty string."""
     names = [name for name in rows[0] if _is_money(unit_of(rows, name)) and has_numbers(rows, name)]
     return names[0] if len(names) == 1 and INCOMES.isdisjoint(folded(names[0]).split()) else ""
 

@@ -86,7 +86,7 @@ class _Macros:
         self._name = name
 
     def text(self, name: str) -> str:
-        """Return the text of a name; the name itself if it has none."""
+        """Return the text that a name abbreviates, or the name if it is unknown."""
         value = self.values.get(name.lower(), name)
         self.count(len(value))
         return value
