@@ -14,7 +14,7 @@ class Coverage:
     Attributes:
         unknown: Number of items whose answer is unknown.
         weak: Number of answers with a confidence below `MIN_CONFIDENCE`.
-        confidence: Lowest confidence of the answers; None if none has one.
+        confidence: Lowest confidence of the answers, or None without confidences.
         missing: Number of items that were skipped because of a limit.
         what: Word for the items: "documents" or "items".
         reason: Reason why items are missing.

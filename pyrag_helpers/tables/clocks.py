@@ -48,7 +48,7 @@ def minutes_in(text: str) -> Decimal | None:
 def duration_form(rows: Sequence[Row], name: str) -> str:
     """Return how a column shows durations: "words", "h:mm", "h:mm:ss", "m:ss" or `EITHER`.
 
-    The form is empty for other columns, also if all durations have one unit, such as "90 min": these are ordinary numbers.
+    Other columns have the form "". Durations that all have one unit, such as "90 min", are ordinary numbers.
 
     Args:
         rows: Rows of the table.
